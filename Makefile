@@ -1,0 +1,38 @@
+# Everything a newcomer needs: `make run` and `make test`. The rest is for those who change the code.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: run test lint soak bench wheel clean
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $(STAMP)
+
+run: $(STAMP)  ## chat on the embedded default; with no terminal on stdin, play the demo and exit
+	@if [ -t 0 ]; then $(BIN)/reverie chat; else $(BIN)/reverie demo; fi
+
+test: $(STAMP)  ## everything, with reduced counts for the slow kinds
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)  ## ruff, pyright (strict on src), architecture tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/python -m pytest tests/test_architecture.py
+
+soak: $(STAMP)  ## every crash, race and fuzz test at full count
+	REVERIE_SOAK=1 $(BIN)/python -m pytest -m soak --timeout 7200 -o addopts="-v --strict-markers"
+
+bench: $(STAMP)  ## the figures in docs/benchmarks.md
+	$(BIN)/reverie lab startup
+	$(BIN)/reverie lab tokens
+
+wheel: $(STAMP)
+	$(BIN)/python -m build --outdir dist
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .ruff_cache

@@ -1,0 +1,20 @@
+"""The `reverie` command. `--version` is answered here, before anything is imported: it must start in a blink."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        from reverie import __version__
+
+        print(f"reverie {__version__}")
+        return
+    from reverie.cli.app import app
+
+    app()
+
+
+if __name__ == "__main__":
+    main()

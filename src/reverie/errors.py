@@ -1,0 +1,100 @@
+"""One small tree of exceptions. Each carries one sentence a person can act on: what is wrong, where, what to do.
+
+Vendor errors are mapped to it once, at the model boundary; user mistakes become it at the edge that read them.
+Nothing here knows how an error is shown.
+"""
+
+from __future__ import annotations
+
+
+class ReverieError(Exception):
+    """Anything Reverie raises on purpose; `str(error)` is a sentence fit to show."""
+
+    exit_code = 1
+
+
+class UserError(ReverieError):
+    """The caller's input is wrong (an unknown key, a missing file, a bad value)."""
+
+    exit_code = 2
+
+
+class SettingsError(UserError):
+    """A settings file or variable cannot be used; names the file, the line and the nearest valid key."""
+
+
+class MissingExtra(UserError):
+    """An optional library is not installed; names the extra to install."""
+
+
+class UnknownModel(UserError):
+    """No provider or catalogue entry answers to this model name."""
+
+
+class SessionBusy(ReverieError):
+    """The session is open in another process; `pid` says which."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, pid: int) -> None:
+        super().__init__(message)
+        self.pid = pid
+
+
+class StorageError(ReverieError):
+    """The disk said no (full, read-only, gone); what was said is still in memory."""
+
+    exit_code = 4
+
+
+class ModelError(ReverieError):
+    """The model could not answer. `retryable`: the same request may succeed later."""
+
+    exit_code = 5
+    retryable = False
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+
+
+class AuthenticationFailed(ModelError):
+    """The key is missing or was refused."""
+
+
+class BadRequest(ModelError):
+    """The server refused the request itself; sending it again would not help."""
+
+
+class PromptTooLong(ModelError):
+    """The prompt does not fit. `actual` and `limit` are tokens where the server named them."""
+
+    def __init__(self, message: str, *, actual: int | None = None, limit: int | None = None, status: int = 400) -> None:
+        super().__init__(message, status=status)
+        self.actual = actual
+        self.limit = limit
+
+
+class Overloaded(ModelError):
+    """The server is overloaded or rate-limits us."""
+
+    retryable = True
+
+
+class Unreachable(ModelError):
+    """No connection, or it broke before or during the answer."""
+
+    retryable = True
+
+
+class BlockingLimit(ReverieError):
+    """The context is so full that the request is not sent; the user is told to compact."""
+
+    exit_code = 6
+
+
+class Cancelled(ReverieError):
+    """The user stopped the turn."""
+
+    exit_code = 130
