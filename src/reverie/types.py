@@ -1,0 +1,335 @@
+"""Messages, content blocks, usage and transcript records: frozen, in the Messages-API shape, nothing lost on a round trip.
+
+One message type runs from the transcript to the model boundary. Keys we do not know are carried along and written
+back as they were. Every block knows its origin, because later layers judge a statement by who made it.
+Nothing here reads or writes a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias
+
+Json: TypeAlias = Any
+JsonObject: TypeAlias = dict[str, Any]
+Role: TypeAlias = Literal["user", "assistant"]
+
+
+class Origin(StrEnum):
+    """Who a block comes from. Only PERSON is the user speaking."""
+
+    PERSON = "person"
+    MODEL = "model"
+    TOOL = "tool"
+    WEB = "web"
+    RECALLED = "recalled"
+    HOOK = "hook"
+    AGENT = "agent"
+    SUMMARY = "summary"
+    INJECTED = "injected"
+
+
+class Purpose(StrEnum):
+    """What a request is for; every token is booked to one of these."""
+
+    MAIN = "main"
+    RECALL = "recall"
+    NOTES = "notes"
+    COMPACTION = "compaction"
+    EXTRACTION = "extraction"
+    DREAM = "dream"
+    AGENT = "agent"
+    SIDE_QUESTION = "side_question"
+    PROGRESS = "progress"
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    text: str
+    origin: Origin = Origin.INJECTED
+    extra: JsonObject = field(default_factory=dict[str, Any])
+
+    def wire(self) -> JsonObject:
+        return {"type": "text", "text": self.text, **self.extra}
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingBlock:
+    thinking: str
+    signature: str | None = None
+    extra: JsonObject = field(default_factory=dict[str, Any])
+    origin: Origin = Origin.MODEL
+
+    def wire(self) -> JsonObject:
+        signed = {} if self.signature is None else {"signature": self.signature}
+        return {"type": "thinking", "thinking": self.thinking, **signed, **self.extra}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUseBlock:
+    id: str
+    name: str
+    input: Json
+    extra: JsonObject = field(default_factory=dict[str, Any])
+    origin: Origin = Origin.MODEL
+
+    def wire(self) -> JsonObject:
+        return {"type": "tool_use", "id": self.id, "name": self.name, "input": self.input, **self.extra}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultBlock:
+    """A tool's answer. `content` is plain text, a list of blocks, or absent, exactly as it was given."""
+
+    tool_use_id: str
+    content: str | tuple[Block, ...] | None
+    is_error: bool | None = None
+    origin: Origin = Origin.TOOL
+    extra: JsonObject = field(default_factory=dict[str, Any])
+
+    def wire(self) -> JsonObject:
+        out: JsonObject = {"type": "tool_result", "tool_use_id": self.tool_use_id}
+        if isinstance(self.content, tuple):
+            out["content"] = [block.wire() for block in self.content]
+        elif self.content is not None:
+            out["content"] = self.content
+        if self.is_error is not None:
+            out["is_error"] = self.is_error
+        return {**out, **self.extra}
+
+    @property
+    def text(self) -> str:
+        """The textual part of the result; images and documents are left out."""
+        if isinstance(self.content, tuple):
+            return "\n".join(block.text for block in self.content if isinstance(block, TextBlock))
+        return self.content or ""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageBlock:
+    source: Json
+    origin: Origin = Origin.TOOL
+    extra: JsonObject = field(default_factory=dict[str, Any])
+
+    def wire(self) -> JsonObject:
+        return {"type": "image", "source": self.source, **self.extra}
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBlock:
+    source: Json
+    origin: Origin = Origin.TOOL
+    extra: JsonObject = field(default_factory=dict[str, Any])
+
+    def wire(self) -> JsonObject:
+        return {"type": "document", "source": self.source, **self.extra}
+
+
+@dataclass(frozen=True, slots=True)
+class OtherBlock:
+    """A block of a kind we do not know (or not an object at all): carried along as it is."""
+
+    raw: Json
+    origin: Origin = Origin.INJECTED
+
+    def wire(self) -> Json:
+        return self.raw
+
+
+Block: TypeAlias = TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock | ImageBlock | DocumentBlock | OtherBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one response cost, in tokens. The four API fields, and how the cache write splits by TTL."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    cache_creation_5m: int = 0
+    cache_creation_1h: int = 0
+
+    @property
+    def prompt(self) -> int:
+        """Tokens of the whole prompt, cached or not."""
+        return self.input_tokens + self.cache_read_input_tokens + self.cache_creation_input_tokens
+
+    @property
+    def total(self) -> int:
+        """All four fields: the size of the context after this response."""
+        return self.prompt + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_input_tokens + other.cache_read_input_tokens,
+            self.cache_creation_input_tokens + other.cache_creation_input_tokens,
+            self.cache_creation_5m + other.cache_creation_5m,
+            self.cache_creation_1h + other.cache_creation_1h,
+        )
+
+    @staticmethod
+    def parse(raw: Json) -> Usage | None:
+        """Reads the API's usage object; None if there is none. A cache write that is not split counts as 5 minutes."""
+        if not isinstance(raw, Mapping):
+            return None
+        usage: Mapping[str, Any] = raw  # pyright: ignore[reportUnknownVariableType]
+        written = _count(usage.get("cache_creation_input_tokens"))
+        split = usage.get("cache_creation")
+        hour = _count(split.get("ephemeral_1h_input_tokens")) if isinstance(split, Mapping) else 0  # pyright: ignore
+        return Usage(
+            input_tokens=_count(usage.get("input_tokens")),
+            output_tokens=_count(usage.get("output_tokens")),
+            cache_read_input_tokens=_count(usage.get("cache_read_input_tokens")),
+            cache_creation_input_tokens=written,
+            cache_creation_5m=max(0, written - hour),
+            cache_creation_1h=hour,
+        )
+
+    def wire(self) -> JsonObject:
+        return {
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cache_read_input_tokens": self.cache_read_input_tokens,
+            "cache_creation_input_tokens": self.cache_creation_input_tokens,
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": self.cache_creation_5m,
+                "ephemeral_1h_input_tokens": self.cache_creation_1h,
+            },
+        }
+
+
+def _count(value: Json) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation. `plain`: its content was a bare string on the wire, and is written so again."""
+
+    role: Role
+    content: tuple[Block, ...]
+    plain: bool = False
+    fields: JsonObject = field(default_factory=dict[str, Any])
+
+    @property
+    def id(self) -> str | None:
+        """The API's message id; records split from one response share it."""
+        return self.fields.get("id")
+
+    @property
+    def usage(self) -> Usage | None:
+        return Usage.parse(self.fields.get("usage"))
+
+    @property
+    def text(self) -> str:
+        """All text blocks, joined by newlines."""
+        return "\n".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+    @property
+    def tool_uses(self) -> tuple[ToolUseBlock, ...]:
+        return tuple(block for block in self.content if isinstance(block, ToolUseBlock))
+
+    @property
+    def tool_results(self) -> tuple[ToolResultBlock, ...]:
+        return tuple(block for block in self.content if isinstance(block, ToolResultBlock))
+
+    def wire(self) -> JsonObject:
+        """What the API is sent: role and content only."""
+        return {"role": self.role, "content": [block.wire() for block in self.content]}
+
+    def stored(self) -> JsonObject:
+        """What the transcript keeps: everything, in the form it was read."""
+        content: Json = [block.wire() for block in self.content]
+        if self.plain and len(self.content) == 1 and isinstance(self.content[0], TextBlock):
+            content = self.content[0].text
+        return {**self.fields, "role": self.role, "content": content}
+
+
+def parse_block(raw: Json, origin: Origin) -> Block:
+    """Reads one content block; what does not have the expected shape becomes an OtherBlock, never an error."""
+    if not isinstance(raw, dict):
+        return OtherBlock(raw, origin)
+    rest: JsonObject = dict(raw)  # pyright: ignore[reportUnknownArgumentType]
+    match rest:
+        case {"type": "text", "text": str(text)}:
+            return TextBlock(text, origin, _without(rest, "type", "text"))
+        case {"type": "thinking", "thinking": str(thinking)} if isinstance(rest.get("signature", ""), str):
+            extra = _without(rest, "type", "thinking", "signature")
+            return ThinkingBlock(thinking, rest.get("signature"), extra)
+        case {"type": "tool_use", "id": str(call), "name": str(name), "input": given}:
+            return ToolUseBlock(call, name, given, _without(rest, "type", "id", "name", "input"))
+        case {"type": "tool_result", "tool_use_id": str(call)} if isinstance(rest.get("is_error", False), bool):
+            content = rest.get("content")
+            if not (("content" in rest and isinstance(content, str | list)) or "content" not in rest):
+                return OtherBlock(rest, origin)
+            parsed = tuple(parse_block(part, origin) for part in content) if isinstance(content, list) else content  # pyright: ignore
+            extra = _without(rest, "type", "tool_use_id", "content", "is_error")
+            return ToolResultBlock(call, parsed, rest.get("is_error"), origin, extra)
+        case {"type": "image", "source": source}:
+            return ImageBlock(source, origin, _without(rest, "type", "source"))
+        case {"type": "document", "source": source}:
+            return DocumentBlock(source, origin, _without(rest, "type", "source"))
+        case _:
+            return OtherBlock(rest, origin)
+
+
+def parse_message(raw: JsonObject, origins: Sequence[Origin]) -> Message | None:
+    """Reads a message object; `origins` gives one origin a block, the last one standing for all that follow.
+
+    None if it is not a message at all (no role, or content that is neither text nor a list).
+    """
+    role, content = raw.get("role"), raw.get("content")
+    if role not in ("user", "assistant") or not isinstance(content, str | list):
+        return None
+    fields = _without(raw, "role", "content")
+    given = list(origins) or [Origin.MODEL if role == "assistant" else Origin.PERSON]
+    if isinstance(content, str):
+        return Message(role, (TextBlock(content, given[0]),), True, fields)
+    parts: list[Json] = content  # pyright: ignore[reportUnknownVariableType]
+    blocks = tuple(parse_block(part, given[min(i, len(given) - 1)]) for i, part in enumerate(parts))
+    return Message(role, blocks, False, fields)
+
+
+def _without(raw: JsonObject, *keys: str) -> JsonObject:
+    return {key: value for key, value in raw.items() if key not in keys}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of a transcript. `data` is the object as it stands on disk, without the message; it is never changed."""
+
+    data: JsonObject
+    message: Message | None = None
+
+    @property
+    def type(self) -> str:
+        return str(self.data.get("type", ""))
+
+    @property
+    def subtype(self) -> str | None:
+        return self.data.get("subtype")
+
+    @property
+    def uuid(self) -> str | None:
+        return self.data.get("uuid")
+
+    @property
+    def parent(self) -> str | None:
+        return self.data.get("parentUuid")
+
+    @property
+    def timestamp(self) -> str | None:
+        return self.data.get("timestamp")
+
+    @property
+    def is_sidechain(self) -> bool:
+        return bool(self.data.get("isSidechain"))
+
+    def stored(self) -> JsonObject:
+        """The JSON object to write; reading it back gives an equal record."""
+        return self.data if self.message is None else {**self.data, "message": self.message.stored()}
