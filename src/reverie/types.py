@@ -1,4 +1,4 @@
-"""Messages, content blocks, usage and transcript records: frozen, in the Messages-API shape, nothing lost on a round trip.
+"""Messages, content blocks, usage and records: frozen, in the Messages-API shape, nothing lost on a round trip.
 
 One message type runs from the transcript to the model boundary. Keys we do not know are carried along and written
 back as they were. Every block knows its origin, because later layers judge a statement by who made it.

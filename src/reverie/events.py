@@ -1,0 +1,152 @@
+"""Everything a session tells the outside: a closed union, one class an event.
+
+Whoever shows a session (chat, `run --json`, the socket, later a full-screen app) matches on these and on nothing else.
+`to_json` gives the form programs read; it never holds more than the event itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from reverie.types import Json, JsonObject, Purpose, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOpened:
+    kind: ClassVar[str] = "session_opened"
+    session_id: str
+    model: str
+    cwd: str
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    kind: ClassVar[str] = "turn_started"
+    uuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextStreamed:
+    kind: ClassVar[str] = "text"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingStreamed:
+    kind: ClassVar[str] = "thinking"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRestarted:
+    """What was streamed of this answer is void: the request is sent again."""
+
+    kind: ClassVar[str] = "answer_restarted"
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    kind: ClassVar[str] = "tool_started"
+    id: str
+    name: str
+    input: Json
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    kind: ClassVar[str] = "tool_finished"
+    id: str
+    name: str
+    text: str
+    is_error: bool
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionAsked:
+    """The session waits until `session.answer(id, allow)` is called, or the turn is cancelled."""
+
+    kind: ClassVar[str] = "permission_asked"
+    id: str
+    tool: str
+    input: Json
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    kind: ClassVar[str] = "retrying"
+    reason: str
+    seconds: float
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoundFinished:
+    """A response is recorded. `used` is the context in tokens, `percent_left` what remains before auto-compaction."""
+
+    kind: ClassVar[str] = "round_finished"
+    usage: Usage
+    used: int
+    window: int
+    percent_left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A sentence for the person; never sent to the model. `level`: info, warning or error."""
+
+    kind: ClassVar[str] = "notice"
+    text: str
+    level: str = "info"
+    source: str = "session"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChanged:
+    """A background task started, moved on or ended."""
+
+    kind: ClassVar[str] = "task_changed"
+    id: str
+    purpose: Purpose
+    title: str
+    state: str
+    progress: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The turn is over. `reason`: answered, cancelled, refused, failed, max_rounds, blocked."""
+
+    kind: ClassVar[str] = "turn_ended"
+    reason: str
+    text: str
+    usage: Usage
+    rounds: int
+    error: str | None = None
+
+
+Event: TypeAlias = (
+    SessionOpened
+    | TurnStarted
+    | TextStreamed
+    | ThinkingStreamed
+    | AnswerRestarted
+    | ToolStarted
+    | ToolFinished
+    | PermissionAsked
+    | Retrying
+    | RoundFinished
+    | Notice
+    | TaskChanged
+    | TurnEnded
+)
+
+
+def to_json(event: Event) -> JsonObject:
+    """The event as one JSON object with a `type`."""
+    body: dict[str, Any] = asdict(event)
+    return {"type": event.kind, **body}

@@ -1,0 +1,43 @@
+"""Who may do what: every tool call is decided by one function before it runs: allow, ask a person, or deny with a reason.
+
+The decision is a value; asking, logging and running are somebody else's work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from reverie.types import JsonObject, Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as the permission function sees it. `paths` are the absolute paths it would touch, before mapping."""
+
+    id: str
+    tool: str
+    input: JsonObject
+    read_only: bool
+    cwd: Path
+    purpose: Purpose = Purpose.MAIN
+    agent_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    reason: str
+
+
+Decision: TypeAlias = Allow | Ask | Deny

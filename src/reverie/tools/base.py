@@ -1,0 +1,116 @@
+"""What a tool is, and what it is given: one protocol and one context.
+
+A tool never decides whether it may run (the permission function does), never opens a path it was not mapped to, and
+never raises for a model's mistake: it returns an error result with a sentence the model can act on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from reverie.permissions.rules import Decision, ToolCall
+from reverie.types import Block, Json, JsonObject, Origin, Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who makes a call. The main agent has no `agent_id`."""
+
+    purpose: Purpose = Purpose.MAIN
+    agent_id: str | None = None
+
+    @property
+    def is_main(self) -> bool:
+        return self.purpose is Purpose.MAIN and self.agent_id is None
+
+
+@dataclass(frozen=True, slots=True)
+class FileSeen:
+    """What a Read saw: enough to tell whether the file changed since, and to restore it after a compaction."""
+
+    mtime_ns: int
+    size: int
+    digest: str
+    partial: bool
+    order: int
+
+
+class ReadCache:
+    """Files this conversation has read or written, newest last. A fork gets a copy."""
+
+    def __init__(self, seen: dict[Path, FileSeen] | None = None) -> None:
+        self._seen = dict(seen or {})
+
+    def note(self, path: Path, seen: FileSeen) -> None:
+        self._seen.pop(path, None)
+        self._seen[path] = seen
+
+    def forget(self, path: Path) -> None:
+        self._seen.pop(path, None)
+
+    def get(self, path: Path) -> FileSeen | None:
+        return self._seen.get(path)
+
+    def newest(self) -> list[Path]:
+        return list(reversed(self._seen))
+
+    def next_order(self) -> int:
+        return 1 + max((seen.order for seen in self._seen.values()), default=0)
+
+    def copy(self) -> ReadCache:
+        return ReadCache(self._seen)
+
+
+PermissionFunction: TypeAlias = Callable[[ToolCall], Awaitable[Decision]]
+PathMapping: TypeAlias = Callable[[Path], Path]
+
+
+def same_path(path: Path) -> Path:
+    return path
+
+
+@dataclass(slots=True)
+class ToolContext:
+    """All a tool may know of the world. `map_path` lets a layer redirect reads and writes to a copy."""
+
+    cwd: Path
+    caller: Caller
+    permission: PermissionFunction
+    read_cache: ReadCache
+    keep_dir: Path
+    map_path: PathMapping = same_path
+    progress: Callable[[str], None] = field(default=lambda _text: None)
+
+    def resolve(self, given: str) -> Path:
+        """The absolute path a model meant, before mapping; `~` and relative paths are understood."""
+        path = Path(given).expanduser()
+        return path if path.is_absolute() else self.cwd / path
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What came of a call. `structured` is kept in the transcript (`toolUseResult`) and not sent to the model."""
+
+    content: str | tuple[Block, ...]
+    is_error: bool = False
+    structured: Json = None
+    origin: Origin = Origin.TOOL
+
+
+class Tool(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def schema(self) -> JsonObject:
+        """`{"name", "description", "input_schema"}` as the API wants it; the same bytes every time."""
+        ...
+
+    def is_read_only(self, given: JsonObject) -> bool:
+        """Whether this call changes nothing, so that it may run beside others."""
+        ...
+
+    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput: ...
