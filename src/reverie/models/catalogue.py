@@ -1,0 +1,274 @@
+"""What is known about each model: window, output limit, prices, cache rules. Read from `catalogue.toml`.
+
+Figures age, so they are data: a user's own file extends or corrects any entry key by key. A model nobody has described
+gets a generic entry with `known=False`. Never asks a server, never imports an SDK.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from reverie.errors import SettingsError
+
+Provider = Literal["anthropic", "openai", "embedded", "scripted", "unknown"]
+Window1M = Literal["none", "beta", "native"]
+Overflow = Literal["error", "stop"]
+
+ONE_MILLION = 1_000_000
+"""The window a `[1m]` suffix asks for, in tokens."""
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "provider": ("anthropic", "openai", "embedded", "scripted", "unknown"),
+    "window_1m": ("none", "beta", "native"),
+    "overflow": ("error", "stop"),
+}
+_COMPUTED = ("name", "known", "asked_1m")
+_DATE = re.compile(r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$")
+_SUFFIX_1M = re.compile(r"\[1m\]$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """One catalogue entry. Prices are US dollars per million tokens; cache prices are multiples of the input price."""
+
+    name: str
+    provider: Provider
+    window: int
+    max_output: int
+    input_price: float
+    output_price: float
+    cache_read: float
+    cache_write_5m: float
+    cache_write_1h: float
+    cache_minimum: int
+    """Prefixes below this many tokens are not cached, silently."""
+    known: bool = True
+    """False: nobody has described this model; the figures are generic."""
+    asked_1m: bool = False
+    """The name carried a `[1m]` suffix."""
+    cheapest: str | None = None
+    """The cheapest model of the same family: what small background jobs may use."""
+    cache_markers: bool = False
+    """Understands `cache_control` markers."""
+    automatic_cache: bool = False
+    """Caches prefixes on its own, in steps of 128 tokens."""
+    ttls: tuple[str, ...] = ()
+    context_management: bool = False
+    compaction: bool = False
+    """Understands the `compact_20260112` edit."""
+    keeps_thinking: bool = False
+    """Thinking of earlier turns stays in the prompt; older models strip it at a new user turn."""
+    window_1m: Window1M = "none"
+    """How a window of a million tokens is had: always, with a beta header, or not at all."""
+    overflow: Overflow = "stop"
+    """Prompt plus `max_tokens` over the window: refused (`error`), or accepted and cut off there (`stop`)."""
+    long_prompt_over: int | None = None
+    """Prompts larger than this are billed at the `long_` prices."""
+    long_input_price: float | None = None
+    long_output_price: float | None = None
+    aliases: tuple[str, ...] = ()
+    disputed: tuple[str, ...] = ()
+    """Where public sources disagree, as `field: what they say`."""
+    assumed: tuple[str, ...] = ()
+    """Figures no source gave."""
+
+    @property
+    def priced(self) -> bool:
+        """Whether costs in currency mean anything for this model."""
+        return self.input_price > 0 or self.output_price > 0
+
+
+class Catalogue:
+    """All entries. Build it with `Catalogue.load()`; look a model up with `facts(name)`."""
+
+    def __init__(self, tables: _Tables) -> None:
+        self._tables = tables
+        self._names = {name: name for name in tables.models}
+        for name, entry in tables.models.items():
+            for alias in cast("list[str]", entry.get("aliases", [])):
+                self._names.setdefault(alias, name)
+        self._known: dict[str, ModelFacts] = {}
+
+    @classmethod
+    def load(cls, extra: Sequence[Path] = ()) -> Catalogue:
+        """The shipped catalogue, with each of the user's files laid over it in turn.
+
+        A file that cannot be read, an unknown key or a bad value is a `SettingsError` that names the file and the key.
+        """
+        if not extra:
+            return _shipped()
+        tables = _shipped_tables()
+        for path in extra:
+            tables = tables.under(_read(path))
+        return cls(tables)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all entries, in the order they were written."""
+        return tuple(self._tables.models)
+
+    def facts(self, model: str) -> ModelFacts:
+        """What is known about `model`.
+
+        Dated names (`claude-opus-4-5-20251101`), `-latest`, vendor prefixes (`anthropic/…`) and a `[1m]` suffix are
+        understood. A model that is not in the catalogue gets a generic entry with `known=False`.
+        """
+        found = self._known.get(model)
+        if found is None:
+            found = self._known[model] = self._look_up(model)
+        return found
+
+    def _look_up(self, model: str) -> ModelFacts:
+        bare = _SUFFIX_1M.sub("", model.strip())
+        asked_1m = bare != model.strip()
+        facts = self._entry(bare)
+        if asked_1m:
+            facts = replace(facts, asked_1m=True, window=ONE_MILLION)
+        return facts
+
+    def _entry(self, bare: str) -> ModelFacts:
+        last = bare.rsplit("/", 1)[-1]
+        for candidate in (bare, _DATE.sub("", bare), last, _DATE.sub("", last)):
+            name = self._names.get(candidate)
+            if name is not None:
+                return _facts(name, self._tables.merged(name), known=True)
+        table = {**self._tables.default, "provider": _guess_provider(last)}
+        table |= self._tables.provider.get(cast("str", table["provider"]), {})
+        return _facts(bare, table, known=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """Raw tables as read: checked key by key, not yet merged."""
+
+    default: dict[str, Any]
+    provider: dict[str, dict[str, Any]]
+    models: dict[str, dict[str, Any]]
+
+    def under(self, top: _Tables) -> _Tables:
+        """These tables with `top` laid over them, key by key."""
+        return _Tables(
+            self.default | top.default,
+            {
+                name: self.provider.get(name, {}) | top.provider.get(name, {})
+                for name in (*self.provider, *top.provider)
+            },
+            {name: self.models.get(name, {}) | top.models.get(name, {}) for name in (*self.models, *top.models)},
+        )
+
+    def merged(self, name: str) -> dict[str, Any]:
+        entry = self.models[name]
+        provider = entry.get("provider") or _guess_provider(name)
+        return {**self.default, **self.provider.get(provider, {}), **entry, "provider": provider}
+
+
+def _facts(name: str, table: Mapping[str, Any], *, known: bool) -> ModelFacts:
+    values: dict[str, Any] = dict(table)
+    for key, value in table.items():
+        if isinstance(value, list):
+            values[key] = tuple(cast("list[str]", value))
+    return ModelFacts(name=name, known=known, **values)
+
+
+def _guess_provider(name: str) -> Provider:
+    if name.startswith("claude"):
+        return "anthropic"
+    if re.match(r"(?:gpt-|chatgpt-|o[134](?:-|$))", name):
+        return "openai"
+    return "unknown"
+
+
+@cache
+def _shipped() -> Catalogue:
+    return Catalogue(_shipped_tables())
+
+
+@cache
+def _shipped_tables() -> _Tables:
+    return _read(Path(__file__).with_name("catalogue.toml"))
+
+
+def _read(path: Path) -> _Tables:
+    try:
+        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path}: the model catalogue cannot be read: {error.strerror or error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: the model catalogue is not valid TOML: {error}.") from error
+    for section in data:
+        if section not in ("default", "provider", "models"):
+            _unknown(path, section, ("default", "provider", "models"))
+    return _Tables(
+        _check_entry(path, "default", data.get("default", {})),
+        _check_entries(path, "provider", data.get("provider", {})),
+        _check_entries(path, "models", data.get("models", {})),
+    )
+
+
+def _check_entries(path: Path, section: str, value: object) -> dict[str, dict[str, Any]]:
+    if not isinstance(value, dict):
+        raise SettingsError(f"{path}: `{section}` must be a table of entries.")
+    entries = cast("dict[str, object]", value)
+    return {name: _check_entry(path, f'{section}."{name}"', entry) for name, entry in entries.items()}
+
+
+def _check_entry(path: Path, where: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise SettingsError(f"{path}: `{where}` must be a table of facts.")
+    entry = cast("dict[str, Any]", value)
+    kinds = _kinds()
+    for key, given in entry.items():
+        kind = kinds.get(key)
+        if kind is None:
+            _unknown(path, key, tuple(kinds), where)
+        elif not _fits(key, kind, given):
+            raise SettingsError(f"{path}: `{where}.{key}` is {given!r}, but must be {_wanted(key, kind)}.")
+    return entry
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    return {field.name: str(field.type) for field in fields(ModelFacts) if field.name not in _COMPUTED}
+
+
+def _fits(key: str, kind: str, given: object) -> bool:
+    if key in _CHOICES:
+        return given in _CHOICES[key]
+    if kind == "bool":
+        return isinstance(given, bool)
+    if kind.startswith("int"):
+        smallest = 0 if key == "cache_minimum" else 1
+        return isinstance(given, int) and not isinstance(given, bool) and given >= smallest
+    if kind.startswith("float"):
+        return isinstance(given, int | float) and not isinstance(given, bool) and given >= 0
+    if kind.startswith("tuple"):
+        return isinstance(given, list) and all(isinstance(item, str) for item in cast("list[object]", given))
+    return isinstance(given, str)
+
+
+def _wanted(key: str, kind: str) -> str:
+    if key in _CHOICES:
+        return "one of " + ", ".join(_CHOICES[key])
+    if kind == "bool":
+        return "true or false"
+    if kind.startswith("int"):
+        return "a whole number of tokens"
+    if kind.startswith("float"):
+        return "a number that is not negative"
+    if kind.startswith("tuple"):
+        return "a list of strings"
+    return "a string"
+
+
+def _unknown(path: Path, key: str, valid: tuple[str, ...], where: str = "") -> None:
+    near = difflib.get_close_matches(key, valid, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"known keys: {', '.join(valid)}."
+    place = f" in `{where}`" if where else ""
+    raise SettingsError(f"{path}: unknown key `{key}`{place}; {hint}")
