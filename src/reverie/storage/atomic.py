@@ -1,0 +1,170 @@
+"""Whole files or none: written beside their place, flushed, then moved there in one step.
+
+A reader, a crash or a full disk never shows half a file, and a failed write leaves what was there before.
+Every refusal of the disk becomes one StorageError sentence, made here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from reverie.errors import StorageError
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+# Some file systems cannot flush a folder or make a hard link; they say so with one of these.
+_UNSUPPORTED = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+_NO_LINKS = _UNSUPPORTED | {errno.EPERM, errno.EACCES, errno.EMLINK}
+
+_CAUSES: dict[int, str] = {
+    errno.ENOSPC: "the disk is full; free some space and try again",
+    errno.EDQUOT: "your disk quota is used up; free some space and try again",
+    errno.EROFS: "the file system is read-only; choose a folder that can be written",
+    errno.EACCES: "permission denied; check who owns it and its mode",
+    errno.EPERM: "permission denied; check who owns it and its mode",
+    errno.ENOENT: "the file or its folder is not there",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.EISDIR: "it is a folder, not a file",
+    errno.EEXIST: "something else is already there",
+    errno.ENAMETOOLONG: "the name is too long for this file system",
+    errno.ELOOP: "its symbolic links form a loop",
+    errno.EMFILE: "too many files are open; raise the limit (ulimit -n)",
+    errno.ENFILE: "too many files are open on this machine",
+    errno.EFBIG: "the file would be larger than the system allows (ulimit -f)",
+    errno.EIO: "the disk reported an input/output error; check its health",
+    errno.ESTALE: "the network file system lost the file; mount it again",
+}
+
+
+def storage_error(error: OSError, path: Path, doing: str) -> StorageError:
+    """What the disk said, as one sentence: `Cannot <doing> <path>: <cause and what to do>.`"""
+    cause = _CAUSES.get(error.errno or 0) or (error.strerror or str(error) or type(error).__name__).lower()
+    return StorageError(f"Cannot {doing} {_shown(path)}: {cause}.")
+
+
+def write_atomic(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool = True) -> None:
+    """Puts `data` at `path` in one step, replacing what is there (a symbolic link is replaced, not followed).
+
+    With `fsync` it survives a power cut once this returns. Raises StorageError; the old content then still stands.
+    """
+    temporary = _beside(path)
+    try:
+        _write_new(temporary, data, mode, fsync)
+        try:
+            temporary.replace(path)
+        except BaseException:
+            _remove(temporary)
+            raise
+        if fsync:
+            _flush_folder(path.parent)
+    except OSError as error:
+        raise storage_error(error, path, "write") from error
+
+
+def create_exclusive(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool = True) -> bool:
+    """Creates `path` with `data` unless it is already there; says whether it did. Never shows a half-written file.
+
+    Only on file systems without hard links may a crash in the middle leave a short file.
+    """
+    try:
+        if os.path.lexists(path):  # cheap answer to the usual repetition; the link below decides
+            return False
+        temporary = _beside(path)
+        _write_new(temporary, data, mode, fsync)
+        try:
+            created = _link(temporary, path)
+        finally:
+            _remove(temporary)
+        if created is None:
+            created = _create_in_place(path, data, mode, fsync)
+        if created and fsync:
+            _flush_folder(path.parent)
+        return created
+    except OSError as error:
+        raise storage_error(error, path, "create") from error
+
+
+def make_private_dir(path: Path) -> None:
+    """Makes the folder and its missing parents, each 0700; those already there are left as they are."""
+    missing: list[Path] = []
+    here = path
+    while not os.path.lexists(here) and here != here.parent:
+        missing.append(here)
+        here = here.parent
+    try:
+        for folder in reversed(missing):
+            with suppress(FileExistsError):  # somebody else was quicker: theirs is as good
+                folder.mkdir(mode=0o700)
+                folder.chmod(0o700)  # the umask may have taken more away
+        if not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    except OSError as error:
+        raise storage_error(error, path, "make the folder") from error
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{secrets.token_hex(8)}.tmp")
+
+
+def _write_new(path: Path, data: bytes, mode: int, fsync: bool) -> None:
+    """Writes a file that is not there yet; on any failure it is gone again."""
+    fd = os.open(path, _NEW_FILE, mode)
+    try:
+        try:
+            os.fchmod(fd, mode)
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            if fsync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+    except BaseException:  # also Ctrl-C: nobody would ever clear the temporary file away
+        _remove(path)
+        raise
+
+
+def _link(temporary: Path, path: Path) -> bool | None:
+    """Whether the name was free and is now ours; None where this file system has no hard links."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            return None
+        raise
+    return True
+
+
+def _create_in_place(path: Path, data: bytes, mode: int, fsync: bool) -> bool:
+    try:
+        _write_new(path, data, mode, fsync)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _flush_folder(folder: Path) -> None:
+    """Makes a rename or a new name durable."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+    finally:
+        os.close(fd)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+
+
+def _shown(path: Path) -> str:
+    """A path fit for a sentence: names that are not valid UTF-8 are shown escaped."""
+    return str(path).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,224 @@
+"""A session's lease: who has it open, so that no two processes write one transcript.
+
+The lease is a kernel lock (flock) on a small file kept open; its body says who holds it. The kernel drops the lock
+when the holder dies, however it dies, so a body without a lock means nothing. It never waits for a holder to let go.
+"""
+
+# By hand and not with `filelock`: the body must be written and read under the very lock that guards it (same inode,
+# same descriptor), others must be able to ask without taking it, and a command that only asks must start in a blink.
+# On NFS, Linux turns flock into a byte-range lock held by the server: it works between machines, where a PID alone
+# means nothing, so the host's name stands in the body as well.
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, cast
+
+from reverie.errors import SessionBusy, StorageError
+from reverie.storage.atomic import storage_error
+from reverie.types import JsonObject
+
+_HELD = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+_LARGEST_BODY = 65_536
+_BODY_WAIT_S = 1.0  # between a winner's lock and its body lie microseconds; a loser looks again this long
+_PAUSE_S = 0.005
+
+
+class Lease:
+    """A lease held by this process. Use `Lease.take`; `release` (or leaving the `with`) gives it back."""
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self.path = path
+        self._fd: int | None = fd
+        self._owner = os.getpid()
+        self._started = time.time()
+        _forget_in_children(self)
+
+    @staticmethod
+    def take(path: Path, *, info: JsonObject) -> Lease:
+        """Takes the lease or raises SessionBusy naming the holder's PID. `info` is what others are shown.
+
+        `pid`, `host` and `started` are added to it. The folder must exist.
+        """
+        while True:
+            try:
+                fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            except OSError as error:
+                raise storage_error(error, path, "open the lease") from error
+            kept = False
+            try:
+                if not _lock(fd, path):
+                    body = _body_of_holder(fd, path)
+                    if body is not None:
+                        raise _busy(path, body)
+                elif _still_named(fd, path):  # else its last holder removed it while we opened it: take the new one
+                    lease = Lease(path, fd)
+                    kept = True
+                    try:
+                        lease.update(info)
+                    except BaseException:
+                        lease.release()
+                        raise
+                    return lease
+            finally:
+                if not kept:
+                    os.close(fd)
+
+    @staticmethod
+    def holder(path: Path) -> JsonObject | None:
+        """What the holder says of itself (at least `pid`), or None if nobody has the lease. Takes nothing."""
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise storage_error(error, path, "read the lease") from error
+        try:
+            return None if _try_lock(fd, path, fcntl.LOCK_SH) else _body_of_holder(fd, path)
+        finally:
+            os.close(fd)
+
+    def update(self, info: JsonObject) -> None:
+        """Replaces what others are shown, for instance once the socket listens."""
+        if self._fd is None:
+            raise ValueError("the lease was released")
+        own = {"pid": os.getpid(), "host": os.uname().nodename, "started": self._started}
+        body = json.dumps({**info, **own}).encode() + b"\n"
+        try:
+            # A reader between the two calls sees no JSON and looks again.
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, body, 0)
+        except OSError as error:
+            raise storage_error(error, self.path, "write the lease") from error
+
+    def release(self) -> None:
+        """Gives the lease back and removes its file. Twice is once; in a forked child the parent's lease stays."""
+        fd, self._fd = self._fd, None
+        if fd is None:
+            return
+        _open_leases.discard(self)
+        if os.getpid() == self._owner:
+            # Removed while still locked: whoever opened it meanwhile finds the name gone and opens anew.
+            with suppress(OSError):
+                if _still_named(fd, self.path):
+                    self.path.unlink()
+            with suppress(OSError):
+                fcntl.flock(fd, fcntl.LOCK_UN)  # a child forked without exec may share the descriptor
+        os.close(fd)
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def _lock(fd: int, path: Path) -> bool:
+    """Takes the lock unless somebody holds it; those who only ask (a shared lock, for microseconds) do not count."""
+    while not _try_lock(fd, path, fcntl.LOCK_EX):
+        if not _try_lock(fd, path, fcntl.LOCK_SH):
+            return False
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        time.sleep(_PAUSE_S * (0.5 + os.urandom(1)[0] / 255))  # two who ask must not stay in step
+    return True
+
+
+def _try_lock(fd: int, path: Path, kind: int) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _HELD:
+            return False
+        if error.errno in _NO_LOCKS:
+            raise StorageError(
+                f"Cannot lock {path}: this file system has no locks; set REVERIE_HOME to a folder on a local disk."
+            ) from error
+        raise storage_error(error, path, "lock") from error
+    return True
+
+
+def _still_named(fd: int, path: Path) -> bool:
+    try:
+        there = path.lstat()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise storage_error(error, path, "read the lease") from error
+    own = os.fstat(fd)
+    return (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)
+
+
+def _body_of_holder(fd: int, path: Path) -> JsonObject | None:
+    """The holder's body; None if it let go meanwhile.
+
+    A body that is torn, or that a dead process left behind, is about to be replaced: look again for a while.
+    """
+    until = time.monotonic() + _BODY_WAIT_S
+    body: JsonObject = {}
+    while True:
+        body = _parse(os.pread(fd, _LARGEST_BODY, 0)) or body
+        if body and _may_live(body):
+            return body
+        if time.monotonic() > until:
+            return body or {"pid": 0}
+        time.sleep(_PAUSE_S)
+        if _try_lock(fd, path, fcntl.LOCK_SH):
+            return None
+
+
+def _parse(raw: bytes) -> JsonObject | None:
+    try:
+        body: Any = json.loads(raw)
+    except ValueError:
+        return None
+    if not isinstance(body, dict) or not isinstance(cast(JsonObject, body).get("pid"), int):
+        return None
+    return cast(JsonObject, body)
+
+
+def _may_live(body: JsonObject) -> bool:
+    if body.get("host") != os.uname().nodename:
+        return True  # another machine: its processes cannot be seen from here
+    try:
+        os.kill(body["pid"], 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _busy(path: Path, body: JsonObject) -> SessionBusy:
+    pid = int(body["pid"])
+    where = "already open in this process" if pid == os.getpid() else "open in another process"
+    host = body.get("host")
+    on = f" on {host}" if isinstance(host, str) and host != os.uname().nodename else ""
+    who = f"PID {pid}{on}" if pid else "its PID is not known"
+    return SessionBusy(f"Session {path.stem} is {where} ({who}); go on there, or end that process first.", pid)
+
+
+_open_leases: set[Lease] = set()
+_registered: list[bool] = []
+
+
+def _forget_in_children(lease: Lease) -> None:
+    """A child forked without exec shares the lock: it must let go of its copy, or the lease outlives the holder."""
+    _open_leases.add(lease)
+    if not _registered:
+        _registered.append(True)
+        os.register_at_fork(after_in_child=_release_all)
+
+
+def _release_all() -> None:
+    for lease in list(_open_leases):
+        lease.release()
