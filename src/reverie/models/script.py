@@ -1,0 +1,282 @@
+"""Plays a script: which reply answers these messages, with which faults on the way.
+
+The choice depends on the request alone (how many assistant messages it holds, what was said last), so a process that
+was killed goes on where it stopped. Only faults that strike "so many times" are counted, in the `Script` that plays.
+Never sleeps and never raises: whoever plays a reply acts on its faults and delays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias, assert_never, cast
+
+from reverie.errors import UserError
+from reverie.models.base import UNPARSED_INPUT
+from reverie.models.script_syntax import (
+    ANY_PURPOSE,
+    PLACEHOLDER,
+    Call,
+    FaultKind,
+    Fill,
+    Reply,
+    Say,
+    Section,
+    Step,
+    Think,
+    parse_sections,
+)
+from reverie.types import JsonObject
+
+ApiMessage: TypeAlias = Mapping[str, Any]
+
+CLOSING = "That is the end of the script."
+"""What is said when a script has no reply left."""
+
+_FOREVER = float("inf")
+_PROSE = "The quick brown fox jumps over the lazy dog while the keeper of the lighthouse writes down the hour. "
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What goes wrong instead of (or, for `cut`, in the middle of) the reply."""
+
+    kind: FaultKind
+    retry_after: float | None = None
+    after_chars: int = 0
+    actual: int = 0
+    limit: int = 0
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedReply:
+    """One reply: API-shaped content blocks and how they are to be delivered.
+
+    A malformed tool input stands as `{"_unparsed": text}`: a server sends that text as it is, a client hands the
+    object on. `wait_s` passes before the first chunk, `delay_s` before each one. `usage` overrides what is reported.
+    """
+
+    content: list[JsonObject]
+    stop_reason: str
+    fault: Fault | None = None
+    delay_s: float = 0.0
+    wait_s: float = 0.0
+    usage: JsonObject | None = None
+
+
+class Script:
+    """A parsed script. One instance may serve many conversations at once."""
+
+    def __init__(self, sections: Mapping[str, Section], name: str) -> None:
+        self.name = name
+        self._sections = sections
+        self._struck: Counter[tuple[str, int, int, int]] = Counter()
+
+    @staticmethod
+    def parse(text: str, name: str = "script") -> Script:
+        """Reads a script; what is wrong with it is a `UserError` that names `name` and the line."""
+        return Script(parse_sections(text, name), name)
+
+    @staticmethod
+    def load(path: Path | str) -> Script:
+        """Reads a script file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"The script {path} cannot be read: {error.strerror or error}.") from error
+        except UnicodeDecodeError as error:
+            raise UserError(f"The script {path} is not UTF-8 text: {error}.") from error
+        return Script.parse(text, str(path))
+
+    def reply(self, messages: Sequence[ApiMessage], *, purpose: str = "main") -> ScriptedReply:
+        """The reply to a request with these messages. Past the end of the script: a plain closing sentence."""
+        section = self._sections.get(purpose) or self._sections.get(ANY_PURPOSE) or Section()
+        position = _position(messages, purpose)
+        found = _matched(section, messages) or _at(section.steps, position)
+        reply, loop = found or (Reply((Say(CLOSING),)), None)
+        scene = _Scene(messages, purpose, position, loop or 1)
+        content = [block for part in reply.parts for block in scene.blocks(part)]
+        calls = any(block["type"] == "tool_use" for block in content)
+        return ScriptedReply(
+            content=content,
+            stop_reason=reply.stop or ("tool_use" if calls else "end_turn"),
+            fault=self._fault(reply, purpose, position),
+            delay_s=reply.slow_s,
+            wait_s=reply.wait_s,
+            usage=reply.usage,
+        )
+
+    def _fault(self, reply: Reply, purpose: str, position: int) -> Fault | None:
+        """The first fault that has not struck often enough yet at this place."""
+        for index, rule in enumerate(reply.faults):
+            key = (purpose, position, reply.line, index)
+            if rule.times is None or self._struck[key] < rule.times:
+                self._struck[key] += 1
+                return Fault(rule.kind, rule.retry_after, rule.after_chars, rule.actual, rule.limit, rule.message)
+        return None
+
+
+class _Scene:
+    """What a reply may speak of: the values of the placeholders, and the ids of its calls."""
+
+    def __init__(self, messages: Sequence[ApiMessage], purpose: str, position: int, loop: int) -> None:
+        self._messages = messages
+        self._purpose = purpose
+        self._position = position
+        self._loop = loop
+        self._calls = 0
+
+    def blocks(self, part: Say | Think | Fill | Call) -> list[JsonObject]:
+        match part:
+            case Say(text):
+                return [{"type": "text", "text": self._filled(text)}]
+            case Think(text):
+                thought = self._filled(text)
+                return [{"type": "thinking", "thinking": thought, "signature": f"scripted-{_digest(thought)}"}]
+            case Fill(characters):
+                return [{"type": "text", "text": (_PROSE * (characters // len(_PROSE) + 1))[:characters]}]
+            case Call():
+                return [self._call(part, i) for i in range(1, part.times + 1)]
+            case _:
+                assert_never(part)
+
+    def _call(self, call: Call, i: int) -> JsonObject:
+        self._calls += 1
+        if call.malformed:
+            given: JsonObject = {UNPARSED_INPUT: self._filled(call.input, i)}
+        else:
+            given = json.loads(self._filled(call.input, i, quoted=True))
+        return {"type": "tool_use", "id": self._id(), "name": call.name, "input": given}
+
+    def _id(self) -> str:
+        """Made of purpose and place; the digest keeps it unique when a compaction takes the place back to one."""
+        said = _said(self._messages[0]) if self._messages else ""
+        digest = _digest(f"{len(self._messages)}\0{said}\0{self._value('text')}\0{self._value('result')}")
+        return f"toolu_{self._purpose}_{self._position + 1}_{self._calls}_{digest}"
+
+    def _filled(self, text: str, i: int = 1, *, quoted: bool = False) -> str:
+        if "{" not in text:
+            return text
+
+        def put(found: re.Match[str]) -> str:
+            value = str(i) if found[1] == "i" else self._value(found[1])
+            return json.dumps(value, ensure_ascii=False)[1:-1] if quoted else value
+
+        return PLACEHOLDER.sub(put, text)
+
+    def _value(self, name: str) -> str:
+        match name:
+            case "round":
+                return str(self._position + 1)
+            case "loop":
+                return str(self._loop)
+            case "turn":
+                return str(sum(bool(_spoken(message)) for message in self._messages if message["role"] == "user"))
+            case "text":
+                spoken = (_spoken(message) for message in reversed(self._messages) if message["role"] == "user")
+                return next((text for text in spoken if text), "")
+            case _:
+                results = (_results(message) for message in reversed(self._messages) if message["role"] == "user")
+                return next((text for text in results if text), "")
+
+
+def _position(messages: Sequence[ApiMessage], purpose: str) -> int:
+    """How many replies this thread has had.
+
+    A fork's request begins with its parent's answers. Its own begin at the first one that carries a call made for
+    its purpose.
+    """
+    answers = [message for message in messages if message["role"] == "assistant"]
+    if purpose == "main":
+        return len(answers)
+    own = f"toolu_{purpose}_"
+    for index, message in enumerate(answers):
+        if any(str(block.get("id", "")).startswith(own) for block in _blocks(message)):
+            return len(answers) - index
+    return 0
+
+
+def _matched(section: Section, messages: Sequence[ApiMessage]) -> tuple[Reply, int | None] | None:
+    """The reply of the matcher that fits what was said last, or that began earlier and still has replies left."""
+    if not section.whens:
+        return None
+    lengths = [_length(when.body) for when in section.whens]
+    for ago, text in enumerate(islice(_heard(messages), int(min(max(lengths), len(messages) + 1)))):
+        for when, length in zip(section.whens, lengths, strict=True):
+            if ago < length and when.pattern.search(text):
+                return _at(when.body, ago)
+    return None
+
+
+def _heard(messages: Sequence[ApiMessage]) -> list[str]:
+    """What the user side said between the answers, newest first; tool results included."""
+    groups: list[list[str]] = [[]]
+    for message in reversed(messages):
+        if message["role"] == "assistant":
+            groups.append([])
+        else:
+            groups[-1].append(_said(message))
+    return ["\n".join(reversed(group)) for group in groups]
+
+
+def _at(steps: Sequence[Step], index: int) -> tuple[Reply, int | None] | None:
+    """The reply at this place and the pass of the innermost repeat around it, if any; None past the end."""
+    for step in steps:
+        if isinstance(step, Reply):
+            if index == 0:
+                return step, None
+            index -= 1
+            continue
+        once, whole = _length(step.body), _length((step,))
+        if index < whole:
+            past, rest = (0, index) if once == _FOREVER else divmod(index, int(once))
+            found = _at(step.body, rest)
+            return found and (found[0], found[1] or past + 1)
+        index -= int(whole)
+    return None
+
+
+def _length(steps: Sequence[Step]) -> float:
+    total: float = 0
+    for step in steps:
+        if isinstance(step, Reply):
+            total += 1
+        else:
+            total += _FOREVER if step.times is None else step.times * _length(step.body)
+    return total
+
+
+def _blocks(message: ApiMessage) -> list[Mapping[str, Any]]:
+    content = message["content"]
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [cast(Mapping[str, Any], block) for block in content if isinstance(block, Mapping)]
+
+
+def _spoken(message: ApiMessage) -> str:
+    return "\n".join(str(block["text"]) for block in _blocks(message) if block.get("type") == "text")
+
+
+def _results(message: ApiMessage) -> str:
+    parts: list[str] = []
+    for block in _blocks(message):
+        if block.get("type") == "tool_result":
+            content = block.get("content") or ""
+            inner = {"content": content}
+            parts.append(content if isinstance(content, str) else _spoken(inner))
+    return "\n".join(parts)
+
+
+def _said(message: ApiMessage) -> str:
+    return "\n".join(part for part in (_results(message), _spoken(message)) if part)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2s(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
