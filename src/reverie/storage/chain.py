@@ -1,0 +1,88 @@
+"""From file order to conversation order: the tree by uuid, walked from its newest leaf to its root.
+
+Handles what real files hold: parallel calls whose records branch, records without parents, a parent that was lost with
+a corrupt line, cycles, side chains, rewinds and undone compactions. Pure; never drops a decision record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reverie.storage.records import CompactBoundary, Rewind, SessionHeader, Undo, from_record
+from reverie.types import Record
+
+
+def conversation(records: Sequence[Record]) -> list[Record]:
+    """The records of the current conversation, oldest first, and every decision record, all in file order."""
+    main = [record for record in records if not record.is_sidechain]
+    position = {record.uuid: i for i, record in enumerate(main) if record.uuid is not None}
+    undone = {p.boundary for p in map(from_record, main) if isinstance(p, Undo)}
+    path = _walk(main, position, _leaf(main, position))
+    path |= _siblings(main, path)
+    return [
+        record
+        for i, record in enumerate(main)
+        if (i in path or not carries(record))
+        and record.uuid not in undone
+        and record.data.get("compactOf") not in undone
+    ]
+
+
+def carries(record: Record) -> bool:
+    """Whether other records may follow this one in the conversation: messages, boundaries and headers do."""
+    if record.message is not None:
+        return True
+    return record.type == "system" and record.subtype in (CompactBoundary.subtype, SessionHeader.subtype)
+
+
+def _leaf(main: list[Record], position: dict[str, int]) -> int | None:
+    """Where the conversation stands: its last message, or where a later rewind put it."""
+    for i in range(len(main) - 1, -1, -1):
+        if carries(main[i]):
+            return i
+        payload = from_record(main[i])
+        if isinstance(payload, Rewind):
+            return position.get(payload.head) if payload.head is not None else None
+    return None
+
+
+def _walk(main: list[Record], position: dict[str, int], leaf: int | None) -> set[int]:
+    """From the leaf to the root. Progress and other foreign records lie on the way and are kept on it."""
+    path = set[int]()
+    at = leaf
+    while at is not None and at not in path:
+        path.add(at)
+        at = _before(main, position, at)
+    return path
+
+
+def _before(main: list[Record], position: dict[str, int], at: int) -> int | None:
+    record = main[at]
+    boundary = from_record(record)
+    parent = boundary.last_uuid if isinstance(boundary, CompactBoundary) else record.parent
+    if parent is not None:
+        found = position.get(parent)
+        if found is not None:
+            return found
+    elif "parentUuid" in record.data:
+        return None  # it says that it is a root
+    return _previous(main, at)  # no parent named, or a parent that is not in the file: file order holds
+
+
+def _previous(main: list[Record], at: int) -> int | None:
+    return next((i for i in range(at - 1, -1, -1) if carries(main[i])), None)
+
+
+def _siblings(main: list[Record], path: set[int]) -> set[int]:
+    """Records split from a response on the path, and the results of its calls: parallel calls branch, and all count."""
+    ids = {m.id for i in path if (m := main[i].message) is not None and m.role == "assistant" and m.id}
+    found, calls = set[int](), set[str]()
+    for i, record in enumerate(main):
+        if record.message is None:
+            continue
+        if record.message.role == "assistant" and record.message.id in ids:
+            found.add(i)
+            calls.update(use.id for use in record.message.tool_uses)
+        elif any(result.tool_use_id in calls for result in record.message.tool_results):
+            found.add(i)
+    return found

@@ -1,0 +1,191 @@
+"""The typed payloads of our own system records: what a layer decided, in a form that replays.
+
+Each payload is a frozen dataclass with a `subtype`; on disk it stands under `reverie` in a system record, with a schema
+version. Unknown subtypes and keys are kept in the file and skipped here, so an older Reverie reads a newer file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias, cast
+
+from reverie.types import Json, JsonObject, Record, Usage
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHeader:
+    """What the prefix is made of. Valid from here to the next header (after /clear or /compact)."""
+
+    subtype: ClassVar[str] = "session_header"
+    model: str
+    system: tuple[str, ...]
+    tools: tuple[JsonObject, ...]
+    reminder: str = ""
+    date: str = ""
+    flags: JsonObject = field(default_factory=dict[str, Any])
+    ttl: Literal["5m", "1h"] = "5m"
+    betas: tuple[str, ...] = ()
+    thinking: JsonObject | None = None
+    effort: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompactBoundary:
+    """Everything before it is summarised. `preserved` names the kept messages: first, anchor they follow, last."""
+
+    subtype: ClassVar[str] = "compact_boundary"
+    trigger: Literal["auto", "manual"]
+    tokens_before: int
+    last_uuid: str | None
+    preserved: tuple[str, str, str] | None = None
+    tools_discovered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResultDecisions:
+    """Frozen decisions on tool results: `replaced` maps a call id to the bytes that stand for it, `kept` stay whole."""
+
+    subtype: ClassVar[str] = "result_decisions"
+    replaced: dict[str, str] = field(default_factory=dict[str, str])
+    kept: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Clears:
+    """Tool results cleared to save window: call id → the marker that stands for it. An announced break."""
+
+    subtype: ClassVar[str] = "clears"
+    strategy: str
+    cleared: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Surfaced:
+    """Memories shown to the model, with their size; empty names with ran=True means recall chose nothing."""
+
+    subtype: ClassVar[str] = "surfaced_memories"
+    names: tuple[str, ...]
+    bytes: int
+    ran: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How far a background writer has looked: the uuid of the last message it took in."""
+
+    subtype: ClassVar[str] = "cursor"
+    writer: str
+    uuid: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ForkUsage:
+    """What a request outside the main conversation cost; it counts on this session's ledger."""
+
+    subtype: ClassVar[str] = "fork_usage"
+    purpose: str
+    model: str
+    usage: JsonObject
+    thread: str = ""
+
+    def tokens(self) -> Usage:
+        return Usage.parse(self.usage) or Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """Text that survives every compaction verbatim; `removed` takes the pin of this id away."""
+
+    subtype: ClassVar[str] = "pin"
+    id: str
+    text: str = ""
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Takes back the compaction whose boundary has this uuid; what came after it stays."""
+
+    subtype: ClassVar[str] = "undo"
+    boundary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """The conversation goes on from `head` (None: from nothing, as after /clear); what came after it is left aside."""
+
+    subtype: ClassVar[str] = "rewind"
+    head: str | None
+    reason: str = "rewind"
+
+
+Payload: TypeAlias = (
+    SessionHeader | CompactBoundary | ResultDecisions | Clears | Surfaced | Cursor | ForkUsage | Pin | Undo | Rewind
+)
+_KINDS: dict[str, type[Payload]] = {
+    kind.subtype: kind
+    for kind in (
+        SessionHeader,
+        CompactBoundary,
+        ResultDecisions,
+        Clears,
+        Surfaced,
+        Cursor,
+        ForkUsage,
+        Pin,
+        Undo,
+        Rewind,
+    )
+}
+
+
+def to_data(payload: Payload) -> JsonObject:
+    """The payload as plain JSON, with its schema version; tuples become lists, which `from_record` turns back."""
+    body = {f.name: getattr(payload, f.name) for f in dataclasses.fields(payload)}
+    return {"v": SCHEMA_VERSION, **cast(JsonObject, _plain(body))}
+
+
+def from_record(record: Record) -> Payload | None:
+    """The typed payload of one of our system records; None for anything else, also for Claude Code's own boundary."""
+    if record.type != "system":
+        return None
+    kind = _KINDS.get(record.subtype or "")
+    body: Json = record.data.get("reverie")
+    if kind is None:
+        return None
+    if not isinstance(body, dict):
+        return _foreign_boundary(record) if kind is CompactBoundary else None
+    given: JsonObject = body  # pyright: ignore[reportUnknownVariableType]
+    known = {f.name for f in dataclasses.fields(kind)}
+    try:
+        return kind(**{key: _frozen(value) for key, value in given.items() if key in known})
+    except TypeError:  # a payload without a field we need (written by another version): kept on disk, skipped here
+        return None
+
+
+def _foreign_boundary(record: Record) -> CompactBoundary:
+    """A compaction boundary written by Claude Code."""
+    meta: JsonObject = record.data.get("compactMetadata") or {}
+    kept: JsonObject = meta.get("preservedSegment") or {}
+    names = (kept.get("headUuid"), kept.get("anchorUuid"), kept.get("tailUuid"))
+    return CompactBoundary(
+        trigger="manual" if meta.get("trigger") == "manual" else "auto",
+        tokens_before=int(meta.get("preTokens") or 0),
+        last_uuid=record.data.get("logicalParentUuid"),
+        preserved=cast(tuple[str, str, str], names) if all(isinstance(name, str) for name in names) else None,
+    )
+
+
+def _plain(value: Json) -> Json:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in cast(tuple[Json, ...], value)]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in cast(JsonObject, value).items()}
+    return value
+
+
+def _frozen(value: Json) -> Json:
+    return tuple(cast(list[Json], value)) if isinstance(value, list) else value

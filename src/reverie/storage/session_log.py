@@ -1,0 +1,143 @@
+"""One session's record keeping: append a record, apply it to the view, move the head.
+
+The only writer of a session's transcript. When the disk fails the session goes on in memory, and says so once.
+"""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from reverie.errors import StorageError
+from reverie.storage.chain import carries, conversation
+from reverie.storage.records import SCHEMA_VERSION, CompactBoundary, Payload, Rewind, Undo, to_data
+from reverie.storage.transcript import BadLine, Transcript, read_records
+from reverie.storage.view import View
+from reverie.types import JsonObject, Message, Record
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def timestamp(now: datetime) -> str:
+    """ISO 8601 in UTC with milliseconds, as every record carries it."""
+    return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class SessionLog:
+    """The records of one session and the view they add up to."""
+
+    def __init__(
+        self,
+        path: Path,
+        session_id: str,
+        *,
+        cwd: Path,
+        version: str,
+        git_branch: str = "",
+        fsync: bool = False,
+        clock: Clock = utc_now,
+        on_storage_error: Callable[[StorageError], None] = lambda _error: None,
+    ) -> None:
+        self.session_id = session_id
+        self.records: list[Record] = []
+        self.bad: list[BadLine] = []
+        self.view = View()
+        self.head: str | None = None
+        self._clock = clock
+        self._transcript = Transcript(path, fsync=fsync)
+        self._on_storage_error = on_storage_error
+        self._disk_failed = False
+        self._common: JsonObject = {
+            "sessionId": session_id,
+            "cwd": str(cwd),
+            "version": version,
+            "gitBranch": git_branch,
+            "isSidechain": False,
+            "userType": "external",
+        }
+
+    @property
+    def path(self) -> Path:
+        return self._transcript.path
+
+    @property
+    def unsaved(self) -> int:
+        """Records that are only in memory, because the disk refused them."""
+        return self._transcript.unsaved
+
+    def load(self) -> None:
+        """Takes in what the file holds. Bad lines are in `bad`; they stay in the file."""
+        loaded = read_records(self.path)
+        self.records, self.bad = loaded.records, loaded.bad
+        self._refold()
+
+    def append_message(self, message: Message, **fields: object) -> Record:
+        """Records one message after the current head. Its blocks' origins are kept beside it."""
+        data: JsonObject = {**self._new(message.role), **fields}
+        if message.role == "user":
+            data["origins"] = [block.origin.value for block in message.content]
+        return self._append(Record(data, message))
+
+    def append(self, payload: Payload, **fields: object) -> Record:
+        """Records one decision. Boundaries and headers become the head; the others hang off it."""
+        data: JsonObject = {
+            **self._new("system"),
+            "subtype": payload.subtype,
+            "content": payload.subtype.replace("_", " "),
+            "level": "info",
+            "reverie": to_data(payload),
+            **fields,
+        }
+        if isinstance(payload, CompactBoundary):
+            data["parentUuid"] = None
+            data["logicalParentUuid"] = payload.last_uuid
+            data["compactMetadata"] = {"trigger": payload.trigger, "preTokens": payload.tokens_before}
+        return self._append(Record(data))
+
+    def _new(self, kind: str) -> JsonObject:
+        return {
+            "parentUuid": self.head,
+            **self._common,
+            "type": kind,
+            "uuid": str(uuids.uuid4()),
+            "timestamp": timestamp(self._clock()),
+            "schemaVersion": SCHEMA_VERSION,
+        }
+
+    def _append(self, record: Record) -> Record:
+        self.records.append(record)
+        self._save((record,))
+        if record.subtype in (Undo.subtype, Rewind.subtype):
+            self._refold()
+        else:
+            self.view.apply(record)
+            if carries(record):
+                self.head = record.uuid
+        return record
+
+    def _save(self, records: Iterable[Record]) -> None:
+        try:
+            self._transcript.append(records)
+        except StorageError as error:
+            if not self._disk_failed:
+                self._on_storage_error(error)
+            self._disk_failed = True
+        else:
+            self._disk_failed = False
+
+    def _refold(self) -> None:
+        ordered = conversation(self.records)
+        self.view = View.of(ordered)
+        self.head = next((record.uuid for record in reversed(ordered) if carries(record)), None)
+
+    def close(self) -> None:
+        try:
+            self._transcript.close()
+        except StorageError as error:
+            self._on_storage_error(error)

@@ -1,0 +1,313 @@
+"""What the model sees: a fold over the conversation's records.
+
+`apply` is the only way a view changes, in a running session and on resume alike, so both send the same bytes. Work per
+record follows what is new. The view repairs what the API would refuse (split responses, open or orphaned calls, blank
+text, results out of order) in one deterministic way. It reads no file and asks no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from reverie.storage.records import (
+    Clears,
+    CompactBoundary,
+    Cursor,
+    ForkUsage,
+    Payload,
+    Pin,
+    ResultDecisions,
+    Rewind,
+    SessionHeader,
+    Surfaced,
+    Undo,
+    from_record,
+)
+from reverie.types import (
+    Block,
+    Message,
+    Origin,
+    OtherBlock,
+    Record,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+)
+
+NO_RESULT = "No result was recorded for this call."
+OPENING = "(The conversation starts with the assistant's message.)"
+_WEB_TOOLS = ("WebFetch", "WebSearch")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One message record of the conversation."""
+
+    uuid: str | None
+    message: Message
+    timestamp: str | None = None
+
+
+@dataclass(slots=True)
+class _Joined:
+    """Records of one role in a row, joined into one message; `calls` are the calls it answers or makes."""
+
+    role: Role
+    blocks: list[Block]
+    message_id: str | None
+    frozen: Message | None = None
+
+
+class View:
+    """The state of a conversation. Layers read it; only records change it."""
+
+    def __init__(self) -> None:
+        self.header: SessionHeader | None = None
+        self.entries: list[Entry] = []
+        self.replaced: dict[str, str] = {}
+        self.kept: set[str] = set()
+        self.cleared: dict[str, str] = {}
+        self.cursors: dict[str, str | None] = {}
+        self.pins: dict[str, str] = {}
+        self.surfaced: dict[str, int] = {}
+        self.fork_usage: list[ForkUsage] = []
+        self.last_usage: Usage | None = None
+        self.since_usage: list[Block] = []
+        self.boundaries = 0
+        self._usage_id: str | None = None
+        self._joined: list[_Joined] = []
+        self._calls: dict[str, str] = {}
+        self._answers: dict[str, _Joined] = {}
+        self._kept_aside: tuple[str, list[Entry]] | None = None
+        self._reminded: tuple[Message, str, Message] | None = None
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> View:
+        """The view after these records (in conversation order)."""
+        view = cls()
+        for record in records:
+            view.apply(record)
+        return view
+
+    # -- folding ------------------------------------------------------------------------------------------------
+
+    def apply(self, record: Record) -> None:
+        """Takes one record in. Unknown records change nothing."""
+        payload = from_record(record)
+        if payload is not None:
+            self._decide(payload)
+        elif record.message is not None and not record.data.get("isApiErrorMessage"):
+            self._add(Entry(record.uuid, record.message, record.timestamp))
+            self._put_back(record.uuid)
+
+    def _decide(self, payload: Payload) -> None:
+        match payload:
+            case SessionHeader():
+                self.header = payload
+            case CompactBoundary():
+                self._compact(payload)
+            case ResultDecisions():
+                self.replaced |= {call: text for call, text in payload.replaced.items() if call not in self.kept}
+                self.kept |= set(payload.kept) - set(payload.replaced)
+                self._show_again(set(payload.replaced))
+            case Clears():
+                self.cleared |= payload.cleared
+                self._show_again(set(payload.cleared))
+            case Surfaced():
+                self.surfaced |= dict.fromkeys(payload.names, 0)
+                if payload.names:
+                    self.surfaced[payload.names[-1]] += payload.bytes
+            case Cursor():
+                self.cursors[payload.writer] = payload.uuid
+            case ForkUsage():
+                self.fork_usage.append(payload)
+            case Pin():
+                if payload.removed:
+                    self.pins.pop(payload.id, None)
+                else:
+                    self.pins[payload.id] = payload.text
+            case Rewind():
+                self.surfaced.clear()  # what was shown may be out of view now: it may be shown again
+            case Undo():
+                pass  # the order of the records already passes over what it undid
+
+    def _compact(self, boundary: CompactBoundary) -> None:
+        entries = self.entries
+        self._forget_messages()
+        self.surfaced.clear()
+        self.boundaries += 1
+        if boundary.preserved is not None:
+            head, anchor, tail = boundary.preserved
+            names = [entry.uuid for entry in entries]
+            if head in names and tail in names:
+                self._kept_aside = (anchor, entries[names.index(head) : names.index(tail) + 1])
+
+    def _put_back(self, uuid: str | None) -> None:
+        """Messages kept over a compaction come right after the record they are anchored to."""
+        if self._kept_aside is not None and uuid == self._kept_aside[0]:
+            entries = self._kept_aside[1]
+            self._kept_aside = None
+            for entry in entries:
+                self._add(entry, counted=False)
+
+    def _forget_messages(self) -> None:
+        self.entries, self._joined, self.since_usage = [], [], []
+        self._calls, self._answers = {}, {}
+        self.last_usage, self._usage_id, self._kept_aside = None, None, None
+
+    def _add(self, entry: Entry, *, counted: bool = True) -> None:
+        self.entries.append(entry)
+        message = entry.message
+        if message.role == "assistant":
+            self._add_response(message, counted)
+        else:
+            self._add_user(message)
+
+    def _add_response(self, message: Message, counted: bool) -> None:
+        blocks = [block for block in message.content if not _is_blank(block)]
+        for block in blocks:
+            if isinstance(block, ToolUseBlock):
+                self._calls[block.id] = block.name
+        usage = message.usage if counted else None
+        split = message.id is not None and message.id == self._usage_id
+        if usage is not None and usage.total > 0:
+            self.last_usage = usage
+            if not split:
+                self.since_usage = []
+                self._usage_id = message.id
+        elif not split:
+            self.since_usage += blocks
+        earlier = self._earlier_part(message.id)
+        if earlier is not None:
+            earlier.blocks += blocks
+            earlier.frozen = self._joined[-1].frozen = None
+        else:
+            self._join("assistant", blocks, message.id)
+
+    def _earlier_part(self, message_id: str | None) -> _Joined | None:
+        """The assistant message this record was split from, if only tool results came in between."""
+        if message_id is None:
+            return None
+        for joined in reversed(self._joined[-2:]):
+            if joined.role == "assistant":
+                return joined if joined.message_id == message_id else None
+        return None
+
+    def _add_user(self, message: Message) -> None:
+        shown, answered = list[Block](), set[str]()
+        for block in message.content:
+            if isinstance(block, ToolResultBlock):
+                call = block.tool_use_id
+                if call not in self._calls or call in self._answers or call in answered:
+                    continue  # an orphan or a second answer: the API refuses both
+                answered.add(call)
+                shown.append(self._as_shown(block))
+            elif not _is_blank(block):
+                shown.append(block)
+        self.since_usage += shown
+        self._join("user", shown, None)
+        self._answers |= dict.fromkeys(answered, self._joined[-1]) if answered else {}
+
+    def _join(self, role: Role, blocks: list[Block], message_id: str | None) -> None:
+        if not blocks:
+            return
+        last = self._joined[-1] if self._joined else None
+        if last is not None and last.role == role:
+            last.blocks += blocks
+            last.frozen = None
+            last.message_id = message_id
+        else:
+            self._joined.append(_Joined(role, blocks, message_id))
+
+    # -- showing ------------------------------------------------------------------------------------------------
+
+    def _as_shown(self, block: ToolResultBlock) -> ToolResultBlock:
+        call = block.tool_use_id
+        if self._calls.get(call) in _WEB_TOOLS and block.origin is Origin.TOOL:
+            block = replace(block, origin=Origin.WEB)
+        text = self.cleared.get(call, self.replaced.get(call))
+        return block if text is None else replace(block, content=text)
+
+    def _show_again(self, calls: set[str]) -> None:
+        """Puts decided bytes in the place of results that are already in view."""
+        places = {id(joined): joined for call in calls if (joined := self._answers.get(call)) is not None}
+        for joined in places.values():
+            joined.blocks = [self._as_shown(b) if isinstance(b, ToolResultBlock) else b for b in joined.blocks]
+            joined.frozen = None
+        if places:
+            self.since_usage = [self._as_shown(b) if isinstance(b, ToolResultBlock) else b for b in self.since_usage]
+
+    def messages(self) -> tuple[Message, ...]:
+        """The messages to send: alternating, starting with the user, every call answered, unchanged ones reused."""
+        out = list[Message]()
+        before: _Joined | None = None
+        for joined in self._joined:
+            if joined.frozen is None:
+                joined.frozen = _freeze(joined, before)
+            out.append(joined.frozen)
+            before = joined
+        if before is not None and before.role == "assistant" and (calls := _calls_of(before)):
+            out.append(Message("user", tuple(_missing(call) for call in calls)))
+        if out and out[0].role == "assistant":
+            out.insert(0, Message("user", (TextBlock(OPENING),)))
+        if out and self.header is not None and self.header.reminder:
+            out[0] = self._with_reminder(out[0], self.header.reminder)
+        return tuple(out)
+
+    def _with_reminder(self, first: Message, reminder: str) -> Message:
+        if self._reminded is None or self._reminded[0] is not first or self._reminded[1] != reminder:
+            block = TextBlock(reminder, Origin.INJECTED)
+            self._reminded = (first, reminder, replace(first, content=(block, *first.content)))
+        return self._reminded[2]
+
+    @property
+    def open_calls(self) -> tuple[ToolUseBlock, ...]:
+        """Calls of the last response that have no result yet."""
+        for joined in reversed(self._joined[-2:]):
+            if joined.role == "assistant":
+                return tuple(call for call in _calls_of(joined) if call.id not in self._answers)
+        return ()
+
+    def call_name(self, call_id: str) -> str | None:
+        """The tool that a call in view was made to."""
+        return self._calls.get(call_id)
+
+    def copy(self) -> View:
+        """An independent view with the same content, for a fork: what happens to it never reaches this one."""
+        twin = View()
+        for name, value in vars(self).items():
+            setattr(twin, name, value.copy() if isinstance(value, list | dict | set) else value)
+        joined = {id(old): replace(old, blocks=list(old.blocks)) for old in self._joined}
+        twin._joined = [joined[id(old)] for old in self._joined]
+        twin._answers = {call: joined[id(old)] for call, old in self._answers.items()}
+        return twin
+
+
+def _freeze(joined: _Joined, before: _Joined | None) -> Message:
+    """Fixes one message. Results stand first, in the order of the calls they answer, with every call answered."""
+    blocks = joined.blocks
+    if joined.role == "user" and before is not None and (calls := _calls_of(before)):
+        results = {b.tool_use_id: b for b in blocks if isinstance(b, ToolResultBlock)}
+        answers: list[Block] = [results.get(call.id) or _missing(call) for call in calls]
+        blocks = answers + [b for b in blocks if not isinstance(b, ToolResultBlock)]
+    elif joined.role == "assistant" and isinstance(blocks[-1], ThinkingBlock):
+        blocks = [*blocks, TextBlock("(no answer)", Origin.MODEL)]  # the API refuses thinking as a last block
+    return Message(joined.role, tuple(blocks))
+
+
+def _missing(call: ToolUseBlock) -> ToolResultBlock:
+    return ToolResultBlock(call.id, NO_RESULT, is_error=True, origin=Origin.INJECTED)
+
+
+def _calls_of(joined: _Joined) -> list[ToolUseBlock]:
+    return [block for block in joined.blocks if isinstance(block, ToolUseBlock)]
+
+
+def _is_blank(block: Block) -> bool:
+    if isinstance(block, TextBlock):
+        return not block.text.strip()
+    return isinstance(block, OtherBlock) and not isinstance(block.raw, dict)
