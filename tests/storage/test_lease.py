@@ -197,6 +197,7 @@ while done < int(sys.argv[3]):
         continue
     with lease:
         os.close(os.open(inside, os.O_CREAT | os.O_EXCL))
+        time.sleep(0.001)
         os.unlink(inside)
         done += 1
 """
