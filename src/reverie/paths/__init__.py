@@ -1,0 +1,41 @@
+"""Where everything lives: the home, sessions by working directory, memory by repository, sockets, logs.
+
+Resolution only. What may be written where is decided in `permissions`.
+"""
+
+from __future__ import annotations
+
+from reverie.paths.memory import MemoryPlace, MemorySwitch, RootCheck, memory_place, memory_switch
+from reverie.paths.places import (
+    FILE_MODE,
+    FOLDER_MODE,
+    Places,
+    check_name,
+    check_session_id,
+    make_private,
+    reverie_home,
+    slug,
+    user_home,
+)
+from reverie.paths.repo import Repo, find_repo, is_own_untracked, same
+
+__all__ = [
+    "FILE_MODE",
+    "FOLDER_MODE",
+    "MemoryPlace",
+    "MemorySwitch",
+    "Places",
+    "Repo",
+    "RootCheck",
+    "check_name",
+    "check_session_id",
+    "find_repo",
+    "is_own_untracked",
+    "make_private",
+    "memory_place",
+    "memory_switch",
+    "reverie_home",
+    "same",
+    "slug",
+    "user_home",
+]

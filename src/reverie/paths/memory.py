@@ -1,0 +1,82 @@
+"""Whether there is a memory and where it lives: the one module that decides, and says which rule did.
+
+Resolution only. Whether a folder is fit to be a memory directory is judged by the caller's `check`, because that
+knowledge lives higher up; an unfit one is an error, never a silent move to another place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from reverie.errors import SettingsError, UserError
+from reverie.paths.places import Places
+
+if TYPE_CHECKING:
+    from reverie.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySwitch:
+    """Whether memory is on, and the rule that said so."""
+
+    on: bool
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlace:
+    """Where memory lives, and the rule that said so."""
+
+    directory: Path
+    rule: str
+
+
+class RootCheck(Protocol):
+    """Judges a folder a user named: returns it normalised, or raises a `ReverieError`."""
+
+    def __call__(self, path: str, *, home: Path, expand_tilde: bool = False) -> Path: ...
+
+
+def memory_switch(settings: Settings) -> MemorySwitch:
+    """On or off, by the first rule that answers."""
+    memory, remote = settings.memory, settings.remote
+    if memory.disable is not None:
+        return MemorySwitch(not memory.disable, f"REVERIE_DISABLE_MEMORY is {'1' if memory.disable else '0'}")
+    if settings.session.bare:
+        return MemorySwitch(False, f"bare ({_source(settings, 'session.bare')})")
+    if remote.enabled and remote.memory_directory is None:
+        return MemorySwitch(False, "REVERIE_REMOTE is set and REVERIE_REMOTE_MEMORY_DIR is not")
+    if "memory.enabled" in settings.sources:
+        return MemorySwitch(memory.enabled, f"setting memory.enabled ({_source(settings, 'memory.enabled')})")
+    return MemorySwitch(memory.enabled, "default")
+
+
+def memory_place(places: Places, settings: Settings, check: RootCheck) -> MemoryPlace:
+    """The memory directory, by the first rule that answers. It need not exist yet.
+
+    `check` judges a folder that somebody named; one it refuses is a `SettingsError` that says who named it.
+    """
+    home = settings.places.user_home
+    if settings.memory.path:
+        directory = _checked(check, settings.memory.path, home, False, "environment REVERIE_MEMORY_PATH")
+        return MemoryPlace(directory, "REVERIE_MEMORY_PATH")
+    if settings.memory.directory:
+        source = _source(settings, "memory.directory")
+        directory = _checked(check, settings.memory.directory, home, True, f"{source}: `memory.directory`")
+        return MemoryPlace(directory, f"setting memory.directory ({source})")
+    if places.remote_memory is not None:
+        return MemoryPlace(places.default_memory, "REVERIE_REMOTE_MEMORY_DIR")
+    return MemoryPlace(places.default_memory, "default, by the repository")
+
+
+def _checked(check: RootCheck, path: str, home: Path, expand_tilde: bool, who: str) -> Path:
+    try:
+        return check(path, home=home, expand_tilde=expand_tilde)
+    except UserError as error:
+        raise SettingsError(f"{who}: {error}") from error
+
+
+def _source(settings: Settings, key: str) -> str:
+    return ", ".join(map(str, settings.sources.get(key, ("default",))))

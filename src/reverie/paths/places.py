@@ -1,0 +1,222 @@
+"""Where every file of Reverie's lives. Nothing else joins these paths, so that a place can move in one line.
+
+Transcripts go by the working directory, memory by the repository. Pure: nothing is created here but by `make_private`,
+and nothing is asked of the disk but which repository the working directory is in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reverie.errors import SettingsError, StorageError, UserError
+from reverie.paths.repo import find_repo
+
+if TYPE_CHECKING:
+    from reverie.settings import Settings
+
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+SLUG_LENGTH = 200
+SOCKET_BYTES = 103
+"""Longest path a Unix socket may have everywhere: macOS has room for 104 with the closing NUL, Linux for 108."""
+
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]")
+
+
+def user_home(env: Mapping[str, str]) -> Path:
+    """What `~` means: `HOME`, else what the system's user database says."""
+    home = Path(env.get("HOME", ""))
+    if home.is_absolute():
+        return home
+    import pwd
+
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        raise SettingsError("environment HOME: not set, and this user has no home folder; set HOME.") from None
+
+
+def reverie_home(env: Mapping[str, str]) -> Path:
+    """Where Reverie keeps everything: `REVERIE_HOME` (absolute or `~/…`), else `~/.reverie`."""
+    given = env.get("REVERIE_HOME", "")
+    if not given:
+        return user_home(env) / ".reverie"
+    path = user_home(env) / given[2:] if given == "~" or given.startswith("~/") else Path(given)
+    if not path.is_absolute():
+        raise SettingsError(f"environment REVERIE_HOME: {given!r} is not an absolute path; give one, or ~/….")
+    return Path(os.path.normpath(path))
+
+
+def slug(path: Path) -> str:
+    """The folder name that stands for `path`: every character but ASCII letters and digits becomes `-`.
+
+    A character outside the basic plane counts as two, as in the trees we share. Over 200 characters: cut, plus a hash.
+    """
+    text = str(path)
+    name = _NOT_ALPHANUMERIC.sub(lambda found: "--" if found[0] > "\uffff" else "-", text)
+    if len(name) <= SLUG_LENGTH:
+        return name
+    return f"{name[:SLUG_LENGTH]}-{_digest(text)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(os.fsencode(text)).hexdigest()[:16]
+
+
+def check_name(name: str, what: str) -> str:
+    """`name` if it can safely be a file name; else a `UserError` that says what it was meant for."""
+    if not _SAFE.fullmatch(name):
+        raise UserError(
+            f"{name[:80]!r} is not a {what}: at most 128 letters, digits, `-`, `_` and `.`, a letter or digit first."
+        )
+    return name
+
+
+def check_session_id(session_id: str) -> str:
+    """The id if it is one; ids given by people end up in paths, so anything else is a `UserError`."""
+    return check_name(session_id, "session id")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where things are for one working directory. Build it with `Places.of(cwd, settings)`."""
+
+    home: Path
+    cwd: Path
+    root: Path
+    """The canonical git root, shared by all worktrees; else the working directory."""
+    checkout: Path
+    """The top of the worktree that `cwd` is in; else the working directory."""
+    runtime: Path | None = None
+    remote_memory: Path | None = None
+
+    @classmethod
+    def of(cls, cwd: Path, settings: Settings) -> Places:
+        repo = find_repo(cwd)
+        return cls(
+            home=settings.places.home,
+            cwd=Path(os.path.realpath(cwd)),
+            root=repo.root,
+            checkout=repo.checkout,
+            runtime=settings.places.runtime,
+            remote_memory=settings.remote.memory_directory,
+        )
+
+    # Sessions, by the working directory.
+
+    @property
+    def projects(self) -> Path:
+        """Folders of all working directories, by slug."""
+        return self.home / "projects"
+
+    @property
+    def project(self) -> Path:
+        """Transcripts of this working directory, and a folder for each session."""
+        return self.projects / slug(self.cwd)
+
+    def transcript(self, session_id: str) -> Path:
+        return self.project / f"{check_session_id(session_id)}.jsonl"
+
+    def session(self, session_id: str) -> Path:
+        """What a session leaves beside its transcript."""
+        return self.project / check_session_id(session_id)
+
+    def tool_results(self, session_id: str) -> Path:
+        return self.session(session_id) / "tool-results"
+
+    def session_notes(self, session_id: str) -> Path:
+        return self.session(session_id) / "session-memory" / "summary.md"
+
+    def agent_transcript(self, session_id: str, agent_id: str) -> Path:
+        return self.session(session_id) / "subagents" / f"agent-{check_name(agent_id, 'agent id')}.jsonl"
+
+    def socket(self, session_id: str) -> Path:
+        """Where a live session listens. By the home alone, so that every process finds it; short enough to bind."""
+        name = f"{_digest(str(self.transcript(session_id)))}.sock"
+        folders = [self.home / "run", Path("/tmp") / f"reverie-{os.getuid()}"]
+        if self.runtime is not None:
+            folders.insert(1, self.runtime / "reverie")
+        for folder in folders[:-1]:
+            if len(os.fsencode(folder / name)) <= SOCKET_BYTES:
+                return folder / name
+        return folders[-1] / name
+
+    # The home.
+
+    @property
+    def settings_file(self) -> Path:
+        return self.home / "settings.toml"
+
+    @property
+    def flags_file(self) -> Path:
+        return self.home / "flags.toml"
+
+    @property
+    def background_log(self) -> Path:
+        return self.home / "logs" / "background.jsonl"
+
+    @property
+    def chat_history(self) -> Path:
+        return self.home / "history" / slug(self.root)
+
+    @property
+    def notes_config(self) -> Path:
+        """The user's own template and prompt for session notes."""
+        return self.home / "session-memory" / "config"
+
+    @property
+    def models(self) -> Path:
+        """Weights and the like that were added by hand."""
+        return self.home / "models"
+
+    def inbox(self, team: str, agent: str) -> Path:
+        team, agent = check_name(team, "team name"), check_name(agent, "agent name")
+        return self.home / "teams" / team / "inboxes" / f"{agent}.json"
+
+    # Memory, by the repository.
+
+    @property
+    def default_memory(self) -> Path:
+        """The memory directory if nobody has chosen another; `memory_place` decides."""
+        return (self.remote_memory or self.home) / "projects" / slug(self.root) / "memory"
+
+    def agent_memory_user(self, kind: str) -> Path:
+        return self.home / "agent-memory" / _agent_type(kind)
+
+    def agent_memory_project(self, kind: str) -> Path:
+        return self.root / ".reverie" / "agent-memory" / _agent_type(kind)
+
+    def agent_memory_local(self, kind: str) -> Path:
+        if self.remote_memory is not None:
+            return self.remote_memory / "projects" / slug(self.root) / "agent-memory-local" / _agent_type(kind)
+        return self.root / ".reverie" / "agent-memory-local" / _agent_type(kind)
+
+
+def _agent_type(kind: str) -> str:
+    return check_name(kind.replace(":", "-"), "agent type")
+
+
+def make_private(folder: Path) -> Path:
+    """Makes `folder` and what is missing above it, for this user only; `StorageError` if it is not ours."""
+    try:
+        for missing in reversed([folder, *folder.parents]):
+            if not missing.exists():
+                missing.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        found = folder.stat()
+    except OSError as error:
+        raise StorageError(
+            f"{folder}: cannot be made: {error.strerror}; check the disk and its permissions."
+        ) from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise StorageError(f"{folder}: is not a folder; move it out of the way.")
+    if found.st_uid not in (os.getuid(), 0):
+        raise StorageError(f"{folder}: belongs to another user; remove it or choose another REVERIE_HOME.")
+    return folder

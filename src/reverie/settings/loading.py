@@ -1,0 +1,299 @@
+"""Reads settings: managed, user, project and local files, then the environment, then the command line; later wins.
+
+Lists of several places are joined, tables joined key by key, everything else replaced. A mistake stops here with a
+sentence; what a project's committed file may not set is left out with a warning. The only reader of the environment.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NoReturn, TypeAlias, cast
+
+from reverie import paths
+from reverie.errors import SettingsError
+from reverie.settings.fields import Counts, Frame, Misfit, Project, Setting, settings_of
+from reverie.settings.schema import Settings, all_settings, sections, value_of
+from reverie.settings.toml_file import KeyPath, TomlFile
+
+Place: TypeAlias = Literal["default", "managed", "user", "project", "local", "environment", "command line"]
+
+MANAGED = Path("/etc/reverie")
+FLAG_PREFIX = "REVERIE_FLAG_"
+
+_OWN_PREFIX = "REVERIE_"
+_NOT_SETTINGS = frozenset({"REVERIE_SOAK"})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a value came from. `str(source)` is `file:line`, the variable, or the place."""
+
+    place: Place
+    file: TomlFile | None = None
+    path: KeyPath = ()
+    variable: str = ""
+
+    def __str__(self) -> str:
+        if self.file is not None:
+            return f"{self.file.path}:{self.file.line(self.path)}"
+        return f"{self.place} {self.variable}" if self.variable else self.place
+
+
+DEFAULT = Source("default")
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One setting as it stands. `shown` hides credentials."""
+
+    key: str
+    value: object
+    sources: tuple[Source, ...]
+    setting: Setting
+
+    @property
+    def source(self) -> str:
+        return ", ".join(map(str, self.sources))
+
+    @property
+    def shown(self) -> object:
+        if self.setting.secret:
+            return "(set, hidden)" if self.value else ""
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """One value as somebody wrote it, not yet checked."""
+
+    key: str
+    value: object
+    source: Source
+    frame: Frame
+
+
+def load_settings(
+    cwd: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    overrides: Mapping[str, object] | None = None,
+    managed_dir: Path | None = None,
+) -> Settings:
+    """The settings that hold in `cwd`.
+
+    `overrides` are `section.key` → value, as given on the command line. A file, variable or override that cannot be
+    used is a `SettingsError`; what is merely left out is in `Settings.warnings`.
+    """
+    env = os.environ if env is None else env
+    user_home = paths.user_home(env)
+    home = paths.reverie_home(env)
+    repo = paths.find_repo(cwd)
+    values: dict[str, object] = {"places.home": home, "places.user_home": user_home}
+    sources = {
+        key: (Source("environment", variable=name),)
+        for key, name in (("places.home", "REVERIE_HOME"), ("places.user_home", "HOME"))
+        if env.get(name)
+    }
+    warnings: list[str] = []
+
+    def take(given: Iterable[_Given]) -> None:
+        for one in given:
+            value = _check(one)
+            if one.source.place == "project":
+                refusal = _refusal(one, value, values, repo.root)
+                if refusal:
+                    warnings.append(refusal)
+                    continue
+            _lay_over(one, value, values, sources)
+
+    def frame_of(folder: Path) -> Frame:
+        return Frame(folder, user_home)
+
+    for place, path in _files(home, managed_dir or MANAGED, repo):
+        file = TomlFile.read(path)
+        if file is not None:
+            take(_from_file(place, file, frame_of(path.parent)))
+    take(_from_env(env, frame_of(cwd)))
+    take(_from_overrides(overrides or {}, frame_of(cwd)))
+    warnings.extend(_misspelt(env))
+    flags = {name: value for name, value in env.items() if name.startswith(FLAG_PREFIX)}
+    return _build(values, sources, tuple(warnings), flags)
+
+
+def explain(settings: Settings) -> list[Explained]:
+    """Every setting with its value and where it came from, in the order of the reference page."""
+    return [
+        Explained(key, value_of(settings, key), settings.sources.get(key, (DEFAULT,)), setting)
+        for key, setting in all_settings().items()
+    ]
+
+
+def _files(home: Path, managed: Path, repo: paths.Repo) -> Iterator[tuple[Place, Path]]:
+    user = home / "settings.toml"
+    yield "managed", managed / "settings.toml"
+    yield "user", user
+    committed = repo.checkout / ".reverie" / "settings.toml"
+    # In the user's own home folder the project's file and the user's are one and the same.
+    if not paths.same(committed, user):
+        yield "project", committed
+    for root in dict.fromkeys((repo.root, repo.checkout)):
+        local = root / ".reverie" / "settings.local.toml"
+        yield ("local" if paths.is_own_untracked(local, repo) else "project"), local
+
+
+def _from_file(place: Place, file: TomlFile, frame: Frame) -> Iterator[_Given]:
+    for name, table in file.data.items():
+        section = sections().get(name)
+        where = f"{file.path}:{file.line((name,))}"
+        if section is None:
+            _unknown(where, name, name)
+        if not isinstance(table, dict):
+            raise SettingsError(f"{where}: `{name}` is a section; write [{name}] and its settings below.")
+        for key, value in cast("dict[str, object]", table).items():
+            full = f"{name}.{key}"
+            source = Source(place, file, (name, key))
+            if key not in settings_of(section):
+                _unknown(str(source), full, key, name)
+            setting = all_settings()[full]
+            if setting.env_only:
+                raise SettingsError(
+                    f"{source}: `{full}` cannot stand in a file; set the variable {setting.env} instead."
+                )
+            yield _Given(full, value, source, frame)
+
+
+def _from_env(env: Mapping[str, str], frame: Frame) -> Iterator[_Given]:
+    for key, setting in all_settings().items():
+        if setting.env and env.get(setting.env) and key not in ("places.home", "places.user_home"):
+            source = Source("environment", variable=setting.env)
+            yield _Given(key, setting.kind.from_text(env[setting.env]), source, frame)
+
+
+def _from_overrides(overrides: Mapping[str, object], frame: Frame) -> Iterator[_Given]:
+    for key, value in overrides.items():
+        setting = all_settings().get(key)
+        if setting is None:
+            _unknown("command line", key, key.rsplit(".", 1)[-1], key.split(".", 1)[0])
+        given = setting.kind.from_text(value) if isinstance(value, str) else value
+        yield _Given(key, str(given) if isinstance(given, Path) else given, Source("command line"), frame)
+
+
+def _check(given: _Given) -> object:
+    setting = all_settings()[given.key]
+    try:
+        return setting.kind.check(given.value, given.frame)
+    except Misfit as misfit:
+        key = given.key + "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in misfit.at)
+        source = given.source
+        where = str(Source(source.place, source.file, (*source.path, *misfit.at), source.variable))
+        if misfit.unknown is not None:
+            raise SettingsError(f"{where}: unknown key `{key}`; {_hint(misfit.unknown, misfit.valid)}") from misfit
+        shown = "hidden" if setting.secret else _short(_part(given.value, misfit.at))
+        raise SettingsError(f"{where}: `{key}` is {shown}, but must be {misfit.wanted}.") from misfit
+
+
+def _refusal(given: _Given, value: object, values: Mapping[str, object], root: Path) -> str | None:
+    """Why a project's committed file may not set this, if it may not."""
+    match all_settings()[given.key].project:
+        case Project.MAY:
+            return None
+        case Project.NEVER:
+            return f"{given.source}: `{given.key}` is ignored: committed settings may not set it; set it in your own."
+        case Project.OFF_ONLY:
+            # Switching on what nobody had switched off changes nothing.
+            if not value or values.get(given.key, True):
+                return None
+            return f"{given.source}: `{given.key}` is ignored: committed settings may switch it off, but not on again."
+        case Project.TRUSTED:
+            trusted = cast("tuple[Path, ...]", values.get("trust.projects", ()))
+            if any(paths.same(project, root) for project in trusted):
+                return None
+            return (
+                f"{given.source}: `{given.key}` is ignored: this project is not trusted;"
+                f' to trust it, add "{root}" to trust.projects in your own settings.'
+            )
+
+
+def _lay_over(given: _Given, value: object, values: dict[str, object], sources: dict[str, tuple[Source, ...]]) -> None:
+    setting, before = all_settings()[given.key], values.get(given.key)
+    earlier = sources.get(given.key, ())
+    if setting.adds_up and before is not None:
+        items = cast("tuple[object, ...]", before) + cast("tuple[object, ...]", value)
+        values[given.key] = tuple(dict.fromkeys(items))
+        sources[given.key] = (*earlier, given.source)
+    elif isinstance(setting.kind, Counts):
+        defaults = cast("Mapping[str, int]", before or value_of(Settings(), given.key))
+        values[given.key] = MappingProxyType({**defaults, **cast("Mapping[str, int]", value)})
+        sources[given.key] = (*earlier, given.source)
+    else:
+        values[given.key] = value
+        sources[given.key] = (given.source,)
+
+
+def _build(
+    values: Mapping[str, object],
+    sources: Mapping[str, tuple[Source, ...]],
+    warnings: tuple[str, ...],
+    flags: Mapping[str, str],
+) -> Settings:
+    built: dict[str, Any] = {}
+    for name, section in sections().items():
+        given = {key: values[f"{name}.{key}"] for key in settings_of(section) if f"{name}.{key}" in values}
+        built[name] = section(**given)
+    return Settings(
+        **built, warnings=warnings, flag_env=MappingProxyType(dict(flags)), sources=MappingProxyType(dict(sources))
+    )
+
+
+def _misspelt(env: Mapping[str, str]) -> Iterator[str]:
+    """A variable that looks like one of ours and is none: nothing would ever tell the user otherwise."""
+    known = [setting.env for setting in all_settings().values() if setting.env]
+    for name in sorted(env):
+        if name.startswith(_OWN_PREFIX) and not name.startswith(FLAG_PREFIX) and name not in _NOT_SETTINGS:
+            near = None if name in known else nearest(name, known)
+            if near:
+                yield f"environment {name}: unknown variable, ignored; did you mean {near}?"
+
+
+def nearest(name: str, valid: Iterable[str]) -> str | None:
+    """The valid name that looks most like `name`, if any does."""
+    import difflib
+
+    by_case = {candidate.lower(): candidate for candidate in valid}
+    near = difflib.get_close_matches(name.lower(), by_case, n=1, cutoff=0.6)
+    return by_case[near[0]] if near else None
+
+
+def _unknown(where: str, full: str, key: str, section: str = "") -> NoReturn:
+    """Says what the key was probably meant to be: in its section, in another one, or by its whole name."""
+    here = sections().get(section)
+    keys = list(settings_of(here)) if here else list(sections())
+    near = nearest(key, keys)
+    if near:
+        near = f"{section}.{near}" if here else near
+    else:
+        by_last = {name.split(".", 1)[1]: name for name in all_settings()}
+        moved = nearest(key, by_last)
+        near = by_last[moved] if moved else nearest(full, all_settings())
+    hint = f"did you mean `{near}`?" if near else f"known here: {', '.join(keys)}."
+    raise SettingsError(f"{where}: unknown key `{full}`; {hint}")
+
+
+def _hint(key: str, valid: tuple[str, ...]) -> str:
+    near = nearest(key, valid)
+    return f"did you mean `{near}`?" if near else f"known here: {', '.join(valid)}."
+
+
+def _part(value: object, at: KeyPath) -> object:
+    for step in at:
+        value = cast("Any", value)[step]
+    return value
+
+
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else shown[:79] + "…"
