@@ -1,0 +1,220 @@
+"""The simple commands inside a shell command, for permission rules such as `Bash(git status:*)`.
+
+Two readings with opposite leanings: `plain_commands` gives them only when nothing else could run (for rules that
+allow), `all_commands` finds every one it can, however deep (for rules that deny or ask). Nothing is run or expanded.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
+
+_JOINERS = frozenset({"&&", "||", ";", "|"})
+# What may run a command, or be read differently by two readers. Refused even inside quotes: an allow rule only saves
+# a question, so a refusal costs little and a wrong guess costs much.
+_UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f`]|\$(?![A-Za-z_])|[<>=]\(")
+# Programs that run another one named among their arguments, and programs that read commands from an argument.
+_WRAPPERS = frozenset(
+    {"sudo", "doas", "env", "nohup", "nice", "ionice", "timeout", "time", "xargs", "command", "builtin", "exec"}
+    | {"setsid", "stdbuf", "chroot", "find", "parallel", "watch"}
+)
+_SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "eval"})
+_MAX_DEPTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """One program and its arguments; None for a word only the shell can work out. `text` is as written."""
+
+    words: tuple[str | None, ...]
+    text: str
+    piped: bool = False
+
+
+def plain_commands(command: str) -> tuple[Simple, ...] | None:
+    """All that the command would run, or None if it is more than simple commands joined by `&&`, `||`, `;` and `|`.
+
+    The only redirections are to /dev/null and between streams (`2>&1`); assignments, substitutions, subshells,
+    line breaks, background jobs and comments all give None.
+    """
+    source = command.strip()
+    if not source or _UNSAFE.search(source) or not _is_text(source):
+        return None
+    root = _parse(source)
+    found: list[Simple] = []
+    joiners: list[str] = []
+    if root.has_error or not _collect(root, found, joiners) or not found:
+        return None
+    if _joiners_by_lexer(source) != joiners or not _covers(root, source.encode()):
+        return None
+    piped = [False, *(joiner == "|" for joiner in joiners)]
+    return tuple(Simple(one.words, one.text, behind) for one, behind in zip(found, piped, strict=False))
+
+
+def all_commands(command: str, depth: int = 0) -> Iterator[Simple]:
+    """Every simple command that can be seen: in substitutions and subshells, after `sudo`, in `bash -c '…'`."""
+    for node in _walk(_parse(command)):
+        if node.type != "command":
+            continue
+        words = tuple(_literal(child) for child in _word_nodes(node))
+        yield Simple(words, _text(node))
+        program = (words[0] or "").rsplit("/", 1)[-1] if words else ""
+        if program in _WRAPPERS:
+            for start in range(1, len(words)):
+                yield Simple(words[start:], _text(node))
+        if (program in _SHELLS or program in _WRAPPERS) and depth < _MAX_DEPTH:
+            for word in words[1:]:
+                if word and " " in word:
+                    yield from all_commands(word, depth + 1)
+
+
+def _parse(source: str) -> Node:
+    from tree_sitter import Parser
+
+    return Parser(_language()).parse(source.encode("utf-8", "replace")).root_node  # a lone surrogate becomes `?`
+
+
+@cache
+def _language() -> Language:
+    import tree_sitter_bash
+    from tree_sitter import Language
+
+    return Language(tree_sitter_bash.language())
+
+
+def _is_text(source: str) -> bool:
+    try:
+        source.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _walk(node: Node) -> Iterator[Node]:
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting.extend(reversed(one.children))
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _collect(node: Node, found: list[Simple], joiners: list[str]) -> bool:
+    """Gathers commands and joiners in order; False at the first thing that is neither."""
+    if node.is_missing or node.is_error:
+        return False
+    match node.type:
+        case "program" | "pipeline" | "list":
+            return all(_collect(child, found, joiners) for child in node.children)
+        case "command":
+            words = _word_nodes(node)
+            if len(words) != node.child_count or not all(_is_plain_word(word) for word in words):
+                return False
+            found.append(Simple(tuple(_literal(word) for word in words), _text(node)))
+            return True
+        case "redirected_statement":
+            body, *redirects = node.children
+            return body.type == "command" and _collect(body, found, joiners) and all(map(_is_quiet, redirects))
+        case joiner if joiner in _JOINERS:
+            joiners.append(joiner)
+            return True
+        case _:
+            return False
+
+
+def _word_nodes(node: Node) -> list[Node]:
+    """The words of a command, its name first; what else hangs under it (assignments, redirections) is left out."""
+    kept: list[Node] = []
+    for child in node.children:
+        if child.type == "command_name":
+            kept.extend(child.children[:1])
+        elif child.type not in ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"):
+            kept.append(child)
+    return kept
+
+
+def _is_plain_word(node: Node) -> bool:
+    """Literal text, quotes, or the value of a variable: nothing that could run something."""
+    match node.type:
+        case "word" | "number" | "raw_string":
+            return node.child_count == 0
+        case "string":
+            return all(
+                part.type in ('"', "string_content") or _is_plain_variable(part)
+                for part in node.children
+                if not part.is_missing
+            )
+        case "simple_expansion":
+            return _is_plain_variable(node)
+        case "concatenation":
+            return all(_is_plain_word(part) for part in node.children)
+        case _:
+            return False
+
+
+def _is_plain_variable(node: Node) -> bool:
+    return node.type == "simple_expansion" and [child.type for child in node.children] == ["$", "variable_name"]
+
+
+def _is_quiet(node: Node) -> bool:
+    """A redirection that writes no file: to /dev/null, or one stream into another."""
+    if node.type != "file_redirect":
+        return False
+    parts = [child for child in node.children if child.type != "file_descriptor"]
+    if len(parts) != 2:
+        return False
+    operator, target = parts
+    if operator.type in (">", ">>", "&>", "&>>"):
+        return _text(target) == "/dev/null"
+    return operator.type == ">&" and _text(target) in ("1", "2")
+
+
+def _literal(node: Node) -> str | None:
+    text = _text(node)
+    match node.type:
+        case "word" | "number":
+            return re.sub(r"\\(.)", r"\1", text)
+        case "raw_string":
+            return text[1:-1]
+        case "string":
+            if any(part.type not in ('"', "string_content") for part in node.children):
+                return None
+            return re.sub(r'\\([$`"\\])', r"\1", text[1:-1])
+        case "concatenation":
+            parts = [_literal(part) for part in node.children]
+            return None if None in parts else "".join(part for part in parts if part is not None)
+        case _:
+            return None
+
+
+def _covers(root: Node, source: bytes) -> bool:
+    """Whether every byte that is not blank belongs to a token the grammar named."""
+    end = 0
+    for leaf in (node for node in _walk(root) if not node.child_count):
+        if source[end : leaf.start_byte].strip(b" \t"):
+            return False
+        end = max(end, leaf.end_byte)
+    return not source[end:].strip(b" \t")
+
+
+def _joiners_by_lexer(source: str) -> list[str] | None:
+    """What a second, simpler reader takes for joiners; if the two disagree, quotes do not mean what we think."""
+    lexer = shlex.shlex(source, posix=True, punctuation_chars=";&|<>()")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    lexer.whitespace = " \t"
+    try:
+        tokens = list(lexer)
+    except ValueError:
+        return None
+    return [token for token in tokens if token and set(token) <= set(";&|")]
