@@ -1,0 +1,149 @@
+"""The prompt cache: entries by prefix hash, what a request may read of them, and how its tokens are billed.
+
+An entry is written only at a marker. A read looks at each marker's block and walks back, 20 positions in all, from the
+last marker to the first. Time is always handed in; nothing here reads a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reverie.simulator.prompt import Mark, Prompt
+from reverie.types import Usage
+
+LOOKBACK = 20
+"""Positions a marker looks at, its own included."""
+TTL_SECONDS = {"5m": 300.0, "1h": 3_600.0}
+_MANY = 20_000
+
+
+@dataclass(slots=True)
+class Entry:
+    """One cached prefix. `edits`: what `cache_edits` had deleted from it when it was last used."""
+
+    ttl: str
+    expires: float
+    tokens: int
+    edits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a prompt divides, in positions (-1 is the start): read up to `hit`, written for 1h, then for 5m, the rest."""
+
+    hit: int
+    until_1h: int
+    until_5m: int
+    usage: Usage
+
+    @property
+    def cached(self) -> int:
+        """The last position that is in the cache once the response has begun; -1 if none."""
+        return self.until_5m
+
+
+class PromptCache:
+    """All entries of one server. Entries are per model and workspace, because both are part of the hash."""
+
+    def __init__(self) -> None:
+        self._entries: dict[bytes, Entry] = {}
+
+    def read(self, prompt: Prompt, minimum: int, now: float) -> Split:
+        """What this request reads and what it will write. Changes nothing; `use` does, once the response begins."""
+        marks = effective_marks(prompt, minimum)
+        hit = self._find(prompt, marks, now)
+        after = [mark for mark in marks if mark.position > hit]
+        until_1h = max((mark.position for mark in after if mark.ttl == "1h"), default=hit)
+        until_5m = max((mark.position for mark in after), default=hit)
+        return Split(hit, until_1h, until_5m, _usage(prompt, hit, until_1h, until_5m))
+
+    def use(self, prompt: Prompt, split: Split, minimum: int, started: float) -> tuple[int, ...]:
+        """The response has begun: refreshes what was read, writes at the markers after it. Returns where it wrote."""
+        written: list[int] = []
+        for mark in effective_marks(prompt, minimum):
+            key, edits = prompt.chain[mark.position], _edits_before(prompt, mark.position)
+            if mark.position <= split.hit:
+                self._refresh(key, edits, started)
+            else:
+                self._write(key, mark.ttl, prompt.tokens[mark.position], edits, started)
+                written.append(mark.position)
+        if split.hit >= 0:
+            self._refresh(prompt.chain[split.hit], _edits_before(prompt, split.hit), started)
+        if prompt.edits:
+            self._delete_from(prompt, split.hit)
+        self._forget_old(started)
+        return tuple(written)
+
+    def state(self, key: bytes, now: float) -> str:
+        """What became of an entry: `alive`, `expired` or `absent`."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return "absent"
+        return "alive" if now <= entry.expires else "expired"
+
+    def ttl(self, key: bytes) -> str | None:
+        """The lifetime an entry was written with, expired or not."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry.ttl
+
+    def _find(self, prompt: Prompt, marks: Sequence[Mark], now: float) -> int:
+        for mark in reversed(marks):
+            for position in range(mark.position, max(mark.position - LOOKBACK, -1), -1):
+                entry = self._entries.get(prompt.chain[position])
+                if entry is not None and now <= entry.expires:
+                    # A deletion once sent has to be sent again, in the same place; new ones may follow.
+                    edits = _edits_before(prompt, position) if entry.edits else ()
+                    if entry.edits == edits[: len(entry.edits)]:
+                        return position
+        return -1
+
+    def _refresh(self, key: bytes, edits: tuple[str, ...], started: float) -> None:
+        entry = self._entries.get(key)
+        if entry is not None and started <= entry.expires:
+            entry.expires = max(entry.expires, started + TTL_SECONDS[entry.ttl])
+            entry.edits = edits
+
+    def _delete_from(self, prompt: Prompt, hit: int) -> None:
+        """A deletion is made in the cache itself: every entry on the way that held the result is without it now."""
+        for position in range(min(at for _, at in prompt.edits), hit + 1):
+            entry = self._entries.get(prompt.chain[position])
+            if entry is not None:
+                entry.edits = _edits_before(prompt, position)
+
+    def _write(self, key: bytes, ttl: str, tokens: int, edits: tuple[str, ...], started: float) -> None:
+        entry = self._entries.get(key)
+        expires = started + TTL_SECONDS[ttl]
+        if entry is not None and entry.expires > expires and entry.edits == edits:
+            return
+        self._entries[key] = Entry(ttl, expires, tokens, edits)
+
+    def _forget_old(self, now: float) -> None:
+        """Expired entries stay a while, so that a miss can be explained by them."""
+        if len(self._entries) > _MANY:
+            self._entries = {key: entry for key, entry in self._entries.items() if now <= entry.expires}
+
+
+def effective_marks(prompt: Prompt, minimum: int) -> list[Mark]:
+    """The markers that count: those with at least the minimum before them. The others are ignored, silently."""
+    return [mark for mark in prompt.marks if prompt.tokens[mark.position] >= minimum]
+
+
+def tokens_at(prompt: Prompt, position: int) -> int:
+    """Tokens up to and including a position; 0 before the first."""
+    return prompt.tokens[position] if position >= 0 else 0
+
+
+def _usage(prompt: Prompt, hit: int, until_1h: int, until_5m: int) -> Usage:
+    read, first, second = (tokens_at(prompt, position) for position in (hit, until_1h, until_5m))
+    return Usage(
+        input_tokens=prompt.total - second,
+        cache_read_input_tokens=read,
+        cache_creation_input_tokens=second - read,
+        cache_creation_1h=first - read,
+        cache_creation_5m=second - first,
+    )
+
+
+def _edits_before(prompt: Prompt, position: int) -> tuple[str, ...]:
+    return tuple(reference for reference, at in prompt.edits if at <= position)

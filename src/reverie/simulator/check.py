@@ -1,0 +1,217 @@
+"""What the Messages API refuses before it reads a prompt: shape, roles, empty text, tool pairs, marker rules.
+
+One pass over the body; raises the first `ApiError` with the API's own wording. Knows nothing of caches or prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from reverie.simulator.errors import invalid
+from reverie.simulator.tokens import Block
+
+MAX_MARKERS = 4
+MAX_BODY_BYTES = 32 * 1024 * 1024
+_THINKING = ("thinking", "redacted_thinking")
+_TTLS = ("5m", "1h")
+
+
+def check_body(body: Mapping[str, Any], *, counting: bool = False) -> None:
+    """Refuses a body the API would refuse. `counting`: for `count_tokens`, which needs no `max_tokens`."""
+    if not isinstance(body.get("model"), str) or not body["model"]:
+        raise invalid("model: Field required")
+    if not counting:
+        _check_max_tokens(body)
+    for place in ("tools", "system"):
+        _check_list(body.get(place), place)
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        raise invalid("messages: Field required")
+    if not messages:
+        raise invalid("messages: at least one message is required")
+    _check_system(body.get("system"))
+    _check_messages(cast("list[Mapping[str, Any]]", messages))
+
+
+def ttl_of(marker: object, path: str) -> str | None:
+    """The lifetime a `cache_control` asks for; None where there is none. Refuses what the API does not know."""
+    if marker is None:
+        return None
+    if not isinstance(marker, Mapping):
+        raise invalid(f"{path}.cache_control: Input should be an object")
+    given = cast("Mapping[str, Any]", marker)
+    if given.get("type") != "ephemeral":
+        raise invalid(f"{path}.cache_control.type: Input should be 'ephemeral'")
+    ttl = given.get("ttl") or "5m"
+    if ttl not in _TTLS:
+        raise invalid(f"{path}.cache_control.ttl: Input should be '5m' or '1h'")
+    return cast("str", ttl)
+
+
+def check_markers(marked: Sequence[tuple[str, str]]) -> None:
+    """Refuses more than four markers and a 1h marker after a 5m one. `marked`: path and lifetime, in prompt order."""
+    if len(marked) > MAX_MARKERS:
+        raise invalid(f"A maximum of 4 blocks with cache_control may be provided. Found {len(marked)}.")
+    short = False
+    for path, ttl in marked:
+        if ttl == "1h" and short:
+            raise invalid(
+                f"{path}.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' "
+                "cache_control block. Note that blocks are processed in the following order: `tools`, `system`, "
+                "`messages`."
+            )
+        short = short or ttl == "5m"
+
+
+def _check_max_tokens(body: Mapping[str, Any]) -> None:
+    limit = body.get("max_tokens")
+    if limit is None:
+        raise invalid("max_tokens: Field required")
+    if not isinstance(limit, int) or isinstance(limit, bool):
+        raise invalid("max_tokens: Input should be a valid integer")
+    if limit < 0:
+        raise invalid("max_tokens: Input should be greater than or equal to 0")
+    if limit == 0:
+        _check_prewarm(body)
+
+
+def _check_prewarm(body: Mapping[str, Any]) -> None:
+    """`max_tokens: 0` only warms the cache, so it takes nothing that asks for an answer."""
+    if body.get("stream"):
+        raise invalid("max_tokens: 0 is not supported with `stream: true`")
+    if cast("Block", body.get("thinking") or {}).get("type") == "enabled":
+        raise invalid("max_tokens: 0 is not supported when thinking is enabled")
+    if cast("Block", body.get("tool_choice") or {}).get("type") in ("any", "tool"):
+        raise invalid("max_tokens: 0 is not supported with a forced `tool_choice`")
+
+
+def _check_list(value: object, place: str) -> None:
+    if value is None or (place == "system" and isinstance(value, str)):
+        return
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in cast("list[object]", value)):
+        raise invalid(f"{place}: Input should be a valid list")
+
+
+def _check_system(system: object) -> None:
+    if isinstance(system, list):
+        for number, block in enumerate(cast("list[Block]", system)):
+            if not block.get("text"):
+                if block.get("cache_control") is not None:
+                    raise invalid(f"system.{number}: cache_control cannot be set for empty text blocks")
+                raise invalid("system: text content blocks must be non-empty")
+
+
+def _check_messages(messages: Sequence[Mapping[str, Any]]) -> None:
+    open_calls: list[str] = []
+    asked_at = 0
+    last = len(messages) - 1
+    for number, message in enumerate(messages):
+        if not isinstance(message, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise invalid(f"messages.{number}: Input should be an object")
+        role, content = message.get("role"), message.get("content")
+        if role not in ("user", "assistant", "system"):
+            raise invalid(f"messages.{number}.role: Input should be 'user' or 'assistant'")
+        if isinstance(content, str):
+            _check_text_message(number, content, is_last=number == last)
+            blocks: Sequence[Block] = ()
+        elif isinstance(content, list):
+            blocks = cast("list[Block]", content)
+            if not blocks and not (role == "assistant" and number == last):
+                raise _empty_message(number)
+        else:
+            raise invalid(f"messages.{number}.content: Field required")
+        if role == "assistant":
+            _refuse_open(open_calls, asked_at)
+            open_calls, asked_at = _check_assistant(number, blocks), number
+        elif role == "user":
+            open_calls = _check_user(number, blocks, open_calls)
+            if open_calls and not _more_user_turns(messages, number):
+                _refuse_open(open_calls, asked_at)
+    if not open_calls:
+        return
+    _refuse_open(open_calls, asked_at)
+
+
+def _more_user_turns(messages: Sequence[Mapping[str, Any]], number: int) -> bool:
+    """Consecutive user messages are one turn to the API, so a result may still come in the next one."""
+    return number + 1 < len(messages) and messages[number + 1].get("role") == "user"
+
+
+def _empty_message(number: int) -> Exception:
+    return invalid(
+        f"messages.{number}: all messages must have non-empty content except for the optional final assistant message"
+    )
+
+
+def _check_text_message(number: int, content: str, *, is_last: bool) -> None:
+    if not content:
+        if not is_last:
+            raise _empty_message(number)
+        raise invalid(f"messages.{number}: user messages must have non-empty content")
+    if content.isspace():
+        raise invalid("messages: text content blocks must contain non-whitespace text")
+
+
+def _check_assistant(number: int, blocks: Sequence[Block]) -> list[str]:
+    calls: list[str] = []
+    for place, block in enumerate(blocks):
+        kind = block.get("type")
+        if kind == "text":
+            _check_text(number, place, block)
+        elif kind == "tool_use":
+            calls.append(str(block.get("id")))
+        elif kind in _THINKING and block.get("cache_control") is not None:
+            raise invalid(f"messages.{number}.content.{place}.{kind}.cache_control: Extra inputs are not permitted")
+        elif kind is None:
+            raise invalid(f"messages.{number}.content.{place}.type: Field required")
+    if len(set(calls)) != len(calls):
+        raise invalid("messages: `tool_use` ids must be unique")
+    return calls
+
+
+def _check_user(number: int, blocks: Sequence[Block], open_calls: Sequence[str]) -> list[str]:
+    waiting = dict.fromkeys(open_calls)
+    answered: set[str] = set()
+    for place, block in enumerate(blocks):
+        kind = block.get("type")
+        if kind == "tool_result":
+            name = str(block.get("tool_use_id"))
+            if name in answered:
+                raise invalid(
+                    f"messages.{number}.content.{place}: each tool_use must have a single result. Found multiple "
+                    f"`tool_result` blocks with id: {name}"
+                )
+            if name not in waiting:
+                raise invalid(
+                    f"messages.{number}.content.{place}: unexpected `tool_use_id` found in `tool_result` blocks: "
+                    f"{name}. Each `tool_result` block must have a corresponding `tool_use` block in the previous "
+                    "message."
+                )
+            answered.add(name)
+        elif kind == "text":
+            _check_text(number, place, block)
+        elif kind is None:
+            raise invalid(f"messages.{number}.content.{place}.type: Field required")
+    return [name for name in waiting if name not in answered]
+
+
+def _check_text(number: int, place: int, block: Block) -> None:
+    text = block.get("text")
+    if not isinstance(text, str):
+        raise invalid(f"messages.{number}.content.{place}.text.text: Field required")
+    if not text:
+        if block.get("cache_control") is not None:
+            raise invalid(f"messages.{number}.content.{place}.text: cache_control cannot be set for empty text blocks")
+        raise invalid("messages: text content blocks must be non-empty")
+    if text.isspace():
+        raise invalid("messages: text content blocks must contain non-whitespace text")
+
+
+def _refuse_open(calls: Sequence[str], asked_at: int) -> None:
+    if calls:
+        raise invalid(
+            f"messages.{asked_at}: `tool_use` ids were found without `tool_result` blocks immediately after: "
+            f"{', '.join(calls)}. Each `tool_use` block must have a corresponding `tool_result` block in the next "
+            "message."
+        )

@@ -1,0 +1,60 @@
+"""Errors as the Messages API words them: a status, a type and a message, with the body the real server would send.
+
+Texts follow what the public API is seen to answer, because clients match on them. Nothing here decides when one is due.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reverie.errors import ModelError
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    408: "timeout_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    529: "overloaded_error",
+}
+_MESSAGES = {
+    401: "invalid x-api-key",
+    413: "Request exceeds the maximum size",
+    429: "This request would exceed your account's rate limit. Please try again later.",
+    500: "Internal server error",
+    529: "Overloaded",
+}
+DEFAULT_RETRY_AFTER_S = 1.0
+"""What a rate limit asks for when nobody said otherwise, in seconds."""
+
+
+class ApiError(ModelError):
+    """What the server answers instead of a message. `kind` is the API's error type; `wire()` its body."""
+
+    def __init__(self, status: int, message: str = "", *, kind: str = "", retry_after: float | None = None) -> None:
+        wait = DEFAULT_RETRY_AFTER_S if status == 429 and retry_after is None else retry_after
+        super().__init__(message or _MESSAGES.get(status, "Error"), status=status, retry_after=wait)
+        self.code = status
+        self.kind = kind or _TYPES.get(status, "api_error")
+        self.retryable = status in (408, 429, 500, 529)
+
+    def wire(self, request_id: str | None = None) -> dict[str, Any]:
+        """The error body of the Messages API."""
+        return {"type": "error", "error": {"type": self.kind, "message": str(self)}, "request_id": request_id}
+
+    def openai_wire(self) -> dict[str, Any]:
+        """The same error as a chat-completions server words it."""
+        code = "context_length_exceeded" if "maximum context length" in str(self) else None
+        return {"error": {"message": str(self), "type": self.kind, "param": None, "code": code}}
+
+    def headers(self) -> dict[str, str]:
+        """What goes beside the body: `retry-after` where the server asks to wait."""
+        return {} if self.retry_after is None else {"retry-after": f"{self.retry_after:g}"}
+
+
+def invalid(message: str) -> ApiError:
+    """A 400 with this text."""
+    return ApiError(400, message)

@@ -1,0 +1,209 @@
+"""Why a request read less from the cache than it could have: the cause, the first block that differs, the price.
+
+Compares a request with the earlier one of its conversation that it has most in common with. Keeps fingerprints only,
+never text. Explains; never changes what is billed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reverie.models.catalogue import ModelFacts
+from reverie.models.prices import price
+from reverie.simulator.cache import PromptCache, Split, effective_marks, tokens_at
+from reverie.simulator.prompt import MESSAGE_SETTINGS, SYSTEM_SETTINGS, Prompt, place_path
+
+_REMEMBERED = 256
+_COMPARED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What is kept of a request: its prompt's fingerprints and how far it left the cache filled."""
+
+    number: int
+    prompt: Prompt
+    cached: int
+
+    @property
+    def cached_tokens(self) -> int:
+        return tokens_at(self.prompt, self.cached)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two requests part: a cause in one word, the path of the first block concerned, and its position."""
+
+    cause: str
+    path: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """Tokens that an earlier request had left in the cache and this one paid for again.
+
+    `cause` is `model`, `tools`, `system`, `messages`, one of the settings (`tool_choice`, `thinking`, `effort`,
+    `images`, `speed`, `citations`, `output_format`), what the server changed (`context_management`, `compaction`,
+    `thinking_stripped`), `cache_edits`, or, where no block differs, `expired`, `lookback`, `no_markers`.
+    """
+
+    cause: str
+    path: str
+    against: int
+    lost_tokens: int
+    cost: float
+    input_equivalents: float
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "cause": self.cause,
+            "path": self.path,
+            "against": self.against,
+            "lost_tokens": self.lost_tokens,
+            "cost_usd": self.cost,
+            "input_equivalents": self.input_equivalents,
+        }
+
+
+class History:
+    """The requests of one workspace, the latest few hundred of them."""
+
+    def __init__(self) -> None:
+        self._prints: deque[Footprint] = deque(maxlen=_REMEMBERED)
+        self._widest: dict[bytes, Footprint] = {}
+
+    def add(self, footprint: Footprint) -> None:
+        self._prints.append(footprint)
+        widest = self._widest.get(footprint.prompt.conversation)
+        if widest is None or footprint.cached_tokens >= widest.cached_tokens:
+            self._widest[footprint.prompt.conversation] = footprint
+        if len(self._widest) > 4 * _REMEMBERED:
+            self._widest = {each.prompt.conversation: each for each in self._prints}
+
+    def miss(self, prompt: Prompt, split: Split, facts: ModelFacts, cache: PromptCache, now: float) -> Miss | None:
+        """The miss this request suffered, if any."""
+        read = tokens_at(prompt, split.hit)
+        widest = self._widest.get(prompt.conversation)
+        if widest is not None and read >= widest.cached_tokens:
+            return None
+        best = self._best(prompt)
+        if best is None:
+            return None
+        expected = min(best.cached_tokens, prompt.total)
+        if best.prompt.conversation != prompt.conversation:
+            expected = min(expected, tokens_at(best.prompt, _common(best.prompt, prompt, best.cached + 1) - 1))
+        if expected <= read:
+            return None
+        found = difference(best, prompt) or self._unread(best, prompt, facts, cache, now)
+        equivalents = _extra(split, prompt, read, expected, facts)
+        return Miss(
+            cause=found.cause,
+            path=found.path,
+            against=best.number,
+            lost_tokens=expected - read,
+            cost=equivalents * price(facts, prompt.total).input / 1_000_000,
+            input_equivalents=equivalents,
+        )
+
+    def _best(self, prompt: Prompt) -> Footprint | None:
+        """The earlier request with the longest common start; of its own conversation, if there is one."""
+        own = [each for each in self._prints if each.prompt.conversation == prompt.conversation]
+        candidates = (own or list(self._prints))[-_COMPARED:]
+        return max(
+            (each for each in candidates if each.cached >= 0),
+            key=lambda each: (_common(each.prompt, prompt, each.cached + 1), each.number),
+            default=None,
+        )
+
+    def _unread(self, best: Footprint, prompt: Prompt, facts: ModelFacts, cache: PromptCache, now: float) -> Difference:
+        """Nothing differs, yet it was not read: the entry is too old, too far back, or nothing asked for it."""
+        position = best.cached
+        path = best.prompt.path(position)
+        key = best.prompt.chain[position]
+        if (
+            best.prompt.edits
+            and [r for r, _ in best.prompt.edits] != [r for r, _ in prompt.edits][: len(best.prompt.edits)]
+        ):
+            return Difference("cache_edits", path, position)
+        if not effective_marks(prompt, facts.cache_minimum):
+            return Difference("no_markers", path, position)
+        if cache.state(key, now) == "alive":
+            return Difference("lookback", path, position)
+        return Difference("expired", path, position)
+
+
+def difference(old: Footprint, new: Prompt) -> Difference | None:
+    """Where `new` first departs from what `old` left in the cache; None if it extends it."""
+    before = old.prompt
+    if before.model != new.model:
+        return Difference("model", "model", 0)
+    limit = old.cached + 1
+    at = _common(before, new, limit)
+    found = _block_difference(before, new, at) if at < limit else None
+    for names, start in ((SYSTEM_SETTINGS, new.system_starts), (MESSAGE_SETTINGS, new.messages_start)):
+        changed = _changed(before.settings, new.settings, names)
+        if changed and start < limit and (found is None or start <= found.position):
+            return Difference(changed, changed, start)
+    return found
+
+
+def diagnose(old: Footprint, new: Prompt) -> dict[str, Any] | None:
+    """The API's `cache_miss_reason` for a request compared with the one named; None if it only appends."""
+    whole = Footprint(old.number, old.prompt, len(old.prompt.chain) - 1)
+    found = difference(whole, new)
+    if found is None:
+        return None
+    section = found.path.split("[")[0]
+    kind = "model" if found.cause == "model" else section if section in ("tools", "system") else "messages"
+    if found.cause in SYSTEM_SETTINGS:
+        kind = "system"
+    common = 0 if found.cause == "model" else tokens_at(new, found.position - 1)
+    missed = max(0, tokens_at(old.prompt, len(old.prompt.chain) - 1) - common)
+    return {"type": f"{kind}_changed", "cache_missed_input_tokens": missed}
+
+
+def _block_difference(before: Prompt, new: Prompt, at: int) -> Difference:
+    place = new.places[at] if at < len(new.places) else before.places[at]
+    sections = {before.places[at][0], place[0]}
+    # A tool more or less moves everything behind it: what changed is the earlier section.
+    section = next(name for name in ("tools", "system", "messages") if name in sections)
+    if section != place[0]:
+        place = before.places[at]
+    cause = new.altered.get(place[1], section) if section == "messages" else section
+    return Difference(cause, place_path(place), at)
+
+
+def _common(one: Prompt, other: Prompt, limit: int) -> int:
+    """How many positions two prompts share from the start, looking at no more than `limit`."""
+    a, b = one.digests[:limit], other.digests[:limit]
+    if a == b:
+        return len(a)
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[:middle] == b[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _changed(before: Mapping[str, str], after: Mapping[str, str], names: Iterable[str]) -> str | None:
+    return next((name for name in names if before.get(name) != after.get(name)), None)
+
+
+def _extra(split: Split, prompt: Prompt, read: int, expected: int, facts: ModelFacts) -> float:
+    """What the lost tokens cost beyond a cache read, in tokens of fresh input."""
+    first, second = tokens_at(prompt, split.until_1h), tokens_at(prompt, split.until_5m)
+    paid = 0.0
+    for start, end, rate in (
+        (read, first, facts.cache_write_1h),
+        (first, second, facts.cache_write_5m),
+        (second, prompt.total, 1.0),
+    ):
+        paid += max(0, min(end, expected) - max(start, read)) * (rate - facts.cache_read)
+    return paid

@@ -1,0 +1,116 @@
+"""The simulator's books: one row a request, with what was read, written and paid, and why a read was missed.
+
+Kept in memory and, if asked, appended to a file as JSON lines. Never decides what anything costs.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reverie.errors import StorageError
+from reverie.simulator.explain import Miss
+from reverie.types import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One request as it was billed. `hit` and `written` are paths of blocks; `cost` is US dollars."""
+
+    number: int
+    at: float
+    endpoint: str
+    model: str
+    workspace: str
+    purpose: str
+    usage: Usage
+    cost: float
+    input_equivalents: float
+    positions: int = 0
+    hit: str | None = None
+    written: tuple[str, ...] = ()
+    miss: Miss | None = None
+    compaction: Usage | None = None
+    """Tokens of a compaction the server ran first; part of the cost, not of `usage`."""
+    applied_edits: tuple[dict[str, Any], ...] = ()
+    error: str | None = None
+    message_id: str | None = None
+
+    def wire(self) -> dict[str, Any]:
+        """The row as JSON."""
+        return {
+            "number": self.number,
+            "at": self.at,
+            "endpoint": self.endpoint,
+            "model": self.model,
+            "workspace": self.workspace,
+            "purpose": self.purpose,
+            "message_id": self.message_id,
+            "usage": usage_wire(self.usage),
+            "prompt_tokens": self.usage.prompt,
+            "cost_usd": self.cost,
+            "input_equivalents": self.input_equivalents,
+            "positions": self.positions,
+            "hit": self.hit,
+            "written": list(self.written),
+            "miss": None if self.miss is None else self.miss.wire(),
+            "compaction": None if self.compaction is None else usage_wire(self.compaction),
+            "applied_edits": list(self.applied_edits),
+            "error": self.error,
+        }
+
+
+def usage_wire(usage: Usage) -> dict[str, Any]:
+    """A usage object with the fields of the Messages API."""
+    return {
+        "input_tokens": usage.input_tokens,
+        "cache_creation_input_tokens": usage.cache_creation_input_tokens,
+        "cache_read_input_tokens": usage.cache_read_input_tokens,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": usage.cache_creation_5m,
+            "ephemeral_1h_input_tokens": usage.cache_creation_1h,
+        },
+        "output_tokens": usage.output_tokens,
+    }
+
+
+class Ledger:
+    """All rows, in order. Iterate it, or ask for `totals()`."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.rows: list[Row] = []
+        self._path = path
+
+    def book(self, row: Row) -> None:
+        """Adds a row, and writes it down if a file was named."""
+        self.rows.append(row)
+        if self._path is None:
+            return
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row.wire(), ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise StorageError(f"The ledger {self._path} cannot be written: {error.strerror or error}.") from error
+
+    def totals(self) -> dict[str, Any]:
+        """Sums over all rows: tokens by class, cost, and what misses cost."""
+        usage = sum((row.usage for row in self.rows), Usage())
+        misses = [row.miss for row in self.rows if row.miss is not None]
+        prompt = usage.prompt
+        return {
+            "requests": len(self.rows),
+            "errors": sum(row.error is not None for row in self.rows),
+            "usage": usage_wire(usage),
+            "cost_usd": sum(row.cost for row in self.rows),
+            "input_equivalents": sum(row.input_equivalents for row in self.rows),
+            "hit_rate": usage.cache_read_input_tokens / prompt if prompt else 0.0,
+            "misses": len(misses),
+            "missed_tokens": sum(miss.lost_tokens for miss in misses),
+            "missed_cost_usd": sum(miss.cost for miss in misses),
+        }
+
+    def wire(self) -> dict[str, Any]:
+        """Everything, as JSON."""
+        return {"requests": [row.wire() for row in self.rows], "totals": self.totals()}

@@ -1,0 +1,282 @@
+"""The billing core: a request body in, tokens and money out. No HTTP, no model, no clock of its own.
+
+`bill` does it all at once. A server needs two steps, because an entry can be read only once a response has begun:
+`open` reads and counts, `begin` writes and books. A request that fails in between leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from reverie.models.catalogue import ONE_MILLION, Catalogue, ModelFacts
+from reverie.models.prices import cost, input_equivalents
+from reverie.simulator.cache import PromptCache, Split
+from reverie.simulator.check import check_body
+from reverie.simulator.edits import Compact, Edited, View, edited, views_of
+from reverie.simulator.errors import invalid
+from reverie.simulator.explain import Footprint, History, Miss, diagnose
+from reverie.simulator.ledger import Ledger, Row
+from reverie.simulator.prompt import Prompt, render
+from reverie.simulator.tokens import Fingerprints, text_tokens
+from reverie.types import Usage
+
+_DIAGNOSED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, as far as the bill cares. Entries are shared within a workspace only."""
+
+    workspace: str = ""
+    betas: tuple[str, ...] | None = None
+    """Beta features asked for; None asks no questions about them."""
+    purpose: str = "main"
+
+
+@dataclass(slots=True)
+class _Step:
+    """One sampling run of the server: a prompt, how it is read, and what became of it."""
+
+    prompt: Prompt
+    split: Split
+
+
+@dataclass(slots=True)
+class Opened:
+    """A request that was read and counted, not yet answered. Hand it to `Meter.begin`."""
+
+    body: Mapping[str, Any]
+    facts: ModelFacts
+    caller: Caller
+    started: float
+    window: int
+    step: _Step
+    compaction: _Step | None
+    summary: str | None
+    compact: Compact | None
+    applied: list[dict[str, Any]]
+    original_tokens: int
+    diagnosis: dict[str, Any] | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """What the prompt is billed as, output not yet counted."""
+        return Usage() if self.paused else self.step.split.usage
+
+    @property
+    def paused(self) -> bool:
+        """The server compacted and stops there, so that the client may add to the summary."""
+        return self.summary is not None and self.compact is not None and self.compact.pause
+
+    @property
+    def summary_usage(self) -> Usage | None:
+        """What the server's own summary cost, if it made one."""
+        if self.compaction is None or self.summary is None:
+            return None
+        return self.compaction.split.usage + Usage(output_tokens=text_tokens(self.summary))
+
+    @property
+    def prompt_tokens(self) -> int:
+        return self.step.prompt.total
+
+    @property
+    def deleted_tokens(self) -> int:
+        """Tokens that `cache_edits` took out of the prompt."""
+        return self.step.prompt.deleted_tokens
+
+    @property
+    def deleted_results(self) -> int:
+        return len(self.step.prompt.edits)
+
+
+@dataclass(frozen=True, slots=True)
+class Billing:
+    """One request's bill."""
+
+    usage: Usage
+    cost: float
+    input_equivalents: float
+    hit: str | None
+    written: tuple[str, ...]
+    miss: Miss | None
+    applied_edits: tuple[dict[str, Any], ...]
+    row: Row
+
+
+class Meter:
+    """Keeps the cache and the books of one simulated server. Drive it with plain request bodies."""
+
+    def __init__(
+        self, catalogue: Catalogue | None = None, *, window: int | None = None, ledger: Ledger | None = None
+    ) -> None:
+        self.catalogue = catalogue or Catalogue.load()
+        self.ledger = ledger or Ledger()
+        self.cache = PromptCache()
+        self._window = window
+        self._seen = Fingerprints()
+        self._histories: dict[str, History] = {}
+        self._diagnosed: dict[str, Footprint] = {}
+
+    def bill(self, body: Mapping[str, Any], now: float, *, output_tokens: int = 0, workspace: str = "") -> Billing:
+        """Bills one request as if it was answered at once. Raises `ApiError` where the API would refuse it."""
+        opened = self.open(body, now, Caller(workspace))
+        return self.begin(opened, output_tokens)
+
+    def count(self, body: Mapping[str, Any], caller: Caller | None = None) -> tuple[int, int]:
+        """Tokens of a prompt after context edits, and before them. Caches play no part."""
+        check_body(body, counting=True)
+        caller = caller or Caller()
+        facts = self.catalogue.facts(str(body["model"]))
+        original = render(body, views_of(_messages(body)), facts, self._seen, caller.workspace).total
+        result = self._edit(body, facts, caller)
+        return render(body, result.views, facts, self._seen, caller.workspace).total, original
+
+    def open(self, body: Mapping[str, Any], now: float, caller: Caller | None = None) -> Opened:
+        """Reads a request: refuses what the API refuses, finds what the cache holds of it. Changes nothing."""
+        caller = caller or Caller()
+        check_body(body)
+        facts = self.catalogue.facts(str(body["model"]))
+        result = self._edit(body, facts, caller)
+        prompt = render(body, result.views, facts, self._seen, caller.workspace)
+        window = self._window_of(facts, caller)
+        _check_window(body, prompt.total, window, facts)
+        step = _Step(prompt, self.cache.read(prompt, facts.cache_minimum, now))
+        original = prompt.total + sum(cast("int", edit["cleared_input_tokens"]) for edit in result.applied)
+        opened = Opened(body, facts, caller, now, window, step, None, None, result.compact, result.applied, original)
+        if result.compact is not None and prompt.total >= result.compact.trigger:
+            self._compact(opened, result)
+        if body.get("diagnostics"):
+            opened.diagnosis = self._diagnose(body, opened)
+        return opened
+
+    def begin(
+        self, opened: Opened, output_tokens: int, *, message_id: str | None = None, endpoint: str = "/v1/messages"
+    ) -> Billing:
+        """The response has begun: entries become readable, the request is booked."""
+        facts, caller = opened.facts, opened.caller
+        history = self._histories.setdefault(caller.workspace, History())
+        written: list[str] = []
+        miss: Miss | None = None
+        for step in (opened.compaction, opened.step):
+            if step is None or (step is opened.step and opened.paused):
+                continue
+            found = history.miss(step.prompt, step.split, facts, self.cache, opened.started)
+            miss = miss or found
+            places = self.cache.use(step.prompt, step.split, facts.cache_minimum, opened.started)
+            written.extend(step.prompt.path(place) for place in places)
+            history.add(Footprint(self._next(), step.prompt, step.split.cached))
+        usage = opened.usage + Usage(output_tokens=output_tokens)
+        summary = opened.summary_usage
+        spent = [usage] if summary is None else [usage, summary]
+        hit = opened.step.split.hit
+        row = Row(
+            number=self._next(),
+            at=opened.started,
+            endpoint=endpoint,
+            model=str(opened.body["model"]),
+            workspace=caller.workspace,
+            purpose=caller.purpose,
+            usage=usage,
+            cost=sum(cost(each, facts) for each in spent),
+            input_equivalents=sum(input_equivalents(each, facts) for each in spent),
+            positions=len(opened.step.prompt.chain),
+            hit=opened.step.prompt.path(hit) if hit >= 0 else None,
+            written=tuple(written),
+            miss=miss,
+            compaction=summary,
+            applied_edits=tuple(opened.applied),
+            message_id=message_id,
+        )
+        self.ledger.book(row)
+        if message_id is not None and "diagnostics" in opened.body:
+            self._remember(message_id, Footprint(row.number, opened.step.prompt, opened.step.split.cached))
+        return Billing(usage, row.cost, row.input_equivalents, row.hit, row.written, miss, row.applied_edits, row)
+
+    def refuse(
+        self, body: Mapping[str, Any], now: float, error: str, caller: Caller, endpoint: str = "/v1/messages"
+    ) -> None:
+        """Books a request that got an error: nothing was paid."""
+        model = str(body.get("model", ""))
+        row = Row(self._next(), now, endpoint, model, caller.workspace, caller.purpose, Usage(), 0.0, 0.0, error=error)
+        self.ledger.book(row)
+
+    def _next(self) -> int:
+        return len(self.ledger.rows) + 1
+
+    def _edit(self, body: Mapping[str, Any], facts: ModelFacts, caller: Caller) -> Edited:
+        management = cast("Mapping[str, Any] | None", body.get("context_management"))
+        if management and caller.betas is not None:
+            _check_betas(management, caller.betas)
+        views = views_of(_messages(body))
+
+        def total() -> int:
+            return render(body, views, facts, self._seen, caller.workspace).total
+
+        return edited(views, management, keeps_thinking=facts.keeps_thinking, count=total)
+
+    def _compact(self, opened: Opened, result: Edited) -> None:
+        """Summarises first, then goes on with the summary in place of everything before it."""
+        messages, prompt = len(result.views), opened.step.prompt
+        conversation = prompt.total - (prompt.tokens[prompt.messages_start - 1] if prompt.messages_start else 0)
+        opened.summary = f"Summary of {messages} messages ({conversation} tokens) up to this point."
+        opened.compaction = opened.step
+        block = {"type": "compaction", "content": opened.summary}
+        view = View(_messages_count(opened.body), "assistant", (block,), "compaction")
+        body = {**opened.body, "cache_edits": None}
+        rest = render(body, [view], opened.facts, self._seen, opened.caller.workspace)
+        opened.step = _Step(rest, self.cache.read(rest, opened.facts.cache_minimum, opened.started))
+
+    def _window_of(self, facts: ModelFacts, caller: Caller) -> int:
+        if self._window is not None:
+            return self._window
+        asked = any(beta.startswith("context-1m-") for beta in caller.betas or ())
+        return ONE_MILLION if asked and facts.window_1m == "beta" else facts.window
+
+    def _diagnose(self, body: Mapping[str, Any], opened: Opened) -> dict[str, Any] | None:
+        previous = cast("Mapping[str, Any]", body["diagnostics"]).get("previous_message_id")
+        if previous is None:
+            return None
+        known = self._diagnosed.get(str(previous))
+        if known is None:
+            return {"cache_miss_reason": {"type": "previous_message_not_found"}}
+        reason = diagnose(known, opened.step.prompt)
+        return None if reason is None else {"cache_miss_reason": reason}
+
+    def _remember(self, message_id: str, footprint: Footprint) -> None:
+        self._diagnosed[message_id] = footprint
+        if len(self._diagnosed) > _DIAGNOSED:
+            del self._diagnosed[next(iter(self._diagnosed))]
+
+
+def _messages(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return cast("list[Mapping[str, Any]]", body["messages"])
+
+
+def _messages_count(body: Mapping[str, Any]) -> int:
+    return len(_messages(body))
+
+
+def _check_betas(management: Mapping[str, Any], betas: tuple[str, ...]) -> None:
+    edits = cast("list[Mapping[str, Any]]", management.get("edits") or [])
+    kinds = {"compact-" if edit.get("type") == "compact_20260112" else "context-management-" for edit in edits}
+    for kind in kinds or {"context-management-"}:
+        if not any(beta.startswith(kind) for beta in betas):
+            raise invalid("context_management: Extra inputs are not permitted")
+
+
+def _check_window(body: Mapping[str, Any], tokens: int, window: int, facts: ModelFacts) -> None:
+    limit = cast("int", body["max_tokens"])
+    if facts.known and limit > facts.max_output:
+        raise invalid(
+            f"max_tokens: {limit} > {facts.max_output}, which is the maximum allowed number of output tokens for "
+            f"{body['model']}"
+        )
+    if tokens > window:
+        raise invalid(f"prompt is too long: {tokens} tokens > {window} maximum")
+    if facts.overflow == "error" and tokens + limit > window:
+        raise invalid(
+            f"input length and `max_tokens` exceed context limit: {tokens} + {limit} > {window}, decrease input length "
+            "or `max_tokens` and try again"
+        )

@@ -1,0 +1,260 @@
+"""A request body as the cache sees it: positions in render order, a cumulative hash at each, markers among them.
+
+Order is tools, system, messages. What a request sets beside its blocks (tool choice, thinking, images, speed …) is
+mixed into the hash where the documentation says it starts to matter. Pure; never looks at a cache.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, cast
+
+from reverie.models.catalogue import ModelFacts
+from reverie.simulator.check import check_markers, ttl_of
+from reverie.simulator.edits import View
+from reverie.simulator.errors import invalid
+from reverie.simulator.tokens import Block, Fingerprints, digest
+
+Place = tuple[str, int, int]
+_UNMARKABLE = ("thinking", "redacted_thinking")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A cache marker: the position it stands on and the lifetime it asks for."""
+
+    position: int
+    ttl: str
+
+
+@dataclass(slots=True)
+class Prompt:
+    """Positions in render order. `chain[i]` identifies everything up to position i; `tokens[i]` counts it."""
+
+    model: str
+    digests: list[bytes] = field(default_factory=list[bytes])
+    chain: list[bytes] = field(default_factory=list[bytes])
+    tokens: list[int] = field(default_factory=list[int])
+    places: list[Place] = field(default_factory=list[Place])
+    marks: list[Mark] = field(default_factory=list[Mark])
+    system_starts: int = 0
+    messages_start: int = 0
+    settings: dict[str, str] = field(default_factory=dict[str, str])
+    """What was mixed into the hash beside the blocks, by name."""
+    edits: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    """Results deleted by `cache_edits`: reference and position, in the order they were sent."""
+    deleted_tokens: int = 0
+    altered: dict[int, str] = field(default_factory=dict[int, str])
+    """Messages the server changed before reading them: index and why."""
+    conversation: bytes = b""
+    """Fingerprint of the first message block: requests of one conversation share it."""
+
+    @property
+    def total(self) -> int:
+        """Tokens of the whole prompt."""
+        return self.tokens[-1] if self.tokens else 0
+
+    def path(self, position: int) -> str:
+        """Where a position stands in the body, as `messages[12].content[0]`."""
+        return place_path(self.places[position])
+
+
+def place_path(place: Place) -> str:
+    """A place in a body, as `tools[3]`, `system[0]` or `messages[12].content[0]`."""
+    section, index, block = place
+    return f"{section}[{index}]" if block < 0 else f"{section}[{index}].content[{block}]"
+
+
+def _dotted(place: Place) -> str:
+    section, index, block = place
+    return f"{section}.{index}" if block < 0 else f"{section}.{index}.content.{block}"
+
+
+SYSTEM_SETTINGS = ("speed", "citations", "output_format")
+"""Settings that change the system part: what comes before it stays cached."""
+MESSAGE_SETTINGS = ("tool_choice", "images", "thinking", "effort")
+"""Settings that change only how messages are read: tools and system stay cached."""
+
+
+def render(
+    body: Mapping[str, Any], views: Sequence[View], facts: ModelFacts, seen: Fingerprints, workspace: str = ""
+) -> Prompt:
+    """Lays a request out. `views`: its messages after the server's edits. Refuses what breaks a marker rule."""
+    model = facts.name if facts.known else str(body["model"])
+    prompt = Prompt(model)
+    writer = _Writer(prompt, seen, digest(f"{model}\0{workspace}"))
+    writer.tools(cast("Sequence[Block]", body.get("tools") or ()))
+    prompt.system_starts = len(prompt.chain)
+    system = body.get("system") or ()
+    blocks = ({"type": "text", "text": system},) if isinstance(system, str) else cast("Sequence[Block]", system)
+    prompt.settings = _settings(body, views)
+    writer.enter(prompt.settings, SYSTEM_SETTINGS)
+    writer.system(blocks)
+    prompt.messages_start = len(prompt.chain)
+    writer.enter(prompt.settings, MESSAGE_SETTINGS)
+    writer.messages(views, _deletions(body))
+    _place_automatic(prompt, body, writer)
+    check_markers([(_dotted(prompt.places[mark.position]), mark.ttl) for mark in prompt.marks])
+    return prompt
+
+
+class _Writer:
+    def __init__(self, prompt: Prompt, seen: Fingerprints, seed: bytes) -> None:
+        self._prompt = prompt
+        self._seen = seen
+        self._hash = seed
+        self._total = 0
+        self.markable: int | None = None
+
+    def enter(self, settings: Mapping[str, str], names: Sequence[str]) -> None:
+        """Mixes in what matters from here on."""
+        text = "\0".join(settings[name] for name in names)
+        self._hash = blake2b(self._hash + text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+    def tools(self, tools: Sequence[Block]) -> None:
+        # Web search is rendered behind the other tools: switching it on or off leaves their cache alone.
+        order = sorted(range(len(tools)), key=lambda i: str(tools[i].get("type", "")).startswith("web_search_"))
+        for index in order:
+            found, tokens = self._seen.tool(tools[index])
+            self._add(("tools", index, -1), found, tokens, tools[index].get("cache_control"), markable=True)
+
+    def system(self, blocks: Sequence[Block]) -> None:
+        for index, block in enumerate(blocks):
+            found, tokens = self._seen.block("system", block)
+            self._add(("system", index, -1), found, tokens, block.get("cache_control"), markable=True)
+
+    def messages(self, views: Sequence[View], deletions: Mapping[str, int]) -> None:
+        prompt, read = self._prompt, self._seen.block
+        missing = dict(deletions)
+        for view in views:
+            index, role = view.index, view.role
+            if view.altered:
+                prompt.altered[index] = view.altered
+            for place, block in enumerate(view.blocks):
+                if block is None or (block.get("type") == "compaction" and not block.get("content")):
+                    continue
+                found, tokens = read(role, block)
+                if not prompt.conversation:
+                    prompt.conversation = found
+                kind = block.get("type")
+                marker = block.get("cache_control")
+                if kind == "tool_result":
+                    marker = marker or _inner_marker(block)
+                    if missing and block.get("tool_use_id") in missing:
+                        prompt.edits.append((str(block["tool_use_id"]), len(prompt.chain)))
+                        prompt.deleted_tokens += tokens
+                        del missing[str(block["tool_use_id"])]
+                        tokens = 0
+                self._add(("messages", index, place), found, tokens, marker, markable=kind not in _UNMARKABLE)
+        for reference, number in missing.items():
+            raise invalid(f"cache_edits.edits.{number}.cache_reference: no `tool_result` with id {reference}")
+        prompt.edits.sort(key=lambda edit: deletions[edit[0]])
+
+    def _add(self, place: Place, found: bytes, tokens: int, marker: object, *, markable: bool) -> None:
+        prompt = self._prompt
+        if marker is not None:
+            ttl = ttl_of(marker, _dotted(place))
+            if ttl is not None:
+                prompt.marks.append(Mark(len(prompt.chain), ttl))
+        if markable:
+            self.markable = len(prompt.chain)
+        self._hash = blake2b(self._hash + found, digest_size=16).digest()
+        self._total += tokens
+        prompt.digests.append(found)
+        prompt.chain.append(self._hash)
+        prompt.tokens.append(self._total)
+        prompt.places.append(place)
+
+
+def _inner_marker(block: Block) -> object:
+    """A marker on a part of a tool result counts for the result: parts are no positions of their own."""
+    content = block.get("content")
+    if isinstance(content, list):
+        for part in cast("list[object]", content):
+            if isinstance(part, Mapping):
+                marker = cast("Block", part).get("cache_control")
+                if marker is not None:
+                    return marker
+    return None
+
+
+def _place_automatic(prompt: Prompt, body: Mapping[str, Any], writer: _Writer) -> None:
+    """The top-level `cache_control`: takes a slot and lands on the last block that can carry a marker."""
+    ttl = ttl_of(body.get("cache_control"), "")
+    if ttl is None or writer.markable is None:
+        return
+    there = next((mark for mark in prompt.marks if mark.position == writer.markable), None)
+    if there is not None:
+        if there.ttl == ttl:
+            return
+        path = _dotted(prompt.places[there.position])
+        raise invalid(
+            f"cache_control.ttl: the last cacheable block ({path}) already has a cache_control with ttl='{there.ttl}', "
+            f"which differs from the top-level ttl='{ttl}'."
+        )
+    if len(prompt.marks) >= 4:
+        raise invalid(
+            "A maximum of 4 blocks with cache_control may be provided. "
+            f"Found {len(prompt.marks)} and a top-level cache_control, which needs a slot of its own."
+        )
+    prompt.marks.append(Mark(writer.markable, ttl))
+    prompt.marks.sort(key=lambda mark: mark.position)
+
+
+def _deletions(body: Mapping[str, Any]) -> dict[str, int]:
+    """References `cache_edits` deletes, each with its number in the list."""
+    given = body.get("cache_edits")
+    if not given:
+        return {}
+    edits = cast("Mapping[str, Any]", given).get("edits") if isinstance(given, Mapping) else None
+    if not isinstance(edits, list):
+        raise invalid("cache_edits.edits: Input should be a valid list")
+    found: dict[str, int] = {}
+    for number, edit in enumerate(cast("list[Mapping[str, Any]]", edits)):
+        if edit.get("type") != "delete":
+            raise invalid(f"cache_edits.edits.{number}.type: Input should be 'delete'")
+        reference = edit.get("cache_reference")
+        if not isinstance(reference, str):
+            raise invalid(f"cache_edits.edits.{number}.cache_reference: Field required")
+        found.setdefault(reference, number)
+    return found
+
+
+def _settings(body: Mapping[str, Any], views: Sequence[View]) -> dict[str, str]:
+    """Everything beside the blocks that is part of a prefix's identity; what was left out has its default's value."""
+    output = cast("Mapping[str, Any]", body.get("output_config") or {})
+    images, citations = _scan(views)
+    return {
+        "speed": str(body.get("speed") or "standard"),
+        "citations": str(citations),
+        "output_format": _plain(output.get("format")),
+        "tool_choice": _plain(body.get("tool_choice") or {"type": "auto"}),
+        "images": str(images),
+        "thinking": _plain(body.get("thinking") or {"type": "disabled"}),
+        "effort": str(output.get("effort") or ""),
+    }
+
+
+def _scan(views: Sequence[View]) -> tuple[bool, bool]:
+    """Whether there are images, and documents with citations, anywhere in the messages."""
+    images = citations = False
+    for view in views:
+        if view.role != "user":
+            continue
+        for block in view.blocks:
+            if block is None or block.get("type") == "text":
+                continue
+            parts = block.get("content") if block.get("type") == "tool_result" else None
+            for each in cast("list[object]", parts) if isinstance(parts, list) else (block,):
+                if isinstance(each, Mapping):
+                    part = cast("Block", each)
+                    images = images or part.get("type") == "image"
+                    citations = citations or bool(cast("Block", part.get("citations") or {}).get("enabled"))
+    return images, citations
+
+
+def _plain(value: object) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
