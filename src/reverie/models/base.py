@@ -15,7 +15,7 @@ from reverie.types import Block, JsonObject, Message, Purpose, Usage
 Ttl: TypeAlias = Literal["5m", "1h"]
 
 UNPARSED_INPUT = "_unparsed"
-"""A model's tool input that is not a JSON object arrives as `{UNPARSED_INPUT: its text}`, to be answered by an error."""
+"""A model's tool input that is not a JSON object arrives as `{UNPARSED_INPUT: text}`, to be answered by an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,179 @@
+"""A model that plays a script, for tests, documentation and the lab: `scripted:<file>`.
+
+Acts out what `script.py` chose: chunks, delays, faults. Usage is plausible and deterministic (bytes/4, and what the
+same conversation sent before counts as cached); the simulator is the one that bills as documented. Needs no network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from reverie import errors
+from reverie.models import wire
+from reverie.models.base import (
+    UNPARSED_INPUT,
+    Capabilities,
+    Finished,
+    ModelEvent,
+    Request,
+    Response,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallStarted,
+)
+from reverie.models.script import Fault, Script, ScriptedReply
+from reverie.types import JsonObject, Origin, Usage, parse_block
+
+CHUNK = 40
+"""Characters a streamed piece holds."""
+
+_THREADS_KEPT = 8
+
+
+@dataclass(slots=True)
+class _Sent:
+    """What a conversation has sent lately, by thread: what a server would still have cached."""
+
+    parts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def usage(self, request: Request, now: list[str], output: int) -> Usage:
+        shared = max((_shared(now, before) for before in self.parts.values()), default=0)
+        self.parts.pop(request.thread, None)
+        self.parts[request.thread] = now
+        if len(self.parts) > _THREADS_KEPT:
+            del self.parts[next(iter(self.parts))]
+        sizes = [tokens(part) for part in now]
+        if not request.markers:
+            return Usage(input_tokens=sum(sizes), output_tokens=output)
+        read, rest = sum(sizes[:shared]), sum(sizes[shared:])
+        hour = rest if any(marker.ttl == "1h" for marker in request.markers) else 0
+        return Usage(0, output, read, rest, rest - hour, hour)
+
+
+class ScriptedModel:
+    """Plays one `Script`. Several conversations and forks may use it at the same time."""
+
+    def __init__(self, script: Script, name: str | None = None) -> None:
+        self._script = script
+        self._name = name or f"scripted:{script.name}"
+        self._sent: dict[str, _Sent] = {}
+        self._rendered = wire.Rendered()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(cache_markers=True, ttls=("5m", "1h"))
+
+    async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+        messages = [message.wire() for message in request.messages]
+        reply = self._script.reply(messages, purpose=request.purpose.value)
+        await asyncio.sleep(reply.wait_s)
+        fault = reply.fault
+        if fault and fault.kind != "cut":
+            raise _error(fault)
+        for event in _events(reply.content, fault.after_chars if fault else None):
+            if reply.delay_s:
+                await asyncio.sleep(reply.delay_s)
+            yield event
+        if fault:
+            raise _error(fault)
+        yield Finished(self._response(request, reply))
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+    def _response(self, request: Request, reply: ScriptedReply) -> Response:
+        output = sum(tokens(json.dumps(block, ensure_ascii=False)) for block in reply.content)
+        parts = wire.prefix_parts(request, self._rendered)
+        usage = self._sent.setdefault(request.conversation, _Sent()).usage(request, parts, output)
+        if reply.usage is not None:
+            usage = Usage.parse({**usage.wire(), **reply.usage}) or usage
+        seed = f"{request.conversation}\0{request.thread}\0".encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2s(seed + wire.join_parts(parts), digest_size=10).hexdigest()
+        return Response(
+            id=f"msg_{digest}",
+            model=wire.model_id(request.model),
+            content=tuple(parse_block(block, Origin.MODEL) for block in reply.content),
+            stop_reason=reply.stop_reason,
+            usage=usage,
+            request_id=f"req_{digest}",
+            raw_usage=usage.wire(),
+        )
+
+
+def tokens(text: str) -> int:
+    """Bytes/4, rounded up: good enough where nobody bills."""
+    return (len(text.encode("utf-8", "surrogatepass")) + 3) // 4
+
+
+def chunks(text: str) -> Iterator[str]:
+    for start in range(0, len(text), CHUNK):
+        yield text[start : start + CHUNK]
+
+
+def _events(content: list[JsonObject], cut: int | None) -> Iterator[ModelEvent]:
+    """What is streamed: everything, or the first `cut` characters of it. A tool input counts, but is not shown."""
+    left = float("inf") if cut is None else cut
+    for block in content:
+        for event, size in _block_events(block):
+            if size > left:
+                if isinstance(event, TextDelta) and left:
+                    yield TextDelta(event.text[: int(left)])
+                return
+            left -= size
+            yield event
+
+
+def _block_events(block: JsonObject) -> Iterator[tuple[ModelEvent, int]]:
+    """Each event with the characters it takes on the wire."""
+    match block["type"]:
+        case "text":
+            for chunk in chunks(block["text"]):
+                yield TextDelta(chunk), len(chunk)
+        case "thinking":
+            for chunk in chunks(block["thinking"]):
+                yield ThinkingDelta(chunk), len(chunk)
+        case _:
+            given: JsonObject = block["input"]
+            raw = str(given.get(UNPARSED_INPUT) or json.dumps(given, ensure_ascii=False))
+            yield ToolCallStarted(block["id"], block["name"]), len(raw)
+
+
+def _error(fault: Fault) -> errors.ModelError:
+    match fault.kind:
+        case "cut":
+            return errors.Unreachable("The connection broke in the middle of the answer (scripted).")
+        case "unreachable":
+            return errors.Unreachable("The server cannot be reached (scripted).")
+        case "overloaded":
+            return errors.Overloaded("The model is overloaded (scripted).", status=529, retry_after=fault.retry_after)
+        case "rate-limited":
+            return errors.Overloaded("The rate limit is reached (scripted).", status=429, retry_after=fault.retry_after)
+        case "server-error":
+            return errors.Overloaded("The server failed (scripted).", status=500, retry_after=fault.retry_after)
+        case "prompt-too-long":
+            sentence = f"The prompt is too long: {fault.actual} tokens, and the model takes {fault.limit}."
+            return errors.PromptTooLong(sentence, actual=fault.actual, limit=fault.limit)
+        case "bad-request":
+            return errors.BadRequest(fault.message or "The request was refused (scripted).", status=400)
+        case "authentication":
+            return errors.AuthenticationFailed("The key was refused (scripted).", status=401)
+        case _:
+            assert_never(fault.kind)
+
+
+def _shared(now: list[str], before: list[str]) -> int:
+    count = 0
+    for mine, theirs in zip(now, before, strict=False):
+        if mine != theirs:
+            break
+        count += 1
+    return count
