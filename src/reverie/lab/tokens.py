@@ -1,0 +1,213 @@
+"""How well token growth is estimated, measured on recorded Claude Code sessions with the API's own usage figures.
+
+Walks each session's main chain in file order and cuts it into stretches of at least 10,000 real tokens. A stretch is
+estimated by the fixed rule and by a calibrator frozen when the stretch begins: it has seen earlier responses of the
+same session and nothing else. Reads transcripts; never writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any, Literal
+
+from reverie.errors import UserError
+from reverie.models.calibration import Calibrator
+from reverie.models.catalogue import Catalogue
+from reverie.models.count import ContextMeter
+from reverie.models.features import Features
+from reverie.models.tokens import estimate_blocks
+from reverie.storage.transcript import read_records
+from reverie.types import Block, Message, Record, Usage
+
+STRETCH = 10_000
+"""Real tokens a stretch has at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """One stretch: real tokens, and what each way of estimating made of it."""
+
+    real: int
+    fixed: int
+    recorded: int
+    """The fixed rule for what was put in, the recorded `output_tokens` for what came out."""
+    calibrated: float
+
+    def error(self, estimate: float) -> float:
+        """Relative, with its sign: below zero is too few."""
+        return (estimate - self.real) / self.real
+
+
+@dataclass(frozen=True, slots=True)
+class SessionErrors:
+    """What was measured on one session."""
+
+    name: str
+    models: tuple[str, ...]
+    responses: int
+    stretches: tuple[Stretch, ...]
+    bad_lines: int = 0
+
+
+def measure_folder(paths: Sequence[Path]) -> list[SessionErrors]:
+    """Measures every session under `paths` (folders of .jsonl files, or such files). `UserError` if there is none."""
+    files: list[Path] = []
+    for path in paths:
+        if not path.exists():
+            raise UserError(f"{path} does not exist; name a folder of Claude Code transcripts (*.jsonl).")
+        files += sorted(path.glob("**/*.jsonl")) if path.is_dir() else [path]
+    if not files:
+        raise UserError(f"No *.jsonl under {', '.join(map(str, paths))}; name a folder of Claude Code transcripts.")
+    catalogue = Catalogue.load()
+    return [measure_session(path, catalogue) for path in files]
+
+
+def measure_session(path: Path, catalogue: Catalogue) -> SessionErrors:
+    """Cuts one session into stretches and estimates each."""
+    walk = _Walk(catalogue)
+    loaded = read_records(path)
+    for record in loaded.records:
+        walk.take(record)
+    return SessionErrors(path.stem, tuple(walk.models), len(walk.seen), tuple(walk.stretches), len(loaded.bad))
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The walk along one session: a meter a model, and the stretch under way."""
+
+    catalogue: Catalogue
+    stretches: list[Stretch] = field(default_factory=list[Stretch])
+    models: list[str] = field(default_factory=list[str])
+    seen: set[str] = field(default_factory=set[str])
+    records: set[str] = field(default_factory=set[str])
+    meters: dict[str, ContextMeter] = field(default_factory=dict[str, ContextMeter])
+    model: str | None = None
+    blocks: list[Block] = field(default_factory=list[Block])
+    entered: list[Block] = field(default_factory=list[Block])
+    output: int = 0
+    open: _Open | None = None
+
+    def take(self, record: Record) -> None:
+        if record.is_sidechain or (record.uuid is not None and record.uuid in self.records):
+            return
+        if record.uuid is not None:
+            self.records.add(record.uuid)
+        if record.type == "system" and "compact" in str(record.subtype):
+            self._break()
+            return
+        message = record.message
+        if message is None or record.data.get("isApiErrorMessage"):
+            return
+        if message.role == "assistant":
+            self._answer(message, str(message.fields.get("model")))
+        else:
+            self.entered += message.content
+        self.blocks += message.content
+        if self.model is not None:
+            self.meters[self.model].append(message)
+
+    def _break(self) -> None:
+        """The context was rewritten: nothing before is comparable with what follows."""
+        for meter in self.meters.values():
+            meter.reset()
+        self.open = None
+
+    def _answer(self, message: Message, model: str) -> None:
+        usage = message.usage
+        if usage is None or usage.prompt == 0 or message.id is None:
+            return
+        if message.id not in self.seen:
+            self.seen.add(message.id)
+            if model != self.model:
+                self._switch(model)
+            self._respond(self.meters[model], usage)
+            self.output = 0
+        # Records of one response report its output as it streams: the last and largest is the nearest to the truth.
+        self.output = max(self.output, usage.output_tokens)
+
+    def _switch(self, model: str) -> None:
+        """Another model counts with another tokenizer: it gets a meter of its own, and no stretch spans the change."""
+        self._break()
+        self.model = model
+        if model not in self.meters:
+            self.models.append(model)
+            self.meters[model] = ContextMeter(keeps_thinking=self.catalogue.facts(model).keeps_thinking)
+
+    def _respond(self, meter: ContextMeter, usage: Usage) -> None:
+        growth = meter.respond(usage)
+        if growth is None or self.open is None:
+            self.open = _Open(meter.calibrator)
+        else:
+            stretch = self.open
+            stretch.real += growth.tokens
+            stretch.features = stretch.features + growth.features
+            stretch.fixed += estimate_blocks(self.blocks)
+            stretch.recorded += self.output + estimate_blocks(self.entered)
+            if stretch.real >= STRETCH:
+                estimate = stretch.calibrator.estimate(stretch.features)
+                self.stretches.append(Stretch(stretch.real, stretch.fixed, stretch.recorded, estimate))
+                self.open = _Open(meter.calibrator)
+        self.blocks, self.entered = [], []
+
+
+@dataclass(slots=True)
+class _Open:
+    """A stretch under way, with the calibrator as it was when it began."""
+
+    calibrator: Calibrator
+    features: Features = field(default_factory=Features)
+    real: int = 0
+    fixed: int = 0
+    recorded: int = 0
+
+
+def summary(sessions: Sequence[SessionErrors]) -> dict[str, Any]:
+    """The figures a program reads: mean absolute relative errors over all stretches of all sessions."""
+    stretches = [stretch for session in sessions for stretch in session.stretches]
+    if not stretches:
+        raise UserError(f"No session has a stretch of {STRETCH:,} tokens between responses; measure longer ones.")
+    return {
+        "fixed": _figures([s.error(s.fixed) for s in stretches]),
+        "recorded_output": _figures([s.error(s.recorded) for s in stretches]),
+        "calibrated": _figures([s.error(s.calibrated) for s in stretches]),
+        "stretches": len(stretches),
+        "sessions": len(sessions),
+    }
+
+
+def _figures(errors: Sequence[float]) -> dict[str, float]:
+    size = [abs(error) for error in errors]
+    return {
+        "mean_abs_error": round(fmean(size), 4),
+        "median_abs_error": round(median(size), 4),
+        "bias": round(fmean(errors), 4),
+    }
+
+
+def table(sessions: Sequence[SessionErrors]) -> str:
+    """The same for people: a line a session, worst first, and a line for all."""
+    lines = [f"{'session':<38}{'responses':>9}{'stretches':>10}{'fixed':>8}{'recorded':>10}{'calibrated':>12}  model"]
+    measured = [session for session in sessions if session.stretches]
+    for session in sorted(measured, key=lambda one: -_mean(one.stretches, "calibrated")):
+        lines.append(_line(session.name, session.responses, session.stretches, ", ".join(session.models)))
+    whole = [stretch for session in sessions for stretch in session.stretches]
+    lines.append(_line("all", sum(session.responses for session in sessions), whole, ""))
+    lines.append("")
+    lines.append(f"Mean absolute error of the growth over stretches of at least {STRETCH:,} tokens.")
+    lines.append("fixed: bytes/4, JSON bytes/2. recorded: the same, with recorded output tokens. calibrated: online.")
+    bad = sum(session.bad_lines for session in sessions)
+    if bad:
+        lines.append(f"{bad} unreadable lines were passed over.")
+    return "\n".join(lines)
+
+
+def _line(name: str, responses: int, stretches: Sequence[Stretch], models: str) -> str:
+    fixed, recorded, calibrated = (f"{_mean(stretches, way):.1%}" for way in ("fixed", "recorded", "calibrated"))
+    return f"{name:<38}{responses:>9}{len(stretches):>10}{fixed:>8}{recorded:>10}{calibrated:>12}  {models}".rstrip()
+
+
+def _mean(stretches: Sequence[Stretch], way: Literal["fixed", "recorded", "calibrated"]) -> float:
+    return fmean(abs(stretch.error(getattr(stretch, way))) for stretch in stretches)

@@ -1,0 +1,159 @@
+"""Learns how many tokens content really is from the usage each response reports, one weight a content class.
+
+A Kalman filter over a dozen weights, begun at a prior that is already close: every response says by how much the
+prompt grew, and the weights of the classes that grew it move. Hidden or vanished content must not spoil it, so
+surprising figures count for less and absurd ones not at all. Never looks at content, only at `Features`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
+
+from reverie.models.features import SIZE, Feature, Features
+from reverie.types import Json, JsonObject
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Belief:
+    """What is held of one weight before any usage is seen."""
+
+    mean: float
+    spread: float
+    shared: float
+    """How far all weights are expected to be off together: another tokenizer moves every class at once."""
+    low: float
+    high: float
+
+
+def _per_class(spread: float) -> _Belief:
+    return _Belief(mean=1.0, spread=spread, shared=0.25, low=0.4, high=2.5)
+
+
+_BELIEFS: dict[Feature, _Belief] = {
+    Feature.PROSE: _per_class(0.1),
+    Feature.THINKING: _per_class(0.1),
+    Feature.SEALED_THINKING: _per_class(0.3),
+    Feature.TOOL_INPUT: _per_class(0.1),
+    Feature.TOOL_OUTPUT: _per_class(0.1),
+    Feature.NUMBERED_OUTPUT: _per_class(0.1),
+    Feature.JSON_OUTPUT: _per_class(0.1),
+    Feature.NON_ASCII: _per_class(0.3),
+    Feature.MEDIA: _Belief(mean=1.0, spread=0.3, shared=0.0, low=0.1, high=3.0),
+    Feature.FRAMING: _per_class(0.1),
+    Feature.ROUNDS: _Belief(mean=6.0, spread=60.0, shared=0.0, low=0.0, high=1_000.0),
+    Feature.TURNS: _Belief(mean=10.0, spread=60.0, shared=0.0, low=0.0, high=2_000.0),
+}
+
+_NOISE = 80.0
+_RELATIVE_NOISE = 0.1
+"""How far a growth is off even with the right weights: so many tokens, and this share of it."""
+
+_DRIFT = 0.03
+"""Work changes as it goes on: each response gives back this share of the first uncertainty."""
+
+_SURPRISING = 2.5
+_ABSURD = 8.0
+"""In standard deviations: from the first on a figure counts for less, from the second on not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrator:
+    """The weights learnt so far. Frozen: `observe` returns the next one. Begin with `Calibrator.prior()`.
+
+    One calibrator belongs to one model: tokenizers differ.
+    """
+
+    weights: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    observations: int = 0
+
+    @staticmethod
+    def prior() -> Calibrator:
+        """What is assumed of a model that has not answered yet."""
+        return Calibrator(tuple(belief.mean for belief in _BELIEFS.values()), _uncertainty(1.0))
+
+    def estimate(self, features: Features) -> float:
+        """Tokens this content adds to the prompt; negative where content leaves it."""
+        return sum(w * x for w, x in zip(self.weights, features.values, strict=True))
+
+    def observe(self, features: Features, growth: int) -> Calibrator:
+        """Takes in that the prompt grew by `growth` tokens while content of these features was appended.
+
+        A growth of nothing or less says that something else happened (a compaction, a rewind): it is not learnt from.
+        """
+        if growth <= 0:
+            return self
+        x = features.values
+        expected = self.estimate(features)
+        spread = [sum(p * v for p, v in zip(row, x, strict=True)) for row in self.covariance]
+        known = sum(s * v for s, v in zip(spread, x, strict=True))
+        noise = (_NOISE + _RELATIVE_NOISE * max(expected, growth)) ** 2
+        surprise = abs(growth - expected) / math.sqrt(known + noise)
+        if surprise > _ABSURD:
+            return self
+        noise *= max(1.0, surprise / _SURPRISING) ** 2
+        gain = [s / (known + noise) for s in spread]
+        weights = tuple(
+            min(belief.high, max(belief.low, w + k * (growth - expected)))
+            for w, k, belief in zip(self.weights, gain, _BELIEFS.values(), strict=True)
+        )
+        covariance = tuple(
+            tuple(p - gain[i] * spread[j] + drift for j, (p, drift) in enumerate(zip(row, added, strict=True)))
+            for i, (row, added) in enumerate(zip(self.covariance, _uncertainty(_DRIFT), strict=True))
+        )
+        return Calibrator(weights, covariance, self.observations + 1)
+
+    def to_json(self) -> JsonObject:
+        """Plain JSON to keep; `from_json` gives an equal calibrator."""
+        return {
+            "format": _FORMAT,
+            "classes": [feature.name.lower() for feature in Feature],
+            "weights": list(self.weights),
+            "covariance": [list(row) for row in self.covariance],
+            "observations": self.observations,
+        }
+
+    @staticmethod
+    def from_json(raw: Json) -> Calibrator | None:
+        """Reads what `to_json` gave; None if it is damaged or of another version: then begin with the prior."""
+        if not isinstance(raw, dict):
+            return None
+        match cast("JsonObject", raw):
+            case {
+                "format": int(version),
+                "classes": [*classes],
+                "weights": [*weights],
+                "covariance": [*rows],
+                "observations": int(observations),
+            } if version == _FORMAT and classes == [feature.name.lower() for feature in Feature]:
+                numbers = _numbers(weights)
+                matrix = tuple(_numbers(row) for row in rows)
+                if numbers is None or len(matrix) != SIZE:
+                    return None
+                square = tuple(row for row in matrix if row is not None)
+                return Calibrator(numbers, square, observations) if len(square) == SIZE else None
+            case _:
+                return None
+
+
+def _numbers(raw: Json) -> tuple[float, ...] | None:
+    if not isinstance(raw, list):
+        return None
+    given = cast("list[Any]", raw)
+    if len(given) != SIZE or not all(isinstance(n, int | float) and math.isfinite(n) for n in given):
+        return None
+    return tuple(float(n) for n in given)
+
+
+@cache
+def _uncertainty(share: float) -> tuple[tuple[float, ...], ...]:
+    beliefs = tuple(_BELIEFS.values())
+    return tuple(
+        tuple(share**2 * (a.shared * b.shared + (a.spread**2 if i == j else 0.0)) for j, b in enumerate(beliefs))
+        for i, a in enumerate(beliefs)
+    )

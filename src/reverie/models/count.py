@@ -1,0 +1,101 @@
+"""How large the context is right now: what the last response reported, and an estimate of what came after it.
+
+`count_context` answers for one moment. A `ContextMeter` follows a conversation, message by message, and teaches its
+calibrator at every response. Never asks a server, never reads a transcript: whoever walks one feeds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reverie.models.calibration import Calibrator
+from reverie.models.features import ROUND, Features, begins_turn, measure_blocks, measure_message
+from reverie.types import Block, Message, ThinkingBlock, Usage
+
+_PLAUSIBLE_SHARE = 0.7
+_PLAUSIBLE_SLACK = 10
+"""Recorded output is believed from this share of what its content weighs; below, it was read off mid-stream."""
+
+
+def count_context(
+    usage: Usage | None, appended: Iterable[Block], calibrator: Calibrator, *, response: Iterable[Block] = ()
+) -> int:
+    """Tokens of the context: all four usage fields of the last response, and an estimate of what was appended since.
+
+    `response` is that response's own content. Recorded output is often taken from the middle of a stream: where it
+    cannot be the output of this content, the content is estimated instead. Without usage everything is estimated, so
+    pass the whole conversation as `appended`.
+    """
+    added = max(0.0, calibrator.estimate(measure_blocks(appended)))
+    if usage is None:
+        return round(added + max(0.0, calibrator.estimate(measure_blocks(response))))
+    return round(usage.prompt + output_tokens(usage, response, calibrator) + added)
+
+
+def output_tokens(usage: Usage, response: Iterable[Block], calibrator: Calibrator) -> int:
+    """The output of a response: as recorded, or estimated from its content where the record is implausibly low.
+
+    More than the content explains is believed: thinking may have been left out of it.
+    """
+    content = max(0.0, calibrator.estimate(measure_blocks(response)))
+    recorded = usage.output_tokens
+    return recorded if recorded >= _PLAUSIBLE_SHARE * content - _PLAUSIBLE_SLACK else round(content)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """From one response to the next the prompt grew by `tokens`; `features` is what was appended in between."""
+
+    features: Features
+    tokens: int
+
+
+class ContextMeter:
+    """Follows one conversation with one model and keeps count. Feed it in the order things happened:
+
+    `respond(usage)` when a response is known, then `append` its message, then the tool results, and so on. Call `reset`
+    when the context was rewritten (compaction, cleared results): the next response is then a fresh start.
+    """
+
+    def __init__(self, calibrator: Calibrator | None = None, *, keeps_thinking: bool = True) -> None:
+        """`keeps_thinking` is the catalogue's: older models drop the thinking of a turn when the next one begins."""
+        self.calibrator = calibrator or Calibrator.prior()
+        self._keeps_thinking = keeps_thinking
+        self._prompt: int | None = None
+        self._pending = Features()
+        self._thinking = Features()
+
+    @property
+    def tokens(self) -> int:
+        """The size of the next prompt as far as it is known: reported, plus the estimate of what was appended."""
+        return max(0, round((self._prompt or 0) + self.calibrator.estimate(self._pending + ROUND)))
+
+    def append(self, message: Message) -> None:
+        """Takes in a message or a part of one (records split from one response come one by one)."""
+        if begins_turn(message):
+            if not self._keeps_thinking:
+                self._pending = self._pending - self._thinking
+            self._thinking = Features()
+        self._pending = self._pending + measure_message(message)
+        thinking = [block for block in message.content if isinstance(block, ThinkingBlock)]
+        if thinking:
+            self._thinking = self._thinking + measure_blocks(thinking)
+
+    def respond(self, usage: Usage) -> Growth | None:
+        """Takes in what a response reported, and learns from it.
+
+        Returns the growth since the last response, None where the two cannot be compared: at the start, after a
+        `reset`, or when the context shrank.
+        """
+        before, features = self._prompt, self._pending + ROUND
+        self._prompt, self._pending = usage.prompt, Features()
+        if before is None or usage.prompt < before:
+            return None
+        growth = Growth(features, usage.prompt - before)
+        self.calibrator = self.calibrator.observe(growth.features, growth.tokens)
+        return growth
+
+    def reset(self) -> None:
+        """Forgets the reported size and what was appended; what was learnt stays."""
+        self._prompt, self._pending, self._thinking = None, Features(), Features()

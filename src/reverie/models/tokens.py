@@ -1,0 +1,109 @@
+"""The fixed estimate of tokens: bytes over four, JSON over two, images flat. What is known before any usage is.
+
+Only what is new in a round is estimated, so a call costs one pass over the text. Never asks a server and never
+changes its mind: the same block is always the same number. `calibration.py` does better once a model has answered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import PurePath
+from typing import assert_never
+
+from reverie.types import (
+    Block,
+    DocumentBlock,
+    ImageBlock,
+    Json,
+    Message,
+    OtherBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+
+PROSE_BYTES = 4
+"""Bytes a token of anything that is not JSON."""
+
+JSON_BYTES = 2
+"""Bytes a token of JSON: quotes, braces and escapes are tokens of their own."""
+
+MEDIA_TOKENS = 2_000
+"""An image or a document, whatever its size."""
+
+_JSON_SUFFIXES = frozenset({".json", ".jsonl"})
+
+
+def encoded(text: str) -> bytes:
+    """The UTF-8 bytes of `text`; half a surrogate pair, which some tools print, counts its three bytes."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def json_text(value: Json) -> str:
+    """`value` as a request carries it. What JSON cannot hold is counted by its printed form."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def is_json_file(path: str) -> bool:
+    """Whether a file of this name holds JSON, so that its content is dense in tokens."""
+    return PurePath(path).suffix.lower() in _JSON_SUFFIXES
+
+
+def opens_json_file(call: ToolUseBlock) -> bool:
+    """Whether a tool call names a JSON file in its input: its result is then counted as JSON."""
+    given: Json = call.input
+    match given:
+        case {"file_path": str(path)} | {"path": str(path)}:
+            return is_json_file(path)
+        case _:
+            return False
+
+
+def estimate_text(text: str, *, is_json: bool = False) -> int:
+    """Tokens of a text by the fixed rule, rounded up."""
+    return -(-len(encoded(text)) // (JSON_BYTES if is_json else PROSE_BYTES))
+
+
+def estimate_block(block: Block, *, is_json: bool = False) -> int:
+    """Tokens of one block by the fixed rule. `is_json`: the text in it comes from a .json or .jsonl file."""
+    match block:
+        case TextBlock():
+            return estimate_text(block.text, is_json=is_json)
+        case ThinkingBlock():
+            return estimate_text(block.thinking)
+        case ToolUseBlock():
+            return estimate_text(json_text(block.input), is_json=True)
+        case ToolResultBlock(content=tuple() as parts):
+            return sum(estimate_block(part, is_json=is_json) for part in parts)
+        case ToolResultBlock():
+            return estimate_text(block.text, is_json=is_json)
+        case ImageBlock() | DocumentBlock():
+            return MEDIA_TOKENS
+        case OtherBlock():
+            return estimate_text(json_text(block.raw), is_json=True)
+        case _:
+            assert_never(block)
+
+
+def estimate_blocks(blocks: Iterable[Block]) -> int:
+    """Tokens of blocks in order. A result whose call stands before it and opened a JSON file is counted as JSON."""
+    total = 0
+    json_calls: set[str] = set()
+    for block in blocks:
+        if isinstance(block, ToolUseBlock) and opens_json_file(block):
+            json_calls.add(block.id)
+        from_json = isinstance(block, ToolResultBlock) and block.tool_use_id in json_calls
+        total += estimate_block(block, is_json=from_json)
+    return total
+
+
+def estimate_message(message: Message) -> int:
+    """Tokens of one message by the fixed rule."""
+    return estimate_blocks(message.content)
+
+
+def pad(tokens: int) -> int:
+    """An uncalibrated estimate for a decision that must not come late: four thirds, rounded up."""
+    return -(-tokens * 4 // 3)
