@@ -7,7 +7,7 @@ never text. Explains; never changes what is billed.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,9 +84,14 @@ class History:
         if len(self._widest) > 4 * _REMEMBERED:
             self._widest = {each.prompt.conversation: each for each in self._prints}
 
-    def miss(self, prompt: Prompt, split: Split, facts: ModelFacts, cache: PromptCache, now: float) -> Miss | None:
-        """The miss this request suffered, if any."""
-        read = tokens_at(prompt, split.hit)
+    def miss(
+        self, prompt: Prompt, split: Split, facts: ModelFacts, unread: Callable[[Footprint], str], slack: int = 0
+    ) -> Miss | None:
+        """The miss this request suffered, if any: more than `slack` tokens of what an earlier one had left.
+
+        `unread` names the cause where no block differs.
+        """
+        read = split.usage.cache_read_input_tokens + slack
         widest = self._widest.get(prompt.conversation)
         if widest is not None and read >= widest.cached_tokens:
             return None
@@ -98,7 +103,10 @@ class History:
             expected = min(expected, tokens_at(best.prompt, _common(best.prompt, prompt, best.cached + 1) - 1))
         if expected <= read:
             return None
-        found = difference(best, prompt) or self._unread(best, prompt, facts, cache, now)
+        found = difference(best, prompt)
+        if found is None:
+            found = Difference(unread(best), best.prompt.path(best.cached), best.cached)
+        read -= slack
         equivalents = _extra(split, prompt, read, expected, facts)
         return Miss(
             cause=found.cause,
@@ -119,21 +127,15 @@ class History:
             default=None,
         )
 
-    def _unread(self, best: Footprint, prompt: Prompt, facts: ModelFacts, cache: PromptCache, now: float) -> Difference:
-        """Nothing differs, yet it was not read: the entry is too old, too far back, or nothing asked for it."""
-        position = best.cached
-        path = best.prompt.path(position)
-        key = best.prompt.chain[position]
-        if (
-            best.prompt.edits
-            and [r for r, _ in best.prompt.edits] != [r for r, _ in prompt.edits][: len(best.prompt.edits)]
-        ):
-            return Difference("cache_edits", path, position)
-        if not effective_marks(prompt, facts.cache_minimum):
-            return Difference("no_markers", path, position)
-        if cache.state(key, now) == "alive":
-            return Difference("lookback", path, position)
-        return Difference("expired", path, position)
+
+def unread(best: Footprint, prompt: Prompt, facts: ModelFacts, cache: PromptCache, now: float) -> str:
+    """Nothing differs, yet it was not read: the entry is too old, too far back, or nothing asked for it."""
+    before = [reference for reference, _ in best.prompt.edits]
+    if before != [reference for reference, _ in prompt.edits][: len(before)]:
+        return "cache_edits"
+    if not effective_marks(prompt, facts.cache_minimum):
+        return "no_markers"
+    return "lookback" if cache.state(best.prompt.chain[best.cached], now) == "alive" else "expired"
 
 
 def difference(old: Footprint, new: Prompt) -> Difference | None:

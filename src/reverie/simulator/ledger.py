@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reverie.errors import StorageError
+from reverie.errors import StorageError, UserError
 from reverie.simulator.explain import Miss
 from reverie.types import Usage
 
@@ -82,6 +82,14 @@ class Ledger:
     def __init__(self, path: Path | None = None) -> None:
         self.rows: list[Row] = []
         self._path = path
+
+    @staticmethod
+    def writable(path: Path) -> None:
+        """Refuses a file that rows cannot be appended to, before anything is served."""
+        try:
+            path.open("a", encoding="utf-8").close()
+        except OSError as error:
+            raise UserError(f"The ledger {path} cannot be written: {error.strerror or error}.") from error
 
     def book(self, row: Row) -> None:
         """Adds a row, and writes it down if a file was named."""

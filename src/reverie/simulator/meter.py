@@ -12,11 +12,13 @@ from typing import Any, cast
 
 from reverie.models.catalogue import ONE_MILLION, Catalogue, ModelFacts
 from reverie.models.prices import cost, input_equivalents
+from reverie.simulator.automatic import STEP, AutomaticCache
 from reverie.simulator.cache import PromptCache, Split
+from reverie.simulator.chat import too_long
 from reverie.simulator.check import check_body
 from reverie.simulator.edits import Compact, Edited, View, edited, views_of
 from reverie.simulator.errors import invalid
-from reverie.simulator.explain import Footprint, History, Miss, diagnose
+from reverie.simulator.explain import Footprint, History, Miss, diagnose, unread
 from reverie.simulator.ledger import Ledger, Row
 from reverie.simulator.prompt import Prompt, render
 from reverie.simulator.tokens import Fingerprints, text_tokens
@@ -58,6 +60,8 @@ class Opened:
     compact: Compact | None
     applied: list[dict[str, Any]]
     original_tokens: int
+    automatic: bool = False
+    """Cached without markers, as chat-completions servers do."""
     diagnosis: dict[str, Any] | None = None
 
     @property
@@ -114,6 +118,7 @@ class Meter:
         self.catalogue = catalogue or Catalogue.load()
         self.ledger = ledger or Ledger()
         self.cache = PromptCache()
+        self.automatic = AutomaticCache()
         self._window = window
         self._seen = Fingerprints()
         self._histories: dict[str, History] = {}
@@ -151,22 +156,38 @@ class Meter:
             opened.diagnosis = self._diagnose(body, opened)
         return opened
 
+    def open_chat(self, body: Mapping[str, Any], now: float, caller: Caller | None = None) -> Opened:
+        """Reads a chat request, already in the shape of the Messages API; its prefix is cached without markers."""
+        caller = caller or Caller()
+        facts = self.catalogue.facts(str(body["model"]))
+        # A chat server knows neither markers nor what `tool_choice` does to them.
+        prompt = render(body, views_of(_messages(body)), facts, self._seen, f"chat/{caller.workspace}")
+        window = self._window_of(facts, caller)
+        if prompt.total > window:
+            raise too_long(prompt.total, window)
+        step = _Step(prompt, self.automatic.read(prompt, facts.cache_minimum, now))
+        return Opened(body, facts, caller, now, window, step, None, None, None, [], prompt.total, automatic=True)
+
     def begin(
         self, opened: Opened, output_tokens: int, *, message_id: str | None = None, endpoint: str = "/v1/messages"
     ) -> Billing:
         """The response has begun: entries become readable, the request is booked."""
         facts, caller = opened.facts, opened.caller
-        history = self._histories.setdefault(caller.workspace, History())
+        history = self._histories.setdefault(f"{endpoint} {caller.workspace}", History())
         written: list[str] = []
         miss: Miss | None = None
         for step in (opened.compaction, opened.step):
             if step is None or (step is opened.step and opened.paused):
                 continue
-            found = history.miss(step.prompt, step.split, facts, self.cache, opened.started)
-            miss = miss or found
-            places = self.cache.use(step.prompt, step.split, facts.cache_minimum, opened.started)
-            written.extend(step.prompt.path(place) for place in places)
-            history.add(Footprint(self._next(), step.prompt, step.split.cached))
+            miss = miss or self._miss(history, opened, step)
+            cached = step.split.cached
+            if opened.automatic:
+                self.automatic.use(step.prompt, opened.started)
+                cached = len(step.prompt.chain) - 1 if step.prompt.total >= facts.cache_minimum else -1
+            else:
+                places = self.cache.use(step.prompt, step.split, facts.cache_minimum, opened.started)
+                written.extend(step.prompt.path(place) for place in places)
+            history.add(Footprint(self._next(), step.prompt, cached))
         usage = opened.usage + Usage(output_tokens=output_tokens)
         summary = opened.summary_usage
         spent = [usage] if summary is None else [usage, summary]
@@ -201,6 +222,14 @@ class Meter:
         model = str(body.get("model", ""))
         row = Row(self._next(), now, endpoint, model, caller.workspace, caller.purpose, Usage(), 0.0, 0.0, error=error)
         self.ledger.book(row)
+
+    def _miss(self, history: History, opened: Opened, step: _Step) -> Miss | None:
+        def cause(best: Footprint) -> str:
+            return unread(best, step.prompt, opened.facts, self.cache, opened.started)
+
+        if opened.automatic:
+            return history.miss(step.prompt, step.split, opened.facts, lambda _: "expired", slack=STEP)
+        return history.miss(step.prompt, step.split, opened.facts, cause)
 
     def _next(self) -> int:
         return len(self.ledger.rows) + 1

@@ -1,0 +1,64 @@
+"""`reverie simulate`: the Messages API on loopback, billed as documented, for testing agents without paying.
+
+Starts a server and prints how to point the SDKs at it. Never listens on anything but 127.0.0.1, never calls out.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import click
+
+_EPILOG = """\b
+Examples:
+  reverie simulate --port 8787
+  reverie simulate --script talk.script --ledger bill.jsonl
+
+\b
+Then, in another terminal:
+  export ANTHROPIC_BASE_URL=http://127.0.0.1:8787 ANTHROPIC_API_KEY=simulated
+"""
+
+
+@click.command("simulate", epilog=_EPILOG)
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=0, show_default="any free one", help="Port on loopback."
+)
+@click.option("--script", type=click.Path(path_type=Path), help="What is answered; without it, an echo.")
+@click.option("--window", type=click.IntRange(1), help="Context window in tokens, for every model.")
+@click.option(
+    "--ledger", type=click.Path(path_type=Path), help="Append every request and its bill here, as JSON lines."
+)
+def command(port: int, script: Path | None, window: int | None, ledger: Path | None) -> None:
+    """Run a free stand-in for the Messages API and for chat completions.
+
+    Prompts are cached and billed as the public documentation says. GET /_sim/ledger shows what every request read,
+    wrote and cost, and why a cache read was missed; POST /_sim/clock {"advance_s": 301} lets time pass.
+    """
+    from reverie.models.script import Script
+    from reverie.simulator import Clock, Ledger, ScriptResponder, Simulator
+    from reverie.simulator.http import address, listen, serve
+
+    responder = ScriptResponder(Script.load(script)) if script is not None else None
+    if ledger is not None:
+        Ledger.writable(ledger)
+    seed = secrets.token_hex(8)
+    simulator = Simulator(responder, clock=Clock.running(), window=window, ledger=Ledger(ledger), seed=seed)
+    listener = listen(port)
+    url = address(listener)
+    click.echo(f"Simulating the Messages API at {url} (Ctrl-C stops it)\n")
+    click.echo(f"  export ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=simulated")
+    click.echo(f"  export OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=simulated\n")
+    click.echo(f"What it cost: {url}/_sim/ledger")
+    try:
+        serve(simulator, listener)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        listener.close()
+    totals = simulator.ledger.totals()
+    click.echo(
+        f"\n{totals['requests']} requests, {totals['hit_rate']:.0%} of the prompt read from the cache, "
+        f"{totals['misses']} misses; would have cost ${totals['cost_usd']:.4f}."
+    )

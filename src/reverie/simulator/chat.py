@@ -1,0 +1,228 @@
+"""Chat completions: the same simulated model behind the OpenAI wire format.
+
+Requests are translated to the shape of the Messages API, answers back. Knows the wire format; nothing of caches.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from reverie.models.base import UNPARSED_INPUT
+from reverie.simulator.answer import Cut, chunks, input_text
+from reverie.simulator.errors import ApiError, invalid
+from reverie.types import Usage
+
+Object = Mapping[str, Any]
+_REASONS = {"tool_use": "tool_calls", "max_tokens": "length", "model_context_window_exceeded": "length"}
+
+
+def to_messages(body: Object) -> dict[str, Any]:
+    """A chat request in the shape of the Messages API."""
+    if not isinstance(body.get("model"), str):
+        raise invalid("you must provide a model parameter")
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise invalid("Invalid 'messages': empty array. Expected an array with minimum length 1.")
+    given = cast("list[Object]", messages)
+    _check_pairs(given)
+    system: list[dict[str, Any]] = []
+    turns: list[dict[str, Any]] = []
+    for message in given:
+        role, content = message.get("role"), message.get("content")
+        if role in ("system", "developer"):
+            blocks = _text_blocks(content)
+            if turns:
+                turns.append({"role": "system", "content": blocks})
+            else:
+                system.extend(blocks)
+        elif role == "tool":
+            _add(turns, "user", [_result(message)])
+        elif role == "assistant":
+            _add(turns, "assistant", [*_text_blocks(content), *map(_call, _calls(message))])
+        else:
+            _add(turns, "user", _user_blocks(content))
+    limit = body.get("max_completion_tokens") or body.get("max_tokens")
+    tools = [_tool(tool) for tool in cast("list[Object]", body.get("tools") or [])]
+    return {"model": body["model"], "system": system, "tools": tools, "messages": turns, "max_tokens": limit}
+
+
+def _check_pairs(messages: Sequence[Object]) -> None:
+    waiting: dict[str, None] = {}
+    for message in messages:
+        if message.get("role") == "tool":
+            name = str(message.get("tool_call_id"))
+            if name not in waiting:
+                raise invalid(
+                    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with "
+                    "'tool_calls'."
+                )
+            del waiting[name]
+            continue
+        _refuse_waiting(waiting)
+        waiting = {str(call.get("id")): None for call in _calls(message)}
+    _refuse_waiting(waiting)
+
+
+def _refuse_waiting(waiting: Mapping[str, None]) -> None:
+    if waiting:
+        raise invalid(
+            "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
+            "'tool_call_id'. The following tool_call_ids did not have response messages: " + ", ".join(waiting)
+        )
+
+
+def _calls(message: Object) -> list[Object]:
+    return cast("list[Object]", message.get("tool_calls") or []) if message.get("role") == "assistant" else []
+
+
+def _add(turns: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]) -> None:
+    if turns and turns[-1]["role"] == role:
+        cast("list[dict[str, Any]]", turns[-1]["content"]).extend(blocks)
+    else:
+        turns.append({"role": role, "content": blocks})
+
+
+def _text_blocks(content: object) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    parts = cast("list[Object]", content or [])
+    return [{"type": "text", "text": str(part["text"])} for part in parts if part.get("text")]
+
+
+def _user_blocks(content: object) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return _text_blocks(content)
+    blocks: list[dict[str, Any]] = []
+    for part in cast("list[Object]", content or []):
+        match part.get("type"):
+            case "text":
+                blocks.append({"type": "text", "text": part.get("text", "")})
+            case "image_url":
+                blocks.append({"type": "image", "source": part.get("image_url")})
+            case _:
+                blocks.append({"type": "document", "source": dict(part)})
+    return blocks
+
+
+def _result(message: Object) -> dict[str, Any]:
+    content = message.get("content")
+    text = content if isinstance(content, str) else "\n".join(b["text"] for b in _text_blocks(content))
+    return {"type": "tool_result", "tool_use_id": message.get("tool_call_id"), "content": text}
+
+
+def _call(call: Object) -> dict[str, Any]:
+    function = cast("Object", call.get("function") or {})
+    arguments = str(function.get("arguments") or "{}")
+    try:
+        given: Any = json.loads(arguments)
+    except ValueError:
+        given = {UNPARSED_INPUT: arguments}
+    return {"type": "tool_use", "id": call.get("id"), "name": function.get("name"), "input": given}
+
+
+def _tool(tool: Object) -> dict[str, Any]:
+    function = cast("Object", tool.get("function") or tool)
+    return {
+        "name": function.get("name"),
+        "description": function.get("description"),
+        "input_schema": function.get("parameters"),
+    }
+
+
+def too_long(tokens: int, window: int) -> ApiError:
+    """The refusal of a prompt that does not fit."""
+    return invalid(
+        f"This model's maximum context length is {window} tokens. However, your messages resulted in {tokens} tokens. "
+        "Please reduce the length of the messages."
+    )
+
+
+def usage_wire(usage: Usage) -> dict[str, Any]:
+    """A usage object of the chat-completions API."""
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total,
+        "prompt_tokens_details": {"cached_tokens": usage.cache_read_input_tokens, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
+    }
+
+
+def completion(message_id: str, model: str, content: Sequence[Object], stop: str, usage: Usage, at: int) -> Object:
+    """A complete answer. Thinking has no place in this format and is left out."""
+    text = "".join(str(block["text"]) for block in content if block.get("type") == "text")
+    calls = [_wire_call(block) for block in content if block.get("type") == "tool_use"]
+    message: dict[str, Any] = {"role": "assistant", "content": text or None, "refusal": None}
+    if calls:
+        message["tool_calls"] = calls
+    return {
+        "id": message_id,
+        "object": "chat.completion",
+        "created": at,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": _REASONS.get(stop, "stop")}],
+        "usage": usage_wire(usage),
+        "service_tier": "default",
+    }
+
+
+def _wire_call(block: Object) -> dict[str, Any]:
+    function = {"name": block["name"], "arguments": input_text(block.get("input"))}
+    return {"id": block["id"], "type": "function", "function": function}
+
+
+def chunked(
+    message_id: str, model: str, content: Sequence[Object], stop: str, usage: Usage | None, at: int, cut: int | None
+) -> Iterator[dict[str, Any]]:
+    """The same answer as a stream, with `usage` in a last chunk of its own; raises `Cut` after `cut` characters."""
+    frame = {"id": message_id, "object": "chat.completion.chunk", "created": at, "model": model}
+    left = cut
+
+    def chunk(delta: Object, finish: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return {**frame, "choices": [choice]} | ({} if usage is None else {"usage": None})
+
+    yield chunk({"role": "assistant", "content": ""})
+    for call, text in _pieces(content):
+        if left is not None:
+            text = text[:left]
+            left -= len(text)
+        yield chunk({"content": text} if call is None else {"tool_calls": [_call_delta(call, text)]})
+        if left is not None and left <= 0:
+            raise Cut
+    if cut is not None:
+        raise Cut
+    yield chunk({}, _REASONS.get(stop, "stop"))
+    if usage is not None:
+        yield {**frame, "choices": [], "usage": usage_wire(usage)}
+
+
+@dataclass(frozen=True, slots=True)
+class _CallPiece:
+    """A piece of a tool call: the first names it, the others carry its arguments."""
+
+    number: int
+    block: Object | None = None
+
+
+def _call_delta(call: _CallPiece, text: str) -> dict[str, Any]:
+    if call.block is None:
+        return {"index": call.number, "function": {"arguments": text}}
+    function = {"name": call.block["name"], "arguments": ""}
+    return {"index": call.number, "id": call.block["id"], "type": "function", "function": function}
+
+
+def _pieces(content: Sequence[Object]) -> Iterator[tuple[_CallPiece | None, str]]:
+    number = 0
+    for block in content:
+        if block.get("type") == "text":
+            for text in chunks(str(block["text"])):
+                yield None, text
+        elif block.get("type") == "tool_use":
+            yield _CallPiece(number, block), ""
+            for text in chunks(input_text(block.get("input"))):
+                yield _CallPiece(number), text
+            number += 1

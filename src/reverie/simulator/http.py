@@ -1,0 +1,257 @@
+"""The simulator over HTTP on loopback: routes, server-sent events, and a way to run it for the length of a test.
+
+Starlette and uvicorn are imported only here and only when served. Nothing is decided here; see `simulator.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Generator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from reverie.errors import ReverieError, Unreachable, UserError
+from reverie.simulator.check import MAX_BODY_BYTES
+from reverie.simulator.errors import ApiError, invalid
+from reverie.simulator.simulator import Simulator
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+_START_S = 15.0
+
+
+def app(simulator: Simulator) -> Starlette:
+    """The ASGI application."""
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    site = _Site(simulator)
+    return Starlette(
+        routes=[
+            Route("/v1/messages", site.messages, methods=["POST"]),
+            Route("/v1/messages/count_tokens", site.count_tokens, methods=["POST"]),
+            Route("/v1/chat/completions", site.chat, methods=["POST"]),
+            Route("/v1/models", site.models),
+            Route("/_sim/ledger", site.ledger),
+            Route("/_sim/clock", site.clock, methods=["GET", "POST"]),
+            Route("/_sim/faults", site.faults, methods=["POST"]),
+            Route("/{path:path}", site.nowhere, methods=["GET", "POST"]),
+        ]
+    )
+
+
+def listen(port: int) -> socket.socket:
+    """A socket on loopback; port 0 takes a free one. Bad ports are a `UserError`."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(
+            f"Port {port} cannot be used: {reason}. Choose another one with --port, or 0 for any."
+        ) from error
+    return listener
+
+
+def address(listener: socket.socket) -> str:
+    """The base URL of a listening socket."""
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def serve(simulator: Simulator, listener: socket.socket) -> None:
+    """Serves until interrupted."""
+    _server(simulator).run(sockets=[listener])
+
+
+@contextmanager
+def running(simulator: Simulator, port: int = 0) -> Generator[str]:
+    """Serves from a thread for as long as the block lasts; yields the base URL."""
+    listener = listen(port)
+    server = _server(simulator)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="simulator", daemon=True)
+    thread.start()
+    try:
+        deadline = time.monotonic() + _START_S
+        while not server.started:
+            if not thread.is_alive() or time.monotonic() > deadline:
+                raise UserError("The simulator did not start.")
+            time.sleep(0.005)
+        yield address(listener)
+    finally:
+        server.should_exit = True
+        thread.join(_START_S)
+        listener.close()
+
+
+def _server(simulator: Simulator) -> Any:
+    import uvicorn
+
+    config = uvicorn.Config(
+        app(simulator), log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=1
+    )
+    return uvicorn.Server(config)
+
+
+class _Site:
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator = simulator
+
+    async def messages(self, request: Request) -> Response:
+        name = _request_id()
+        try:
+            body, headers = await _read(request), _headers(request)
+            if body.get("stream"):
+                return await _event_stream(self._simulator.stream(body, headers), name)
+            return _json(await self._simulator.messages(body, headers), name)
+        except ApiError as error:
+            return _json(error.wire(name), name, error.code, error.headers())
+        except Unreachable:
+            return _broken()
+
+    async def count_tokens(self, request: Request) -> Response:
+        name = _request_id()
+        try:
+            return _json(self._simulator.count_tokens(await _read(request), _headers(request)), name)
+        except ApiError as error:
+            return _json(error.wire(name), name, error.code, error.headers())
+
+    async def chat(self, request: Request) -> Response:
+        name = _request_id()
+        try:
+            body, headers = await _read(request), _headers(request)
+            if body.get("stream"):
+                return await _chunk_stream(self._simulator.chat_stream(body, headers), name)
+            return _json(dict(await self._simulator.chat(body, headers)), name)
+        except ApiError as error:
+            return _json(error.openai_wire(), name, error.code, error.headers())
+        except Unreachable:
+            return _broken()
+
+    async def models(self, request: Request) -> Response:
+        catalogue = self._simulator.meter.catalogue
+        data: list[dict[str, Any]] = [
+            {
+                "id": model,
+                "type": "model",
+                "object": "model",
+                "display_name": model,
+                "created_at": "2026-01-01T00:00:00Z",
+                "created": 1_767_225_600,
+                "owned_by": catalogue.facts(model).provider,
+            }
+            for model in catalogue.names
+        ]
+        page = {"object": "list", "data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]}
+        return _json(page, _request_id())
+
+    async def ledger(self, request: Request) -> Response:
+        return _json(self._simulator.ledger.wire(), _request_id())
+
+    async def clock(self, request: Request) -> Response:
+        clock = self._simulator.clock
+        if request.method == "POST":
+            try:
+                clock.advance(float((await _read(request, key=False)).get("advance_s", 0)))
+            except (ApiError, TypeError, ValueError):
+                error = invalid('advance_s: send {"advance_s": N} with N seconds, not negative')
+                return _json(error.wire(), _request_id(), 400)
+        return _json({"now": clock.now()}, _request_id())
+
+    async def faults(self, request: Request) -> Response:
+        try:
+            body = await _read(request, key=False)
+            status, times = int(body["status"]), int(body.get("times", 1))
+            wait = body.get("retry_after")
+            after = None if wait is None else float(wait)
+            self._simulator.fail_next(status, times=times, message=str(body.get("message", "")), retry_after=after)
+        except (ApiError, KeyError, TypeError, ValueError):
+            error = invalid('status: send {"status": 529, "times": 1, "retry_after": 2}')
+            return _json(error.wire(), _request_id(), 400)
+        return _json({"queued": times}, _request_id())
+
+    async def nowhere(self, request: Request) -> Response:
+        return _json(ApiError(404, "Not found").wire(), _request_id(), 404)
+
+
+async def _read(request: Request, *, key: bool = True) -> Mapping[str, Any]:
+    if key and not (request.headers.get("x-api-key") or request.headers.get("authorization")):
+        raise ApiError(401, "x-api-key header is required")
+    raw = b""
+    async for part in request.stream():
+        raw += part
+        if len(raw) > MAX_BODY_BYTES:
+            raise ApiError(413)
+    try:
+        body: object = json.loads(raw)
+    except ValueError as error:
+        raise invalid("The request body is not valid JSON: " + str(error)) from error
+    if not isinstance(body, dict):
+        raise invalid("Input should be a valid dictionary")
+    return cast("dict[str, Any]", body)
+
+
+def _headers(request: Request) -> dict[str, str]:
+    return dict(request.headers)
+
+
+def _request_id() -> str:
+    return "req_01" + secrets.token_hex(11)
+
+
+def _json(
+    content: Mapping[str, Any], name: str, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    from starlette.responses import JSONResponse
+
+    return JSONResponse(dict(content), status, {"request-id": name, "x-request-id": name, **(headers or {})})
+
+
+async def _event_stream(source: AsyncIterator[Mapping[str, Any]], name: str) -> Response:
+    def line(event: Mapping[str, Any]) -> str:
+        return f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
+
+    return await _streamed(source, line, "", name)
+
+
+async def _chunk_stream(source: AsyncIterator[Mapping[str, Any]], name: str) -> Response:
+    def line(chunk: Mapping[str, Any]) -> str:
+        return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
+
+    return await _streamed(source, line, "data: [DONE]\n\n", name)
+
+
+async def _streamed(source: AsyncIterator[Mapping[str, Any]], line: Any, last: str, name: str) -> Response:
+    from starlette.responses import StreamingResponse
+
+    # Errors are answered with a status, so they have to show before the stream is opened.
+    first = await anext(source)
+
+    async def lines() -> AsyncIterator[str]:
+        yield line(first)
+        async for event in source:
+            yield line(event)
+        if last:
+            yield last
+
+    headers = {"request-id": name, "x-request-id": name, "cache-control": "no-cache"}
+    return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)
+
+
+def _broken() -> Response:
+    """A connection that breaks before the answer: more is promised than is sent."""
+    from starlette.responses import StreamingResponse
+
+    async def nothing() -> AsyncIterator[str]:
+        raise ReverieError("The connection is cut on purpose.")
+        yield ""
+
+    return StreamingResponse(nothing(), headers={"content-length": "1"})
