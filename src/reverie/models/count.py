@@ -65,6 +65,7 @@ class ContextMeter:
         self._prompt: int | None = None
         self._pending = Features()
         self._thinking = Features()
+        self._rewritten = False
 
     @property
     def tokens(self) -> int:
@@ -90,11 +91,24 @@ class ContextMeter:
         """
         before, features = self._prompt, self._pending + ROUND
         self._prompt, self._pending = usage.prompt, Features()
-        if before is None or usage.prompt < before:
+        rewritten, self._rewritten = self._rewritten, False
+        if before is None or rewritten or usage.prompt < before:
             return None
         growth = Growth(features, usage.prompt - before)
         self.calibrator = self.calibrator.observe(growth.features, growth.tokens)
         return growth
+
+    def rewrite(self, before: Iterable[Block], after: Iterable[Block]) -> None:
+        """Takes in that blocks already counted were replaced by others; nothing is learnt from the next response."""
+        self._pending = self._pending - measure_blocks(before) + measure_blocks(after)
+        self._rewritten = True
+
+    def copy(self) -> ContextMeter:
+        """An independent meter that has seen the same."""
+        twin = ContextMeter(self.calibrator, keeps_thinking=self._keeps_thinking)
+        twin._prompt, twin._pending, twin._thinking = self._prompt, self._pending, self._thinking
+        twin._rewritten = self._rewritten
+        return twin
 
     def reset(self) -> None:
         """Forgets the reported size and what was appended; what was learnt stays."""

@@ -1,6 +1,7 @@
 """One session's record keeping: append a record, apply it to the view, move the head.
 
-The only writer of a session's transcript. When the disk fails the session goes on in memory, and says so once.
+The only writer of a session's transcript. When the disk fails the session goes on in memory, and says so once. A fork
+has a log without a file.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class SessionLog:
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         session_id: str,
         *,
         cwd: Path,
@@ -50,7 +51,7 @@ class SessionLog:
         self.view = View()
         self.head: str | None = None
         self._clock = clock
-        self._transcript = Transcript(path, fsync=fsync)
+        self._transcript = Transcript(path, fsync=fsync) if path is not None else None
         self._on_storage_error = on_storage_error
         self._disk_failed = False
         self._common: JsonObject = {
@@ -63,17 +64,13 @@ class SessionLog:
         }
 
     @property
-    def path(self) -> Path:
-        return self._transcript.path
-
-    @property
     def unsaved(self) -> int:
         """Records that are only in memory, because the disk refused them."""
-        return self._transcript.unsaved
+        return self._transcript.unsaved if self._transcript is not None else 0
 
-    def load(self) -> None:
-        """Takes in what the file holds. Bad lines are in `bad`; they stay in the file."""
-        loaded = read_records(self.path)
+    def load(self, path: Path) -> None:
+        """Takes in what a file holds. Bad lines are in `bad`; they stay in the file."""
+        loaded = read_records(path)
         self.records, self.bad = loaded.records, loaded.bad
         self._refold()
 
@@ -121,7 +118,16 @@ class SessionLog:
                 self.head = record.uuid
         return record
 
+    def forked(self, thread: str) -> SessionLog:
+        """A log in memory that begins where this one stands; nothing appended to it reaches this one or the disk."""
+        twin = SessionLog(None, self.session_id, cwd=Path(), version="", clock=self._clock)
+        twin._common = {**self._common, "isSidechain": True, "agentId": thread}
+        twin.view, twin.head = self.view.copy(), self.head
+        return twin
+
     def _save(self, records: Iterable[Record]) -> None:
+        if self._transcript is None:
+            return
         try:
             self._transcript.append(records)
         except StorageError as error:
@@ -137,6 +143,8 @@ class SessionLog:
         self.head = next((record.uuid for record in reversed(ordered) if carries(record)), None)
 
     def close(self) -> None:
+        if self._transcript is None:
+            return
         try:
             self._transcript.close()
         except StorageError as error:

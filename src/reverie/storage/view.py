@@ -7,9 +7,11 @@ text, results out of order) in one deterministic way. It reads no file and asks 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from reverie.models.count import ContextMeter
 from reverie.storage.records import (
     Clears,
     CompactBoundary,
@@ -76,7 +78,7 @@ class View:
         self.surfaced: dict[str, int] = {}
         self.fork_usage: list[ForkUsage] = []
         self.last_usage: Usage | None = None
-        self.since_usage: list[Block] = []
+        self.meter = ContextMeter()
         self.boundaries = 0
         self._usage_id: str | None = None
         self._joined: list[_Joined] = []
@@ -108,6 +110,8 @@ class View:
         match payload:
             case SessionHeader():
                 self.header = payload
+                if self.last_usage is None:
+                    self.meter.append(_as_message(payload))
             case CompactBoundary():
                 self._compact(payload)
             case ResultDecisions():
@@ -155,7 +159,8 @@ class View:
                 self._add(entry, counted=False)
 
     def _forget_messages(self) -> None:
-        self.entries, self._joined, self.since_usage = [], [], []
+        self.entries, self._joined = [], []
+        self.meter.reset()
         self._calls, self._answers = {}, {}
         self.last_usage, self._usage_id, self._kept_aside = None, None, None
 
@@ -173,14 +178,11 @@ class View:
             if isinstance(block, ToolUseBlock):
                 self._calls[block.id] = block.name
         usage = message.usage if counted else None
-        split = message.id is not None and message.id == self._usage_id
         if usage is not None and usage.total > 0:
-            self.last_usage = usage
-            if not split:
-                self.since_usage = []
-                self._usage_id = message.id
-        elif not split:
-            self.since_usage += blocks
+            if message.id is None or message.id != self._usage_id:
+                self.meter.respond(usage)
+            self.last_usage, self._usage_id = usage, message.id
+        self.meter.append(Message("assistant", tuple(blocks)))
         earlier = self._earlier_part(message.id)
         if earlier is not None:
             earlier.blocks += blocks
@@ -208,7 +210,7 @@ class View:
                 shown.append(self._as_shown(block))
             elif not _is_blank(block):
                 shown.append(block)
-        self.since_usage += shown
+        self.meter.append(Message("user", tuple(shown)))
         self._join("user", shown, None)
         self._answers |= dict.fromkeys(answered, self._joined[-1]) if answered else {}
 
@@ -234,12 +236,10 @@ class View:
 
     def _show_again(self, calls: set[str]) -> None:
         """Puts decided bytes in the place of results that are already in view."""
-        places = {id(joined): joined for call in calls if (joined := self._answers.get(call)) is not None}
-        for joined in places.values():
-            joined.blocks = [self._as_shown(b) if isinstance(b, ToolResultBlock) else b for b in joined.blocks]
-            joined.frozen = None
-        if places:
-            self.since_usage = [self._as_shown(b) if isinstance(b, ToolResultBlock) else b for b in self.since_usage]
+        for joined in {id(j): j for call in calls if (j := self._answers.get(call)) is not None}.values():
+            shown = [self._as_shown(b) if isinstance(b, ToolResultBlock) else b for b in joined.blocks]
+            self.meter.rewrite(joined.blocks, shown)
+            joined.blocks, joined.frozen = shown, None
 
     def messages(self) -> tuple[Message, ...]:
         """The messages to send: alternating, starting with the user, every call answered, unchanged ones reused."""
@@ -281,6 +281,7 @@ class View:
         twin = View()
         for name, value in vars(self).items():
             setattr(twin, name, value.copy() if isinstance(value, list | dict | set) else value)
+        twin.meter = self.meter.copy()
         joined = {id(old): replace(old, blocks=list(old.blocks)) for old in self._joined}
         twin._joined = [joined[id(old)] for old in self._joined]
         twin._answers = {call: joined[id(old)] for call, old in self._answers.items()}
@@ -297,6 +298,12 @@ def _freeze(joined: _Joined, before: _Joined | None) -> Message:
     elif joined.role == "assistant" and isinstance(blocks[-1], ThinkingBlock):
         blocks = [*blocks, TextBlock("(no answer)", Origin.MODEL)]  # the API refuses thinking as a last block
     return Message(joined.role, tuple(blocks))
+
+
+def _as_message(header: SessionHeader) -> Message:
+    """What the header adds to the prompt, in a form that can be measured."""
+    schemas = [TextBlock(json.dumps(schema)) for schema in header.tools]
+    return Message("user", (*(TextBlock(text) for text in (*header.system, header.reminder) if text), *schemas))
 
 
 def _missing(call: ToolUseBlock) -> ToolResultBlock:

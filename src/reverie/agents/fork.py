@@ -1,0 +1,97 @@
+"""The fork: a background agent whose request starts with the same bytes as the conversation it comes from.
+
+It shares the parent's system prompt, tools, model and messages, and therefore its cache. Cloned: the view with its
+decisions, and the read cache. Fresh: its denials. Linked: cancellation, since it runs inside a task of the parent's
+session. It changes nothing of the parent but one record that says what it cost. It leaves no transcript.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+
+from reverie.context.conversation import Conversation
+from reverie.loop import Thread, run
+from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
+from reverie.storage.records import ForkUsage
+from reverie.tools.base import Caller, PathMapping, Tool, ToolContext
+from reverie.types import Message, Origin, Purpose, TextBlock, Usage
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class ForkResult:
+    """What a fork came to. `denied` lists the calls it was refused, as `Tool: reason`."""
+
+    reason: str
+    text: str
+    usage: Usage
+    rounds: int
+    denied: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForkPoint:
+    """What a fork starts from: the parent's conversation, tools and context."""
+
+    conversation: Conversation
+    tools: Mapping[str, Tool]
+    context: ToolContext
+    output_cap: int
+    output_cap_raised: int
+
+
+async def run_fork(
+    point: ForkPoint,
+    directive: str,
+    *,
+    purpose: Purpose,
+    permission: Callable[[ToolCall], Awaitable[Decision]],
+    max_rounds: int,
+    max_tokens: int | None = None,
+    map_path: PathMapping | None = None,
+    progress: Callable[[str], None] = lambda _text: None,
+) -> ForkResult:
+    """Runs one fork to its end. `permission` decides every call; the tool list stays the parent's, for the prefix."""
+    name = f"{purpose.value}-{next(_numbers)}"
+    parent = point.conversation.log
+    log = parent.forked(name)
+    denied = list[str]()
+
+    async def decide(call: ToolCall) -> Decision:
+        decision = await permission(call)
+        if not isinstance(decision, Allow):
+            denied.append(f"{call.tool}: {decision.reason}")
+            return Deny(decision.reason)
+        progress(call.tool)
+        return decision
+
+    thread = Thread(
+        log=log,
+        surroundings=point.conversation.forked(log, purpose=purpose, thread=name, reused=max_rounds > 1),
+        tools=point.tools,
+        context=replace(
+            point.context,
+            caller=Caller(purpose, name),
+            permission=decide,
+            read_cache=point.context.read_cache.copy(),
+            map_path=map_path or point.context.map_path,
+            progress=progress,
+        ),
+        emit=lambda _event: None,
+        max_rounds=max_rounds,
+        output_cap=max_tokens or point.output_cap,
+        output_cap_raised=max_tokens or point.output_cap_raised,
+        purpose=purpose,
+        name=name,
+    )
+    log.append_message(Message("user", (TextBlock(directive, Origin.INJECTED),)), isMeta=True)
+    try:
+        outcome = await run(thread)
+    finally:
+        if thread.usage.total:
+            model = point.conversation.model.name
+            parent.append(ForkUsage(purpose.value, model, thread.usage.wire(), name))
+    return ForkResult(outcome.reason, outcome.text, thread.usage, thread.rounds, tuple(denied))

@@ -1,0 +1,176 @@
+"""One conversation's way to a request and back: run the layers, assemble, send, count.
+
+The main thread and every fork have one each, over the same parts. What else happens around a round (hooks, notes,
+recall, messages) is handed in as `Around`; a fork is handed none of it. It never decides when a turn is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from reverie.context.pipeline import Pipeline, Prepared
+from reverie.context.request import assemble
+from reverie.errors import PromptTooLong
+from reverie.events import Event, Notice, Retrying
+from reverie.layers.base import CarryOut, Effect, EffectResult, Now
+from reverie.models.base import Model, Request
+from reverie.models.request_log import RequestLog
+from reverie.models.sending import Retry, RetryPolicy, SendEvent, send
+from reverie.models.window import Thresholds
+from reverie.storage.session_log import Clock, SessionLog, utc_now
+from reverie.tools.base import ToolOutput
+from reverie.types import Block, Purpose, ToolUseBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The state of the window, in tokens. `blocking`: from here on nothing is sent (None: this thread is not held)."""
+
+    used: int
+    window: int
+    percent_left: int
+    blocking: int | None
+
+
+async def _nothing() -> None:
+    return None
+
+
+async def _no_blocks() -> Sequence[Block]:
+    return ()
+
+
+async def _no_result_blocks(_call: ToolUseBlock, _output: ToolOutput) -> Sequence[Block]:
+    return ()
+
+
+async def _no_objection(_answer: str) -> str | None:
+    return None
+
+
+async def _not_carried_out(effect: Effect) -> EffectResult:
+    return EffectResult(ok=False, text=f"{type(effect).__name__} is not available in this conversation")
+
+
+def _unheard(_event: Event) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What the session does around the rounds of a conversation. The defaults do nothing."""
+
+    after_response: Callable[[], Awaitable[None]] = _nothing
+    after_result: Callable[[ToolUseBlock, ToolOutput], Awaitable[Sequence[Block]]] = _no_result_blocks
+    between_rounds: Callable[[], Awaitable[Sequence[Block]]] = _no_blocks
+    may_stop: Callable[[str], Awaitable[str | None]] = _no_objection
+    carry_out: CarryOut = _not_carried_out
+
+
+@dataclass(slots=True)
+class Conversation:
+    """The surroundings of one thread of the loop."""
+
+    log: SessionLog
+    model: Model
+    thresholds: Thresholds
+    emit: Callable[[Event], None]
+    pipeline: Pipeline = field(default_factory=Pipeline)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    request_log: RequestLog | None = None
+    purpose: Purpose = Purpose.MAIN
+    thread: str = "main"
+    reused: bool = True
+    blocks_when_full: bool = True
+    around: Around = field(default_factory=Around)
+    clock: Clock = utc_now
+    announce: str | None = None
+    """A break of the prefix that the next request will make, and why."""
+
+    async def prepare(self, max_tokens: int) -> Request:
+        """Runs every stage, then assembles the request."""
+        done = await self.pipeline.prepare(self.log, self.now, self.around.carry_out)
+        self._tell(done)
+        header = self.log.view.header
+        assert header is not None, "a conversation has a header before its first request"
+        request = assemble(
+            header,
+            self.log.view.messages(),
+            max_tokens=max_tokens,
+            capabilities=self.model.capabilities,
+            purpose=self.purpose,
+            conversation=self.log.session_id,
+            thread=self.thread,
+            announced_break=self.announce,
+            reused=self.reused,
+        )
+        self.announce = None
+        return request
+
+    async def recover(self, error: PromptTooLong) -> bool:
+        """One try at a shorter context after the server said that the prompt is too long."""
+        done = await self.pipeline.recover(self.log, self.now, self.around.carry_out)
+        if done is None:
+            return False
+        self._tell(done)
+        self.emit(Notice(f"{error}; the conversation was shortened and the request is sent again", "warning"))
+        return True
+
+    def _tell(self, done: Prepared) -> None:
+        self.announce = "; ".join(filter(None, (self.announce, done.announced_break))) or None
+        for text in done.notices:
+            self.emit(Notice(text, source="layers"))
+
+    async def send(self, request: Request) -> AsyncIterator[SendEvent]:
+        """Sends through the one place that retries, and tells about each retry."""
+        stream = send(self.model, request, policy=self.retry, on_retry=self._retrying, log=self.request_log)
+        async with aclosing(stream) as events:
+            async for event in events:
+                yield event
+
+    def _retrying(self, retry: Retry) -> None:
+        self.emit(Retrying(retry.reason, retry.seconds, retry.attempt))
+
+    def now(self) -> Now:
+        return Now(
+            time=self.clock(),
+            used=self.log.view.meter.tokens,
+            window=self.thresholds.window,
+            autocompact_at=self.thresholds.autocompact,
+            main_thread=self.purpose is Purpose.MAIN,
+        )
+
+    def budget(self) -> Budget:
+        used = self.log.view.meter.tokens
+        limits = self.thresholds
+        blocking = limits.blocking if self.blocks_when_full else None
+        return Budget(used, limits.window, limits.percent_left(used), blocking)
+
+    async def after_response(self) -> None:
+        await self.around.after_response()
+
+    async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
+        return await self.around.after_result(call, output)
+
+    async def between_rounds(self) -> Sequence[Block]:
+        return await self.around.between_rounds()
+
+    async def may_stop(self, answer: str) -> str | None:
+        return await self.around.may_stop(answer)
+
+    def forked(self, log: SessionLog, *, purpose: Purpose, thread: str, reused: bool) -> Conversation:
+        """The same way to a request for a fork: same model, limits and retry; no layers' stages, nothing around it."""
+        return replace(
+            self,
+            log=log,
+            purpose=purpose,
+            thread=thread,
+            reused=reused,
+            pipeline=Pipeline(),
+            around=Around(),
+            blocks_when_full=purpose not in (Purpose.COMPACTION, Purpose.NOTES),
+            emit=_unheard,
+            announce=None,
+        )

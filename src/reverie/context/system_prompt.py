@@ -1,0 +1,31 @@
+"""The system prompt: static text first, what depends on the place and the day after it.
+
+Rendered once a session and kept in the session header; a resumed session reads it from there. Never rendered again
+while a conversation runs: a changed date travels beside a message.
+"""
+
+from __future__ import annotations
+
+import platform
+from datetime import date
+from pathlib import Path
+
+from reverie.prompts import render
+from reverie.types import Origin, TextBlock
+
+
+def system_prompt(cwd: Path, git_branch: str, today: date) -> tuple[str, ...]:
+    """The blocks of the system prompt, static before dynamic."""
+    repository = f"Git repository, branch {git_branch}" if git_branch else "Not a git repository"
+    place = {
+        "cwd": str(cwd),
+        "repository": repository,
+        "platform": f"{platform.system()} {platform.machine()}",
+        "date": today.isoformat(),
+    }
+    return (render("reverie.context", "system.md"), render("reverie.context", "environment.md", place))
+
+
+def date_change(today: date) -> TextBlock:
+    """What the model is told when a conversation goes on on another day."""
+    return TextBlock(render("reverie.context", "date_change.md", {"date": today.isoformat()}), Origin.INJECTED)

@@ -1,0 +1,228 @@
+"""The query loop: run → step → query + execute. It knows no policy and no screen.
+
+A turn is a list of rounds; a round is one request and its tool results. Everything that happens is appended to the log
+before the next thing starts, so that a kill at any moment leaves a conversation that goes on. What to send, what may
+run and what to remember are decided elsewhere and handed in through a `Thread`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, assert_never
+
+from reverie.context.conversation import Budget
+from reverie.errors import BlockingLimit, PromptTooLong
+from reverie.events import (
+    AnswerRestarted,
+    Event,
+    RoundFinished,
+    TextStreamed,
+    ThinkingStreamed,
+    ToolFinished,
+    ToolStarted,
+)
+from reverie.models.base import Finished, Request, Response, TextDelta, ThinkingDelta, ToolCallStarted
+from reverie.models.sending import Restarted, SendEvent
+from reverie.storage.records import ForkUsage
+from reverie.storage.session_log import SessionLog
+from reverie.tools.base import Tool, ToolContext, ToolOutput
+from reverie.tools.run import run_calls
+from reverie.types import Block, Message, Origin, Purpose, Record, TextBlock, ToolResultBlock, ToolUseBlock, Usage
+
+GO_ON = "Your answer was cut off at the output limit. Go on exactly where it stopped; do not repeat or summarise."
+INTERRUPTED = "[Interrupted by the user.]"
+MAX_NUDGES = 3
+
+
+class Surroundings(Protocol):
+    """What the loop is handed: every decision that is not the loop's own."""
+
+    async def prepare(self, max_tokens: int) -> Request:
+        """Runs the layers and assembles the next request."""
+        ...
+
+    async def recover(self, error: PromptTooLong) -> bool:
+        """Tries once to make the context shorter; whether it did."""
+        ...
+
+    def send(self, request: Request) -> AsyncIterator[SendEvent]: ...
+
+    def budget(self) -> Budget: ...
+
+    async def after_response(self) -> None:
+        """Called when a response is recorded, before its tools run: the notes trigger."""
+        ...
+
+    async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
+        """Called for every result; what it returns is shown to the model beside the results."""
+        ...
+
+    async def between_rounds(self) -> Sequence[Block]:
+        """Messages and memories that arrived meanwhile."""
+        ...
+
+    async def may_stop(self, answer: str) -> str | None:
+        """Asked when the model is done; a reason means that it must go on."""
+        ...
+
+
+@dataclass(slots=True)
+class Thread:
+    """One conversation that the loop can run: the main one, or a fork's."""
+
+    log: SessionLog
+    surroundings: Surroundings
+    tools: Mapping[str, Tool]
+    context: ToolContext
+    emit: Callable[[Event], None]
+    max_rounds: int
+    output_cap: int
+    output_cap_raised: int
+    purpose: Purpose = Purpose.MAIN
+    name: str = "main"
+    usage: Usage = field(default_factory=Usage)
+    rounds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a turn ended: answered, refused or max_rounds."""
+
+    reason: str
+    text: str
+
+
+async def run(thread: Thread) -> Outcome:
+    """Runs the conversation until the model answers without a tool call."""
+    cap, nudges, text = thread.output_cap, 0, ""
+    thread.rounds, thread.usage = 0, Usage()
+    while thread.rounds < thread.max_rounds:
+        thread.rounds += 1
+        response = await step(thread, cap)
+        if response is None:  # cut off at the lower cap: the same request again, with the higher one
+            cap = thread.output_cap_raised
+            continue
+        text = Message("assistant", response.content).text
+        calls = Message("assistant", response.content).tool_uses
+        if calls:
+            await execute(thread, calls)
+        elif response.stop_reason == "max_tokens" and nudges < MAX_NUDGES:
+            nudges += 1
+            say(thread, [TextBlock(GO_ON, Origin.INJECTED)])
+        elif response.stop_reason == "refusal":
+            return Outcome("refused", text)
+        elif (reason := await thread.surroundings.may_stop(text)) is not None:
+            say(thread, [TextBlock(reason, Origin.HOOK)])
+        else:
+            return Outcome("answered", text)
+    return Outcome("max_rounds", text)
+
+
+async def step(thread: Thread, cap: int) -> Response | None:
+    """One request and its recorded response. None: it was cut off and can be asked again with a higher cap."""
+    around = thread.surroundings
+    request = await around.prepare(cap)
+    budget = around.budget()
+    if budget.blocking is not None and budget.used >= budget.blocking:
+        raise BlockingLimit(
+            f"the context holds about {budget.used:,} tokens and the limit is {budget.blocking:,}: compact it with "
+            "/compact (or `reverie compact`), or start anew with /clear"
+        )
+    try:
+        response = await query(thread, request)
+    except PromptTooLong as error:
+        if not await around.recover(error):
+            raise
+        response = await query(thread, await around.prepare(cap))
+    thread.usage += response.usage
+    if response.stop_reason == "max_tokens" and cap < thread.output_cap_raised:
+        thread.log.append(ForkUsage(thread.purpose.value, response.model, response.usage.wire(), thread.name))
+        thread.emit(AnswerRestarted("the answer was cut off; asking again with a higher limit"))
+        return None
+    record_response(thread, response)
+    budget = around.budget()
+    thread.emit(RoundFinished(response.usage, budget.used, budget.window, budget.percent_left))
+    await around.after_response()
+    return response
+
+
+async def query(thread: Thread, request: Request) -> Response:
+    """Sends one request and passes its stream on."""
+    response: Response | None = None
+    async for event in thread.surroundings.send(request):
+        match event:
+            case TextDelta():
+                thread.emit(TextStreamed(event.text))
+            case ThinkingDelta():
+                thread.emit(ThinkingStreamed(event.text))
+            case Restarted():
+                thread.emit(AnswerRestarted(event.reason))
+            case ToolCallStarted():
+                pass
+            case Finished():
+                response = event.response
+            case _:
+                assert_never(event)
+    assert response is not None, "a stream without its end is an error of the sender"
+    return response
+
+
+def record_response(thread: Thread, response: Response) -> Record:
+    """One record a response, whole; an empty answer too, since it was paid for."""
+    fields = {
+        "id": response.id,
+        "type": "message",
+        "model": response.model,
+        "stop_reason": response.stop_reason,
+        "stop_sequence": None,
+        "usage": {**response.usage.wire(), **response.raw_usage},
+    }
+    message = Message("assistant", response.content, fields=fields)
+    return thread.log.append_message(message, requestId=response.request_id)
+
+
+async def execute(thread: Thread, calls: Sequence[ToolUseBlock]) -> None:
+    """Runs the calls of one response; each result is recorded the moment it is there."""
+    started = dict[str, float]()
+    beside = list[Block]()
+
+    def on_start(call: ToolUseBlock) -> None:
+        started[call.id] = time.monotonic()
+        thread.emit(ToolStarted(call.id, call.name, call.input))
+
+    async for call, output in run_calls(calls, thread.tools, thread.context, on_start=on_start):
+        record_result(thread.log, call.id, output)
+        beside += await thread.surroundings.after_result(call, output)
+        seconds = time.monotonic() - started.get(call.id, time.monotonic())
+        thread.emit(ToolFinished(call.id, call.name, text_of(output), output.is_error, seconds))
+    beside += await thread.surroundings.between_rounds()
+    if beside:
+        say(thread, beside)
+
+
+def record_result(log: SessionLog, call_id: str, output: ToolOutput) -> Record:
+    """One record a result, in the form tools made for Claude Code's transcripts know."""
+    block = ToolResultBlock(call_id, output.content, output.is_error or None, output.origin)
+    structured = output.structured if output.structured is not None else text_of(output)
+    return log.append_message(Message("user", (block,)), toolUseResult=structured)
+
+
+def close_open_calls(log: SessionLog, reason: str) -> int:
+    """Answers every call that has no result yet, by record; how many there were."""
+    calls = log.view.open_calls
+    for call in calls:
+        record_result(log, call.id, ToolOutput(reason, is_error=True, origin=Origin.INJECTED))
+    return len(calls)
+
+
+def say(thread: Thread, blocks: Sequence[Block]) -> Record:
+    """Appends something that no person typed."""
+    return thread.log.append_message(Message("user", tuple(blocks)), isMeta=True)
+
+
+def text_of(output: ToolOutput) -> str:
+    if isinstance(output.content, str):
+        return output.content
+    return "\n".join(block.text for block in output.content if isinstance(block, TextBlock))

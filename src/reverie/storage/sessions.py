@@ -1,0 +1,152 @@
+"""The sessions on disk: list, find, delete with all they left, expire by age.
+
+Reads the first and last lines of each file, never whole transcripts, and loads no SDK and no event loop.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from reverie.errors import SessionBusy, UserError
+from reverie.storage.atomic import storage_error
+from reverie.storage.lease import Lease
+from reverie.storage.transcript import parse_line, tail_records
+from reverie.types import Origin, Record, TextBlock
+
+LEASE = "session.lock"
+_HEAD_BYTES = 262_144
+_TITLE_LENGTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """One line of a listing. `title` is its summary if it has one, else what the person asked first."""
+
+    id: str
+    path: Path
+    modified: float
+    size: int
+    title: str
+    cwd: str
+    git_branch: str
+
+    @property
+    def folder(self) -> Path:
+        """What the session left beside its transcript."""
+        return self.path.with_suffix("")
+
+    @property
+    def lease(self) -> Path:
+        return self.folder / LEASE
+
+
+def list_sessions(project: Path) -> list[SessionInfo]:
+    """All sessions of one folder, newest first; files that hold no conversation are left out."""
+    found = [info for path in _transcripts(project) if (info := describe(path)) is not None]
+    return sorted(found, key=lambda info: info.modified, reverse=True)
+
+
+def _transcripts(project: Path) -> Iterator[Path]:
+    try:
+        names = sorted(entry.name for entry in os.scandir(project) if entry.name.endswith(".jsonl"))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise storage_error(error, project, "list the sessions") from error
+    yield from (project / name for name in names if not name.startswith("agent-"))
+
+
+def describe(path: Path) -> SessionInfo | None:
+    """What a listing shows of one file; None if there is no conversation in it, or it cannot be read."""
+    try:
+        status = path.stat()
+        with path.open("rb") as file:
+            lines = file.read(_HEAD_BYTES).split(b"\n")
+    except OSError:
+        return None
+    title, cwd, branch, is_conversation = "", "", "", False
+    for line in lines:
+        for record in _records(line):
+            cwd = cwd or str(record.data.get("cwd") or "")
+            branch = branch or str(record.data.get("gitBranch") or "")
+            is_conversation = is_conversation or (record.message is not None and not record.is_sidechain)
+            title = title or _asked(record)
+        if title:
+            break
+    if not is_conversation:
+        return None
+    summary = next(
+        (str(r.data["summary"]) for r in tail_records(path) if r.type == "summary" and "summary" in r.data), ""
+    )
+    return SessionInfo(path.stem, path, status.st_mtime, status.st_size, _short(summary or title), cwd, branch)
+
+
+def _records(line: bytes) -> list[Record]:
+    try:
+        return parse_line(line)
+    except (ValueError, RecursionError):
+        return []
+
+
+def _asked(record: Record) -> str:
+    if record.message is None or record.message.role != "user" or record.is_sidechain:
+        return ""
+    typed = (b.text for b in record.message.content if isinstance(b, TextBlock) and b.origin is Origin.PERSON)
+    return next((text for text in typed if text.strip()), "")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _TITLE_LENGTH else line[: _TITLE_LENGTH - 1] + "…"
+
+
+def find_session(project: Path, wanted: str) -> SessionInfo:
+    """The session with this id, or the only one whose id begins so; `last` is the newest. UserError otherwise."""
+    sessions = list_sessions(project)
+    if wanted == "last":
+        if not sessions:
+            raise UserError("there is no session here to go on with: start one with `reverie chat` or `reverie run`")
+        return sessions[0]
+    exact = [info for info in sessions if info.id == wanted]
+    matches = exact or [info for info in sessions if wanted and info.id.startswith(wanted)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise UserError(f"{len(matches)} sessions begin with {wanted!r}: give more of the id")
+    raise UserError(f"no session here begins with {wanted!r}: `reverie sessions list` shows them")
+
+
+def delete_session(info: SessionInfo) -> None:
+    """Removes the transcript and everything the session left on disk. SessionBusy if it is open somewhere."""
+    holder = Lease.holder(info.lease)
+    if holder is not None:
+        pid = int(holder.get("pid") or 0)
+        raise SessionBusy(f"session {info.id} is open in process {pid}: close it first", pid)
+    try:
+        if info.folder.is_dir() and not info.folder.is_symlink():
+            shutil.rmtree(info.folder)
+        info.path.unlink(missing_ok=True)
+        info.path.with_name(info.path.name + ".torn").unlink(missing_ok=True)
+    except OSError as error:
+        raise storage_error(error, info.path, "delete the session") from error
+
+
+def expire_sessions(project: Path, days: int, *, now: float | None = None) -> list[str]:
+    """Deletes sessions that were last touched more than `days` ago (0: none); the ids that went. Open ones stay."""
+    if days <= 0:
+        return []
+    limit = (time.time() if now is None else now) - days * 86_400
+    gone = list[str]()
+    for info in list_sessions(project):
+        if info.modified < limit:
+            try:
+                delete_session(info)
+            except SessionBusy:
+                continue
+            gone.append(info.id)
+    return gone
