@@ -6,7 +6,6 @@ and nothing is asked of the disk but which repository the working directory is i
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
@@ -68,6 +67,8 @@ def slug(path: Path) -> str:
 
 
 def _digest(text: str) -> str:
+    import hashlib
+
     return hashlib.sha256(os.fsencode(text)).hexdigest()[:16]
 
 

@@ -15,7 +15,8 @@ from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 from reverie import paths
 from reverie.errors import SettingsError
-from reverie.settings.fields import Counts, Frame, Misfit, Project, Setting, settings_of
+from reverie.settings.fields import Project, Setting, settings_of
+from reverie.settings.kinds import Counts, Frame, Misfit
 from reverie.settings.schema import Settings, all_settings, sections, value_of
 from reverie.settings.toml_file import KeyPath, TomlFile
 

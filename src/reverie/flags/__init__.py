@@ -1,0 +1,183 @@
+"""Kill switches, through OpenFeature: `Flags.on(name)` and `Flags.number(name, default)`.
+
+Any OpenFeature provider can be plugged in; without one, flags come from TOML files, read again when they
+change. OpenFeature itself is loaded by the first `Flags`, so that commands which only read never pay for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from reverie.errors import SettingsError
+from reverie.flags.registry import FLAGS, Flag, number_kind
+from reverie.settings.kinds import NOWHERE, Misfit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from openfeature.provider import FeatureProvider
+
+    from reverie.paths import Places
+    from reverie.settings import Settings
+
+__all__ = ["FLAGS", "Flag", "Flags", "PrefixFlags"]
+
+N = TypeVar("N", int, float)
+_domains = count(1)
+
+START_S = 2.0
+"""Longest wait, in seconds, for a provider to become ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixFlags:
+    """The flags that shape the prefix, as they stood when the session's header was written."""
+
+    values: Mapping[str, bool]
+
+    def on(self, name: str) -> bool:
+        """Whether a prefix flag is on; any other name is a programming error."""
+        _known(name, prefix=True)
+        # A flag that did not exist when the header was written cannot have shaped that prefix.
+        return self.values.get(name, False)
+
+    def to_json(self) -> dict[str, bool]:
+        """For the session header; `from_json` reads it again on resume."""
+        return dict(self.values)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> PrefixFlags:
+        return cls(MappingProxyType({name: value for name, value in data.items() if isinstance(value, bool)}))
+
+
+class Flags:
+    """What is switched on. Give a `provider`, or take the files with `Flags.open(places, settings)`."""
+
+    def __init__(self, provider: FeatureProvider) -> None:
+        from openfeature import api
+
+        # A domain of its own: two sessions in one process may have different homes.
+        self._domain = f"reverie-{next(_domains)}"
+        self._provider = provider
+        self._warnings: list[str] = []
+        api.set_provider(provider, self._domain)
+        self._client = api.get_client(self._domain)
+        self._wait_until_ready()
+
+    @classmethod
+    def open(cls, places: Places, settings: Settings, *, managed_dir: Path | None = None) -> Flags:
+        """The provider that `flags.provider` names, else the flags files. A broken file is a `SettingsError`."""
+        if settings.flags.provider:
+            return cls(_named_provider(settings.flags.provider))
+        from reverie.flags.file_provider import FileProvider
+        from reverie.settings.loading import MANAGED
+
+        return cls(FileProvider(places.flags_file, (managed_dir or MANAGED) / "flags.toml", settings.flag_env))
+
+    def on(self, name: str) -> bool:
+        """Whether a mechanism is switched on right now. Ask at each use.
+
+        An unknown name, or one that shapes the prefix (ask `snapshot()`), is a programming error.
+        """
+        return self._client.get_boolean_value(name, _known(name, prefix=False).default)
+
+    def number(self, name: str, default: N) -> N:
+        """The number a flag gives, else `default`, the value of the setting of the same name.
+
+        A number the setting itself would refuse is left out, with a warning.
+        """
+        kind = number_kind(name)
+        if kind is None:
+            raise KeyError(f"{name} is not a setting that a flag may change; mark it `live` in the schema")
+        given = self._client.get_float_value(name, float(default))
+        if given == default:
+            return default
+        try:
+            return cast("N", kind.check(int(given) if kind.whole and given.is_integer() else given, NOWHERE))
+        except Misfit as misfit:
+            self._warn(f"flag `{name}` is {given:g}, but must be {misfit.wanted}; {default} holds.")
+            return default
+
+    def snapshot(self) -> PrefixFlags:
+        """The flags that shape the prefix, to be kept in the session header and asked for the rest of the session."""
+        read = self._client.get_boolean_value
+        return PrefixFlags(
+            MappingProxyType({flag.name: read(flag.name, flag.default) for flag in FLAGS.values() if flag.prefix})
+        )
+
+    def all(self) -> dict[str, tuple[bool, str]]:
+        """Every flag, prefix flags too: its value now and where it came from."""
+        read = self._client.get_boolean_value
+        return {name: (read(name, flag.default), self._source(name)) for name, flag in FLAGS.items()}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was ignored so far, and why: sentences to show once."""
+        from reverie.flags.file_provider import FileProvider
+
+        of_files = self._provider.warnings if isinstance(self._provider, FileProvider) else ()
+        return (*of_files, *self._warnings)
+
+    def close(self) -> None:
+        """Gives the provider back to OpenFeature, which shuts it down."""
+        from openfeature import api
+
+        api.set_provider(_nothing(), self._domain)
+
+    def _wait_until_ready(self) -> None:
+        """A flag service that is down must not stop anybody: after a moment the defaults hold, and the user is told."""
+        from openfeature.provider import ProviderStatus
+
+        until = time.monotonic() + START_S
+        while self._client.get_provider_status() is ProviderStatus.NOT_READY and time.monotonic() < until:
+            time.sleep(0.002)
+        if self._client.get_provider_status() is not ProviderStatus.READY:
+            self._warn(f"The flag provider {self._provider.get_metadata().name!r} is not ready; the defaults hold.")
+
+    def _source(self, name: str) -> str:
+        from reverie.flags.file_provider import FileProvider
+
+        if isinstance(self._provider, FileProvider):
+            return self._provider.source(name)
+        return self._provider.get_metadata().name
+
+    def _warn(self, sentence: str) -> None:
+        if sentence not in self._warnings:
+            self._warnings.append(sentence)
+
+
+def _known(name: str, *, prefix: bool) -> Flag:
+    flag = FLAGS.get(name)
+    if flag is None:
+        raise KeyError(f"there is no flag {name!r}; flags are listed in flags/registry.py")
+    if flag.prefix is not prefix:
+        ask = "the session's snapshot" if flag.prefix else "Flags.on"
+        raise KeyError(f"{name} {'shapes' if flag.prefix else 'does not shape'} the prefix: ask {ask}")
+    return flag
+
+
+@cache
+def _nothing() -> FeatureProvider:
+    from openfeature.provider.no_op_provider import NoOpProvider
+
+    return NoOpProvider()
+
+
+def _named_provider(name: str) -> FeatureProvider:
+    from importlib import import_module
+
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SettingsError(f"flags.provider: {name!r} cannot be loaded: {error}.") from error
+    made = found if hasattr(found, "resolve_boolean_details") and not isinstance(found, type) else found()
+    if not hasattr(made, "resolve_boolean_details"):
+        raise SettingsError(f"flags.provider: {name!r} is no OpenFeature provider.")
+    return cast("FeatureProvider", made)

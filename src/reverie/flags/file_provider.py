@@ -1,0 +1,204 @@
+"""The default OpenFeature provider: flags from TOML files, read again whenever one of them changes.
+
+The home's file gives way to variables of this process, and both to the managed file: whoever runs a fleet can stop it.
+A file that breaks, empties or vanishes under a running session leaves the switches as they were: saving a file must
+not switch anything on for a moment.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from openfeature.evaluation_context import EvaluationContext
+from openfeature.flag_evaluation import FlagResolutionDetails, Reason
+from openfeature.provider import AbstractProvider, Metadata
+
+from reverie.errors import SettingsError
+from reverie.flags.registry import ENV_PREFIX, FLAGS, all_names, env_name, flattened, number_kind
+from reverie.settings.kinds import NOWHERE, Misfit, Switch
+from reverie.settings.loading import nearest
+from reverie.settings.toml_file import TomlFile
+
+if TYPE_CHECKING:
+    from openfeature.flag_evaluation import FlagValueType
+
+T = TypeVar("T")
+_Values = dict[str, bool | int | float]
+_Signature = tuple[int, int, int]
+
+GRACE_S = 1.0
+"""Seconds an empty or missing file must stay so before it is believed."""
+_RACY_NS = 50_000_000
+"""A file this young may change again without its time changing: it is read again at the next use."""
+
+
+class FileProvider(AbstractProvider):
+    """Flags from `home_file`, `env` (the `REVERIE_FLAG_*` variables) and `managed_file`, each over the one before."""
+
+    def __init__(self, home_file: Path, managed_file: Path | None = None, env: Mapping[str, str] | None = None) -> None:
+        super().__init__()
+        self.warnings: list[str] = []
+        self._home = _Watched(home_file)
+        self._managed = _Watched(managed_file) if managed_file else None
+        self._env = self._from_env(env or {})
+        # A mistake is an error now, when somebody can mend it, and a warning later, when work is under way.
+        for watched in self._watched():
+            watched.refresh(self._warn, strict=True)
+
+    def get_metadata(self) -> Metadata:
+        return Metadata("reverie flags file")
+
+    def value(self, name: str) -> bool | int | float | None:
+        """What is said about a flag now, or None if nothing is."""
+        for watched in self._watched():
+            watched.refresh(self._warn, strict=False)
+        if self._managed and name in self._managed.values:
+            return self._managed.values[name]
+        return self._env.get(name, self._home.values.get(name))
+
+    def source(self, name: str) -> str:
+        """Where the value comes from, for `reverie settings --flags`."""
+        if self._managed and name in self._managed.values:
+            return str(self._managed.path)
+        if name in self._env:
+            return f"environment {env_name(name)}"
+        return str(self._home.path) if name in self._home.values else "default"
+
+    def _watched(self) -> tuple[_Watched, ...]:
+        return (self._home, self._managed) if self._managed else (self._home,)
+
+    def _warn(self, sentence: str) -> None:
+        if sentence not in self.warnings:
+            self.warnings.append(sentence)
+
+    def _from_env(self, env: Mapping[str, str]) -> _Values:
+        names = {env_name(name): name for name in all_names() if name in FLAGS or number_kind(name)}
+        values: _Values = {}
+        for variable, text in env.items():
+            if not variable.startswith(ENV_PREFIX) or not text:
+                continue
+            if variable not in names:
+                near = nearest(variable, names)
+                hint = f"did you mean {near}?" if near else "`reverie settings --flags` lists the flags."
+                self._warn(f"environment {variable}: unknown flag, ignored; {hint}")
+                continue
+            value, wanted = _fit(names[variable], text)
+            if value is None:
+                raise SettingsError(f"environment {variable}: {text!r} is not {wanted}.")
+            values[names[variable]] = value
+        return values
+
+    # What OpenFeature asks for.
+
+    def resolve_boolean_details(
+        self, flag_key: str, default_value: bool, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[bool]:
+        value = self.value(flag_key)
+        return _details(value if isinstance(value, bool) else None, default_value)
+
+    def resolve_integer_details(
+        self, flag_key: str, default_value: int, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[int]:
+        value = self.value(flag_key)
+        return _details(value if isinstance(value, int) and not isinstance(value, bool) else None, default_value)
+
+    def resolve_float_details(
+        self, flag_key: str, default_value: float, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[float]:
+        value = self.value(flag_key)
+        return _details(None if value is None or isinstance(value, bool) else float(value), default_value)
+
+    def resolve_string_details(
+        self, flag_key: str, default_value: str, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[str]:
+        return _details(None, default_value)
+
+    def resolve_object_details(
+        self,
+        flag_key: str,
+        default_value: Sequence[FlagValueType] | Mapping[str, FlagValueType],
+        evaluation_context: EvaluationContext | None = None,
+    ) -> FlagResolutionDetails[Sequence[FlagValueType] | Mapping[str, FlagValueType]]:
+        return _details(None, default_value)
+
+
+class _Watched:
+    """One file, its values as last understood, and how to see cheaply that it has changed: one stat."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.values: _Values = {}
+        self._seen: _Signature | None = None
+        self._doubted_since: float | None = None
+
+    def refresh(self, warn: _Warn, *, strict: bool) -> None:
+        signature = self._signature()
+        if signature is not None and signature == self._seen:
+            return
+        if self.values and (signature is None or signature[1] == 0) and not self._doubted_long():
+            return
+        self._doubted_since = None
+        try:
+            file = TomlFile.read(self.path)
+            values = _values_of(file, warn) if file else {}
+        except SettingsError as error:
+            if strict:
+                raise
+            warn(f"{error} The flags stay as they were.")
+        else:
+            self.values = values
+        young = signature is not None and time.time_ns() - signature[0] < _RACY_NS
+        self._seen = None if young else signature
+
+    def _signature(self) -> _Signature | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def _doubted_long(self) -> bool:
+        now = time.monotonic()
+        if self._doubted_since is None:
+            self._doubted_since = now
+        return now - self._doubted_since >= GRACE_S
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    _Warn = Callable[[str], None]
+
+
+def _values_of(file: TomlFile, warn: _Warn) -> _Values:
+    values: _Values = {}
+    for name, given, keys in flattened(file.data):
+        where = f"{file.path}:{file.line(keys)}"
+        if name not in FLAGS and number_kind(name) is None:
+            near = nearest(name, all_names())
+            hint = f"did you mean `{near}`?" if near else "`reverie settings --flags` lists the flags."
+            warn(f"{where}: unknown flag `{name}`, ignored; {hint}")
+            continue
+        value, wanted = _fit(name, given)
+        if value is None:
+            raise SettingsError(f"{where}: `{name}` is {given!r}, but must be {wanted}.")
+        values[name] = value
+    return values
+
+
+def _fit(name: str, given: object) -> tuple[bool | int | float | None, str]:
+    """The value of a flag, or None; and what it should have been. Text comes from a variable."""
+    kind = number_kind(name) or Switch()
+    try:
+        return kind.check(kind.from_text(given) if isinstance(given, str) else given, NOWHERE), kind.wanted
+    except Misfit as misfit:
+        return None, misfit.wanted
+
+
+def _details(value: T | None, default: T) -> FlagResolutionDetails[T]:
+    if value is None:
+        return FlagResolutionDetails(value=default, reason=Reason.DEFAULT)
+    return FlagResolutionDetails(value=value, reason=Reason.STATIC)

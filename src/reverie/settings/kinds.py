@@ -1,0 +1,190 @@
+"""The kinds of value a setting can have: how each is checked, and what a person is told when it does not fit.
+
+`check` takes what TOML gave, `from_text` turns what a variable or the command line holds into the same. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import cast
+
+from reverie.settings.toml_file import KeyPath
+
+_ON = ("1", "true", "yes", "on")
+_OFF = ("0", "false", "no", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a relative path and `~/` mean where a value was written."""
+
+    base: Path
+    user_home: Path
+
+    def resolve(self, text: str) -> Path:
+        if text == "~" or text.startswith("~/"):
+            return self.user_home / text[2:]
+        return self.base / text
+
+
+NOWHERE = Frame(Path("/"), Path("/"))
+"""For values that are no paths."""
+
+
+class Misfit(Exception):
+    """A value that does not fit. `at` leads from the setting to the part that is wrong."""
+
+    def __init__(self, wanted: str, at: KeyPath = (), unknown: str | None = None, valid: tuple[str, ...] = ()) -> None:
+        super().__init__(wanted)
+        self.wanted = wanted
+        self.at = at
+        self.unknown = unknown
+        self.valid = valid
+
+
+class Switch:
+    wanted = "true or false"
+
+    def check(self, value: object, frame: Frame) -> bool:
+        if not isinstance(value, bool):
+            raise Misfit(self.wanted)
+        return value
+
+    def from_text(self, text: str) -> object:
+        word = text.strip().lower()
+        return True if word in _ON else False if word in _OFF else text
+
+
+@dataclass(frozen=True, slots=True)
+class Numeric:
+    """A number. `above` excludes the bound itself."""
+
+    whole: bool
+    minimum: float = 0
+    maximum: float = math.inf
+    above: bool = False
+
+    @property
+    def wanted(self) -> str:
+        what = "a whole number" if self.whole else "a number"
+        low = f"over {self.minimum:g}" if self.above else f"of {self.minimum:g} or more"
+        return f"{what} {low}" + (f", at most {self.maximum:g}" if self.maximum < math.inf else "")
+
+    def check(self, value: object, frame: Frame) -> int | float:
+        fits = isinstance(value, int) if self.whole else isinstance(value, int | float)
+        if isinstance(value, bool) or not fits:
+            raise Misfit(self.wanted)
+        given = cast("int | float", value)
+        low_enough = given > self.minimum if self.above else given >= self.minimum
+        if not (math.isfinite(given) and low_enough and given <= self.maximum):
+            raise Misfit(self.wanted)
+        return given if self.whole else float(given)
+
+    def from_text(self, text: str) -> object:
+        try:
+            return int(text) if self.whole else float(text)
+        except ValueError:
+            return text
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string; `starts` lists the ways it may begin, if not any."""
+
+    wanted: str = "text in quotation marks"
+    starts: tuple[str, ...] = ()
+
+    def check(self, value: object, frame: Frame) -> str:
+        if not isinstance(value, str) or "\0" in value or (self.starts and value and not value.startswith(self.starts)):
+            raise Misfit(self.wanted)
+        return value
+
+    def from_text(self, text: str) -> object:
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    options: tuple[str, ...]
+
+    @property
+    def wanted(self) -> str:
+        return "one of " + ", ".join(self.options)
+
+    def check(self, value: object, frame: Frame) -> str:
+        if not isinstance(value, str) or value not in self.options:
+            raise Misfit(self.wanted)
+        return value
+
+    def from_text(self, text: str) -> object:
+        return text
+
+
+class Location:
+    """A path; `~/` means the user's home, a relative one starts at the folder of the settings file."""
+
+    wanted = "a path in quotation marks"
+
+    def check(self, value: object, frame: Frame) -> Path:
+        if not isinstance(value, str) or not value or "\0" in value:
+            raise Misfit(self.wanted)
+        return frame.resolve(value)
+
+    def from_text(self, text: str) -> object:
+        return text
+
+
+def items_of(value: object, wanted: str) -> list[object]:
+    if not isinstance(value, list | tuple):
+        raise Misfit(wanted)
+    return list(cast("list[object]", value))
+
+
+class Texts:
+    wanted = "a list of texts"
+
+    def check(self, value: object, frame: Frame) -> tuple[str, ...]:
+        items = items_of(value, self.wanted)
+        for index, item in enumerate(items):
+            if not isinstance(item, str) or not item or "\0" in item:
+                raise Misfit("text in quotation marks, not empty", (index,))
+        return tuple(cast("list[str]", items))
+
+    def from_text(self, text: str) -> object:
+        return [text]
+
+
+class Paths:
+    wanted = "a list of paths"
+
+    def check(self, value: object, frame: Frame) -> tuple[Path, ...]:
+        items = items_of(value, self.wanted)
+        for index, item in enumerate(items):
+            if not isinstance(item, str) or not item or "\0" in item:
+                raise Misfit("a path in quotation marks", (index,))
+        return tuple(frame.resolve(item) for item in cast("list[str]", items))
+
+    def from_text(self, text: str) -> object:
+        return [text]
+
+
+class Counts:
+    """A table from names of the user's choice to whole numbers over 0."""
+
+    wanted = "a table of whole numbers over 0"
+
+    def check(self, value: object, frame: Frame) -> Mapping[str, int]:
+        if not isinstance(value, Mapping):
+            raise Misfit(self.wanted)
+        table = cast("Mapping[str, object]", value)
+        for name, number in table.items():
+            if not isinstance(number, int) or isinstance(number, bool) or number <= 0:
+                raise Misfit("a whole number over 0", (name,))
+        return MappingProxyType(dict(cast("Mapping[str, int]", table)))
+
+    def from_text(self, text: str) -> object:
+        return text

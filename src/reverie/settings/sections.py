@@ -1,0 +1,295 @@
+"""The sections of the settings: every value with its default, its unit and what it is for.
+
+To add a section, write its class here (or in a module of its own) and give `Settings` in `schema.py` one field.
+Reading, errors, `reverie settings` and the reference page follow by themselves. Numbers are those of a 200,000-token window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, cast
+
+from reverie.settings.fields import (
+    Project,
+    Section,
+    choice,
+    counts,
+    location,
+    number,
+    paths,
+    secret,
+    switch,
+    tables,
+    text,
+    texts,
+    url,
+    whole,
+)
+
+PermissionMode = Literal["ask", "accept_edits", "accept_all", "read_only"]
+HookEvent = Literal[
+    "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PreCompact", "Stop", "SubagentStop", "SessionEnd"
+]
+
+
+class Model(Section):
+    """Which model answers, and how it is reached."""
+
+    name: str = text(
+        "",
+        "`provider:model`. Empty: a provider whose key is set, else `embedded`.",
+        env="REVERIE_MODEL",
+        project=Project.TRUSTED,
+    )
+    small_model: str = text(
+        "", "Model for small background jobs. Empty: the cheapest of the family.", project=Project.TRUSTED
+    )
+    max_output: int = whole(8_000, "tokens", "Longest reply asked for at first.")
+    raised_output: int = whole(64_000, "tokens", "A reply cut off at `max_output` raises the cap once to this.")
+    go_on_nudges: int = whole(3, "times", 'After that, how often a cut-off reply is nudged to "go on".', minimum=0)
+    thinking: Literal["off", "on", "adaptive"] = choice(
+        "off", ("off", "on", "adaptive"), "Whether the model thinks before it answers."
+    )
+    thinking_budget: int = whole(4_000, "tokens", "Room for thinking when `thinking` is on.", minimum=1_024)
+    effort: Literal["default", "low", "medium", "high", "max"] = choice(
+        "default", ("default", "low", "medium", "high", "max"), "How hard the model tries. default: as the model does."
+    )
+    fallback_embedded: bool = switch(True, "Without any key, answer with the embedded model instead of an error.")
+    retry_attempts: int = whole(8, "times", "How often an overloaded or unreachable server is asked again.", minimum=0)
+    retry_base_s: float = number(0.5, "seconds", "First wait before a retry; doubles each time, with jitter.")
+    retry_max_s: float = number(32.0, "seconds", "Longest wait before a retry.")
+    timeout_s: float = number(600.0, "seconds", "Longest silence of a server before it counts as unreachable.")
+    images_per_request: int = whole(100, "images", "Most images sent at once; older ones become short notes.")
+    anthropic_api_key: str = secret("ANTHROPIC_API_KEY", "Key for `anthropic:` models.")
+    anthropic_auth_token: str = secret(
+        "ANTHROPIC_AUTH_TOKEN", "Bearer token for `anthropic:` models, instead of a key."
+    )
+    openai_api_key: str = secret("OPENAI_API_KEY", "Key for `openai:` models.")
+    anthropic_base_url: str = url(
+        "",
+        "Server for `anthropic:` models. Empty: the vendor's.",
+        env="ANTHROPIC_BASE_URL",
+        project=Project.NEVER,
+    )
+    openai_base_url: str = url(
+        "",
+        "Server for `openai:` models (Ollama, vLLM, llama.cpp, LM Studio, OpenRouter). Empty: the vendor's.",
+        env="OPENAI_BASE_URL",
+        project=Project.NEVER,
+    )
+
+
+class Window(Section):
+    """How full the context may get before something is done about it."""
+
+    default: int = whole(200_000, "tokens", "Window of a model nobody has described.")
+    unknown_model: int | None = whole(
+        None, "tokens", "The same, from the environment: speaks for unknown models only.", env="REVERIE_CONTEXT_WINDOW"
+    )
+    scale_below: int = whole(200_000, "tokens", "Below this window every absolute number shrinks in proportion.")
+    output_reserve: int = whole(
+        20_000, "tokens", "Kept free for the reply: effective = window − min(max output, this).", live=True
+    )
+    autocompact_buffer: int = whole(13_000, "tokens", "Auto-compaction starts this far below effective.", live=True)
+    warning_buffer: int = whole(20_000, "tokens", "The warning comes this far before auto-compaction.", live=True)
+    blocking_buffer: int = whole(3_000, "tokens", "Requests are refused this far below effective.", live=True)
+    autocompact_pct: float | None = number(
+        None,
+        "percent",
+        "Auto-compact at this share of effective; can only lower the threshold.",
+        maximum=100,
+        env="REVERIE_AUTOCOMPACT_PCT",
+    )
+    autocompact_window: int | None = whole(
+        None,
+        "tokens",
+        "Pretend the window is this small when deciding to compact; can only shrink it.",
+        env="REVERIE_AUTOCOMPACT_WINDOW",
+    )
+    blocking_limit: int | None = whole(
+        None, "tokens", "Refuse requests from this count on, instead of the formula.", env="REVERIE_BLOCKING_LIMIT"
+    )
+    disable_compact: bool = switch(False, "No compaction at all, not even by hand.", env="REVERIE_DISABLE_COMPACT")
+    disable_autocompact: bool = switch(False, "No compaction unless asked for.", env="REVERIE_DISABLE_AUTOCOMPACT")
+
+
+class Tokens(Section):
+    """How the size of text is estimated until the server has reported usage."""
+
+    bytes_per_token: float = number(4.0, "bytes", "Plain text.")
+    json_bytes_per_token: float = number(2.0, "bytes", "Tool inputs, .json and .jsonl content.")
+    image_tokens: int = whole(2_000, "tokens", "An image or a document, whatever its size.")
+    padding: float = number(4 / 3, "times", "Safety factor of an uncalibrated estimate that must not be late.")
+    calibrate: bool = switch(True, "Learn the ratios from the usage each response reports.")
+
+
+class Transcript(Section):
+    """What is kept of a conversation."""
+
+    fsync: bool = switch(False, "Force every record to disk before going on: slower, survives a power cut.")
+    expire_days: int = whole(0, "days", "Delete sessions older than this. 0: never.", minimum=0, project=Project.NEVER)
+
+
+class Permissions(Section):
+    """Who is asked before a tool runs. Deny wins over ask, ask over allow."""
+
+    mode: PermissionMode = choice(
+        "ask",
+        ("ask", "accept_edits", "accept_all", "read_only"),
+        "What happens to a call no rule speaks about.",
+        env="REVERIE_PERMISSION_MODE",
+        project=Project.TRUSTED,
+    )
+    allow: tuple[str, ...] = texts("Rules for calls that run without asking.", project=Project.TRUSTED)
+    ask: tuple[str, ...] = texts("Rules for calls that are asked about even if allowed.")
+    deny: tuple[str, ...] = texts("Rules for calls that never run.")
+
+
+class HookCommand(Section):
+    """One command of the user's, run at an event with JSON on its standard input."""
+
+    command: str = text("", "Shell command to run.", required=True)
+    matcher: str = text("", "For tool events: which tools. Empty: all.")
+    timeout_s: float = number(60.0, "seconds", "Killed after this long.")
+
+
+class Hooks(Section):
+    """The user's own commands, by the event that runs them."""
+
+    SessionStart: tuple[HookCommand, ...] = tables(HookCommand, "A session begins.", project=Project.TRUSTED)
+    UserPromptSubmit: tuple[HookCommand, ...] = tables(HookCommand, "A person sent a message.", project=Project.TRUSTED)
+    PreToolUse: tuple[HookCommand, ...] = tables(HookCommand, "A tool is about to run.", project=Project.TRUSTED)
+    PostToolUse: tuple[HookCommand, ...] = tables(HookCommand, "A tool has run.", project=Project.TRUSTED)
+    PreCompact: tuple[HookCommand, ...] = tables(
+        HookCommand, "The conversation is about to be compacted.", project=Project.TRUSTED
+    )
+    Stop: tuple[HookCommand, ...] = tables(HookCommand, "The agent has answered.", project=Project.TRUSTED)
+    SubagentStop: tuple[HookCommand, ...] = tables(HookCommand, "A sub-agent has finished.", project=Project.TRUSTED)
+    SessionEnd: tuple[HookCommand, ...] = tables(HookCommand, "A session ends.", project=Project.TRUSTED)
+
+    def of(self, event: HookEvent) -> tuple[HookCommand, ...]:
+        """The commands of one event, in the order they run."""
+        return cast("tuple[HookCommand, ...]", getattr(self, event))
+
+
+class Tools(Section):
+    """Limits of the built-in tools."""
+
+    bash_timeout_s: float = number(120.0, "seconds", "A shell command is stopped after this long.")
+    bash_timeout_max_s: float = number(600.0, "seconds", "Longest time a call may ask for.")
+    read_lines: int = whole(2_000, "lines", "Most lines one Read returns.")
+    read_line_chars: int = whole(2_000, "characters", "Longer lines are cut.")
+    read_bytes: int = whole(262_144, "bytes", "Most bytes one Read returns; larger files need a range.")
+    grep_timeout_s: float = number(30.0, "seconds", "A search is stopped after this long.")
+    glob_files: int = whole(100, "files", "Most files one Glob returns.")
+    parallel: int = whole(10, "calls", "Most read-only calls at once.", live=True)
+    max_rounds: int = whole(500, "rounds", "A turn is stopped after this many model requests.", live=True)
+
+
+class ToolResults(Section):
+    """When a tool's result is put on disk and replaced by a preview."""
+
+    default_limit: int = whole(50_000, "characters", "Limit of a tool without one of its own.", live=True)
+    limits: Mapping[str, int] = counts(
+        {"Grep": 20_000, "Bash": 30_000},
+        "characters",
+        "Limits by tool. Read bounds itself and is never put on disk.",
+        live=True,
+    )
+    message_budget: int = whole(200_000, "characters", "All tool results of one round together.", live=True)
+    preview_bytes: int = whole(2_000, "bytes", "What is shown of a result that was put on disk.", live=True)
+
+
+class Memory(Section):
+    """What outlives a session."""
+
+    disable: bool | None = switch(
+        None, "Decides before everything else: true is off, false is on.", env="REVERIE_DISABLE_MEMORY", env_only=True
+    )
+    enabled: bool = switch(True, "Whether there is a memory.", project=Project.OFF_ONLY)
+    path: str = text(
+        "",
+        "Where memory lives: absolute, no `~`. Wins over `directory`.",
+        env="REVERIE_MEMORY_PATH",
+        env_only=True,
+    )
+    directory: str = text("", "Where memory lives. Empty: by project, in the home.", project=Project.NEVER)
+    guidelines: str = text(
+        "", "Added to what the model is told about memory.", env="REVERIE_MEMORY_GUIDELINES", project=Project.TRUSTED
+    )
+
+
+class Background(Section):
+    """Work that runs beside the conversation."""
+
+    exit_wait_s: float = number(60.0, "seconds", "Longest wait at exit for a run in flight.")
+    log_bytes: int = whole(5_000_000, "bytes", "The background log starts anew beyond this; one old one is kept.")
+
+
+class Catalogue(Section):
+    """What is known about models."""
+
+    files: tuple[Path, ...] = paths(
+        "More catalogue files, laid over the built-in one in turn.", project=Project.TRUSTED
+    )
+
+
+class Debug(Section):
+    """For finding out what went on."""
+
+    request_log: Path | None = location(
+        None, "Write every request sent to this file.", env="REVERIE_REQUEST_LOG", project=Project.NEVER
+    )
+
+
+class SessionSettings(Section):
+    """How a session runs."""
+
+    bare: bool = switch(
+        False, "No memory, no instruction files, no hooks: only the conversation.", env="REVERIE_BARE", env_only=True
+    )
+
+
+class Remote(Section):
+    """Running on a machine that is not the user's own."""
+
+    enabled: bool = switch(False, "This machine is a remote one.", env="REVERIE_REMOTE", env_only=True)
+    memory_directory: Path | None = location(
+        None,
+        "Where memory is mounted there; replaces the home for memory only.",
+        env="REVERIE_REMOTE_MEMORY_DIR",
+        env_only=True,
+    )
+
+
+class Trust(Section):
+    """Which projects may do more than restrict."""
+
+    projects: tuple[Path, ...] = paths(
+        "Roots of repositories whose committed settings may set hooks, allow rules and models.", project=Project.NEVER
+    )
+
+
+class FlagSettings(Section):
+    """Where kill switches come from."""
+
+    provider: str = text(
+        "",
+        "`package.module:name` of an OpenFeature provider, or of a function that makes one. Empty: flags.toml.",
+        project=Project.NEVER,
+    )
+
+
+def _default_home() -> Path:
+    return Path.home() / ".reverie"
+
+
+class PlaceSettings(Section):
+    """Where Reverie's own files live."""
+
+    home: Path = location(_default_home, "Everything Reverie keeps.", env="REVERIE_HOME", env_only=True)
+    user_home: Path = location(Path.home, "What `~/` means.", env="HOME", env_only=True)
+    runtime: Path | None = location(
+        None, "For sockets, where the home's own path is too long.", env="XDG_RUNTIME_DIR", env_only=True
+    )
