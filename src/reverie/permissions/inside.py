@@ -216,6 +216,8 @@ def _step(folder: Path, component: str, missing: bool) -> tuple[Path, bool]:
             mode = entry.lstat().st_mode
             if not stat.S_ISLNK(mode):
                 return entry, False
+            if entry.parts[1] == "proc":
+                raise _Unsafe("it goes through a process's own links, which lead elsewhere in another process")
             return Path(os.path.realpath(entry, strict=True)), False
         except FileNotFoundError:
             if entry.is_symlink():

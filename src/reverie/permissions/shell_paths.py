@@ -46,6 +46,8 @@ class _Part:
     def may_be(self, name: str) -> bool:
         if not self.glob:
             return self.text.lower() == name  # lower: some file systems do not tell case apart
+        if name.startswith(".") and not self.before:
+            return False  # a glob matches a leading dot only where it is written out
         return name.startswith(self.before.lower()) and name.endswith(self.after.lower())
 
     def may_be_any(self, names: tuple[str, ...]) -> bool:
