@@ -1,0 +1,118 @@
+"""How long a command takes to start, as a multiple of the bare interpreter on the same machine.
+
+Real processes, run in turn so that a busy moment hits all of them alike, and medians of each. It works in a home of
+its own with sessions it wrote itself; the user's home is neither read nor written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from reverie.errors import UserError
+from reverie.paths import slug
+
+RUNS = 15
+"""Fewest runs of each command that give a median worth telling."""
+
+SESSIONS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Startup:
+    """Medians in milliseconds."""
+
+    bare_ms: float
+    version_ms: float
+    sessions_ms: float
+    runs: int
+
+    def summary(self) -> dict[str, Any]:
+        """The figures a program reads."""
+        return {
+            "version_ratio": round(self.version_ms / self.bare_ms, 2),
+            "sessions_ratio": round(self.sessions_ms / self.bare_ms, 2),
+            "bare_ms": round(self.bare_ms, 1),
+            "version_ms": round(self.version_ms, 1),
+            "sessions_ms": round(self.sessions_ms, 1),
+            "runs": self.runs,
+        }
+
+
+def measure_startup(runs: int = RUNS) -> Startup:
+    """Starts `python -c pass`, `reverie --version` and `reverie sessions list` in turn, `runs` times each."""
+    with TemporaryDirectory(prefix="reverie-startup-") as folder:
+        home, work = Path(folder) / "home", Path(folder) / "work"
+        work.mkdir()
+        write_sessions(home, work, SESSIONS)
+        env = {key: value for key, value in os.environ.items() if not key.startswith("REVERIE_")}
+        env["REVERIE_HOME"] = str(home)
+        commands = ([sys.executable, "-c", "pass"], [*_reverie(), "--version"], [*_reverie(), "sessions", "list"])
+        # The first run of each fills the file cache and the bytecode cache; it is not counted.
+        times = [[_time(command, work, env) for command in commands] for _ in range(runs + 1)][1:]
+    bare, version, sessions = (median(column) for column in zip(*times, strict=True))
+    return Startup(bare, version, sessions, runs)
+
+
+def write_sessions(home: Path, cwd: Path, count: int) -> None:
+    """Writes `count` small sessions of `cwd` into `home`, as the transcript format has them."""
+    folder = home / "projects" / slug(cwd.resolve())
+    folder.mkdir(parents=True)
+    for number in range(count):
+        session = str(uuid.UUID(int=number + 1))
+        parent: str | None = None
+        lines: list[str] = []
+        for turn in range(4):
+            record = str(uuid.UUID(int=(number + 1) * 1_000 + turn))
+            role = "assistant" if turn % 2 else "user"
+            content = [{"type": "text", "text": f"Message {turn} of conversation {number}."}]
+            message: dict[str, Any] = {"role": role, "content": content}
+            if role == "assistant":
+                message |= {"id": f"msg_{number}_{turn}", "type": "message", "model": "embedded"}
+                message["usage"] = {"input_tokens": 20, "output_tokens": 8}
+            record_data = {
+                "type": role,
+                "uuid": record,
+                "parentUuid": parent,
+                "sessionId": session,
+                "timestamp": f"2026-01-{1 + number % 28:02}T08:00:{turn:02}.000Z",
+                "cwd": str(cwd.resolve()),
+                "version": "0",
+                "isSidechain": False,
+                "message": message,
+            }
+            lines.append(json.dumps(record_data))
+            parent = record
+        (folder / f"{session}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _reverie() -> list[str]:
+    """The installed command of this environment; without one, the module."""
+    beside = Path(sys.executable).with_name("reverie")
+    found = str(beside) if beside.exists() else shutil.which("reverie")
+    return [found] if found else [sys.executable, "-m", "reverie"]
+
+
+def _time(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> float:
+    start = time.perf_counter()
+    done = subprocess.run(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    elapsed = (time.perf_counter() - start) * 1_000
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        shown = " ".join(Path(part).name if os.sep in part else part for part in command)
+        raise UserError(
+            f"`{shown}` ended with exit code {done.returncode}, so its start cannot be timed"
+            f"{': ' + said[-1] if said else ''}. Run it by itself to see why."
+        )
+    return elapsed
