@@ -1,7 +1,7 @@
 """Prompts are Markdown files beside the code that uses them; this loads and fills them.
 
-Filling is a single pass over `{{name}}`: a value that itself holds `{{x}}` or `$1` is not expanded again. A variable the
-caller does not give, or one the file does not use, is a programming error and raises at once.
+Filling is a single pass over `{{name}}`: a value that itself holds `{{x}}` or `$1` is not expanded again. A variable
+the caller does not give, or one the file does not use, is a programming error and raises at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who may do what: every tool call is decided by one function before it runs: allow, ask a person, or deny with a reason.
+"""Who may do what: one function decides every tool call before it runs: allow, ask a person, or deny with a reason.
 
 The decision is a value; asking, logging and running are somebody else's work.
 """
@@ -27,7 +27,9 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    pass
+    """It may run. `updated_input`: with this input instead, because a hook of the user's changed it."""
+
+    updated_input: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

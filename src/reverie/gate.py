@@ -1,0 +1,86 @@
+"""The gate every tool call of the main agent passes: the user's hooks, then the rules, then the person.
+
+Remembers what the person chose to always allow in this session. It never runs anything, and a question that nobody can
+answer is a refusal with a reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+
+from reverie.events import Event, PermissionAsked
+from reverie.hooks import HookEvent, HookOutcome, Hooks
+from reverie.permissions.patterns import rule_for
+from reverie.permissions.policy import Mode, Policy, Rules, policy_for
+from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
+from reverie.types import JsonObject
+
+
+class Gate:
+    """Decides the main agent's calls. `answer` settles a question that was asked with `PermissionAsked`."""
+
+    def __init__(self, hooks: Hooks, mode: Mode, rules: Rules, *, can_ask: bool, emit: Callable[[Event], None]) -> None:
+        self._hooks = hooks
+        self._mode = mode
+        self._rules = rules
+        self._can_ask = can_ask
+        self._emit = emit
+        self._always = frozenset[str]()
+        self._waiting: dict[str, tuple[ToolCall, asyncio.Future[Decision]]] = {}
+        self._numbers = count(1)
+
+    async def __call__(self, call: ToolCall) -> Decision:
+        """Allow, possibly with another input, or deny with a reason; never a question."""
+        outcome = await self._before(call)
+        if outcome.blocked:
+            return Deny(outcome.reason or "a PreToolUse hook refused this call")
+        judged = call if outcome.updated_input is None else replace(call, input=outcome.updated_input)
+        decision = self._policy()(judged)
+        if isinstance(decision, Ask) and outcome.permission == "allow":
+            decision = Allow()
+        elif isinstance(decision, Allow) and outcome.permission == "ask":
+            decision = Ask(outcome.reason or "a hook wants this to be asked")
+        if isinstance(decision, Ask):
+            decision = await self._ask(judged, decision.reason)
+        if isinstance(decision, Allow) and outcome.updated_input is not None:
+            return Allow(outcome.updated_input)
+        return decision
+
+    def _policy(self) -> Policy:
+        return policy_for(self._mode, self._rules.allowing(self._always), can_ask=self._can_ask)
+
+    async def _before(self, call: ToolCall) -> HookOutcome:
+        payload: JsonObject = {"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id}
+        outcome = await self._hooks.fire(HookEvent.PRE_TOOL_USE, payload, match_on=call.tool)
+        for notice in outcome.notices:
+            self._emit(notice)
+        if outcome.permission == "deny" or outcome.stop:
+            reason = outcome.reason or outcome.stop_reason or "a PreToolUse hook refused this call"
+            return replace(outcome, blocked=True, reason=reason)
+        return outcome
+
+    async def _ask(self, call: ToolCall, reason: str) -> Decision:
+        if not self._can_ask:
+            return Deny(reason)
+        name = f"ask-{next(self._numbers)}"
+        answer = asyncio.get_running_loop().create_future()
+        self._waiting[name] = (call, answer)
+        self._emit(PermissionAsked(name, call.tool, call.input, reason))
+        try:
+            return await answer
+        finally:
+            del self._waiting[name]
+
+    def answer(self, name: str, *, allow: bool, always: bool = False, reason: str = "") -> bool:
+        """Settles a question; False if it is not (or no longer) open. `always` allows calls like it from now on."""
+        call, future = self._waiting.get(name, (None, None))
+        if call is None or future is None or future.done():
+            return False
+        if allow and always:
+            rule = rule_for(call)
+            self._always |= {rule} if rule is not None else frozenset()
+        future.set_result(Allow() if allow else Deny(reason or "the user refused this call"))
+        return True

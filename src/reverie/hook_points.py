@@ -1,0 +1,73 @@
+"""The moments of a turn at which the user's hooks are asked, and what their answers mean for it.
+
+Every notice of a hook is told. What a hook adds for the model comes back as blocks with the origin HOOK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from reverie.events import Event, Notice
+from reverie.hooks import HookEvent, HookOutcome, Hooks
+from reverie.tools.base import ToolOutput
+from reverie.types import Block, JsonObject, Origin, TextBlock, ToolUseBlock
+
+MAX_STOP_REFUSALS = 5
+
+
+class HookPoints:
+    """One a session."""
+
+    def __init__(self, hooks: Hooks, emit: Callable[[Event], None]) -> None:
+        self._hooks = hooks
+        self._emit = emit
+        self._for_next_message: list[Block] = []
+        self._stop_refusals = 0
+
+    async def started(self, source: str) -> None:
+        """A session began (`startup`, `resume`, `clear`, `compact`); what the hooks say goes with the next message."""
+        outcome = await self._fire(HookEvent.SESSION_START, {"source": source}, match_on=source)
+        self._for_next_message += _blocks(outcome.context)
+
+    async def prompted(self, text: str) -> tuple[str | None, list[Block]]:
+        """A person sent a message: why it is refused, or None and what is added to it."""
+        outcome = await self._fire(HookEvent.USER_PROMPT_SUBMIT, {"prompt": text})
+        if outcome.blocked or outcome.stop:
+            return outcome.reason or outcome.stop_reason or "a UserPromptSubmit hook refused this message", []
+        added, self._for_next_message = self._for_next_message, []
+        self._stop_refusals = 0
+        return None, added + _blocks(outcome.context)
+
+    async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
+        """A tool has run: what the model is told beside its result."""
+        if not self._hooks.listens_to(HookEvent.POST_TOOL_USE):
+            return ()
+        response = output.content if isinstance(output.content, str) else [b.wire() for b in output.content]
+        payload: JsonObject = {"tool_name": call.name, "tool_input": call.input, "tool_response": response}
+        outcome = await self._fire(HookEvent.POST_TOOL_USE, payload, match_on=call.name)
+        return _blocks((outcome.reason, *outcome.context) if outcome.blocked else outcome.context)
+
+    async def may_stop(self, answer: str) -> str | None:
+        """The model is done: a reason means that it must go on. A hook that never lets go is overruled."""
+        payload: JsonObject = {"stop_hook_active": self._stop_refusals > 0, "last_assistant_message": answer}
+        outcome = await self._fire(HookEvent.STOP, payload)
+        if not outcome.blocked or outcome.stop:
+            return None
+        self._stop_refusals += 1
+        if self._stop_refusals > MAX_STOP_REFUSALS:
+            self._emit(Notice(f"a Stop hook refused {MAX_STOP_REFUSALS} times in a row; the turn ends", "warning"))
+            return None
+        return outcome.reason or "a Stop hook wants you to go on"
+
+    async def ended(self, reason: str) -> None:
+        await self._fire(HookEvent.SESSION_END, {"reason": reason})
+
+    async def _fire(self, event: HookEvent, payload: JsonObject, *, match_on: str | None = None) -> HookOutcome:
+        outcome = await self._hooks.fire(event, payload, match_on=match_on)
+        for notice in outcome.notices:
+            self._emit(notice)
+        return outcome
+
+
+def _blocks(texts: Sequence[str]) -> list[Block]:
+    return [TextBlock(text, Origin.HOOK) for text in texts if text.strip()]

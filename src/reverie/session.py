@@ -1,0 +1,366 @@
+"""The composition root and the public API: open a session, send it messages, read its events, close it.
+
+    session = await Session.open(cwd=Path.cwd())
+    async for event in session.send("What does this project do?"):
+        ...
+    await session.close()
+
+`ask("…")` does the same in one blocking line. A session wires the parts together and carries out what layers decide;
+it holds no rule of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+
+from reverie.agents.fork import ForkPoint, ForkResult, run_fork
+from reverie.context.conversation import Around, Conversation
+from reverie.context.pipeline import Pipeline
+from reverie.context.system_prompt import date_change, system_prompt
+from reverie.errors import BlockingLimit, ReverieError, UserError
+from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
+from reverie.gate import Gate
+from reverie.hook_points import HookPoints
+from reverie.live import LiveServer
+from reverie.loop import INTERRUPTED, Thread, close_open_calls, run
+from reverie.models.base import Model
+from reverie.models.request_log import RequestLog
+from reverie.models.sending import RetryPolicy
+from reverie.outlet import Outlet
+from reverie.permissions.policy import Mode, Rules
+from reverie.permissions.rules import Decision, ToolCall
+from reverie.session_parts import Parts, gather
+from reverie.settings import Settings
+from reverie.storage.records import SessionHeader
+from reverie.storage.session_log import Clock, utc_now
+from reverie.tasks import TaskInfo, Tasks
+from reverie.tools.base import Caller, ReadCache, Tool, ToolContext
+from reverie.tools.registry import builtin_tools, tool_schemas
+from reverie.types import Block, ImageBlock, JsonObject, Message, Origin, Purpose, TextBlock
+
+CRASHED = "The session ended before this call was finished; it may have run partly."
+
+
+class Session:
+    """One conversation. Make it with `Session.open`; one turn runs at a time."""
+
+    def __init__(self, parts: Parts, outlet: Outlet, *, interactive: bool, tools: Sequence[Tool], clock: Clock) -> None:
+        self.parts = parts
+        self.tasks = Tasks(parts.background, self._task_changed)
+        self._outlet = outlet
+        self._emit = outlet.emit
+        self._clock = clock
+        self._turn: asyncio.Task[None] | None = None
+        self._server: LiveServer | None = None
+        self._points = HookPoints(parts.hooks, outlet.emit)
+        given = parts.settings.permissions
+        rules = Rules.parse(given.allow, given.ask, given.deny)
+        self.gate = Gate(parts.hooks, Mode(given.mode), rules, can_ask=interactive, emit=outlet.emit)
+        self._tools = {tool.name: tool for tool in tools}
+        self._schemas = tool_schemas(tools)
+        self.conversation = self._converse()
+        self._thread = self._main_thread()
+
+    # -- opening and closing --------------------------------------------------------------------------------------
+
+    @classmethod
+    async def open(
+        cls,
+        *,
+        cwd: Path | str | None = None,
+        model: str | Model | None = None,
+        resume: str | None = None,
+        session_id: str | None = None,
+        interactive: bool = False,
+        settings: Settings | None = None,
+        overrides: JsonObject | None = None,
+        tools: Sequence[Tool] | None = None,
+        clock: Clock = utc_now,
+    ) -> Session:
+        """Opens a new session in `cwd`, or goes on with an old one (`resume`: an id, its beginning, or `last`).
+
+        `interactive`: somebody answers `PermissionAsked` events; otherwise what would be asked is refused.
+        Raises SessionBusy, naming the process, if the session is open elsewhere.
+        """
+        outlet = Outlet()
+        parts = gather(
+            Path(cwd or Path.cwd()),
+            model=model,
+            resume=resume,
+            session_id=session_id,
+            overrides=overrides or {},
+            settings=settings,
+            clock=clock,
+            emit=outlet.emit,
+        )
+        chosen = builtin_tools(parts.settings.tools) if tools is None else tools
+        session = cls(parts, outlet, interactive=interactive, tools=chosen, clock=clock)
+        close_open_calls(parts.log, CRASHED)
+        await session._listen()
+        await session._points.started("resume" if parts.resumed else "startup")
+        return session
+
+    async def _listen(self) -> None:
+        """Answers other commands on a socket; a session that cannot is a session all the same."""
+        if self.parts.lease is None:
+            return
+        server = LiveServer(
+            self.parts.places.socket(self.id),
+            {"status": self._on_status, "tasks": self._on_tasks, "kill": self._on_kill, "cancel": self._on_cancel},
+        )
+        try:
+            await server.start()
+        except ReverieError as error:
+            self._emit(Notice(f"other commands cannot reach this session: {error}", "warning"))
+        else:
+            self._server = server
+
+    async def close(self) -> None:
+        """Ends the session: cancels a running turn, waits for background work, tells the hooks, frees the lease."""
+        self.cancel()
+        if self._turn is not None:
+            await asyncio.wait([self._turn])
+        parts = self.parts
+        try:
+            await self.tasks.drain(parts.settings.background.exit_wait_s)
+            await self._points.ended("exit")
+        finally:
+            if self._server is not None:
+                await self._server.close()
+            parts.log.close()
+            await parts.model.close()
+            if parts.lease is not None:
+                parts.lease.release()
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # -- what a caller sees ---------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        return self.parts.log.session_id
+
+    @property
+    def model_name(self) -> str:
+        return self.parts.model.name
+
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Hands over what happens between turns (background tasks, notices), and what happened while opening."""
+        self._outlet.listen(listener)
+
+    async def send(self, text: str, *, images: Sequence[ImageBlock] = ()) -> AsyncIterator[Event]:
+        """Runs one turn. The last event is always `TurnEnded`. Leaving the loop early cancels the turn."""
+        if self._turn is not None:
+            raise UserError("a turn is running in this session: wait for it, or cancel it")
+        if not text.strip() and not images:
+            raise UserError("there is nothing to send: the message is empty")
+        queue = self._outlet.open_turn()
+        turn = self._turn = asyncio.create_task(self._run_turn(text, images))
+        try:
+            while True:
+                getting = asyncio.ensure_future(queue.get())
+                await asyncio.wait([getting, turn], return_when=asyncio.FIRST_COMPLETED)
+                if not getting.done():  # the turn died of a bug: show it rather than wait for ever
+                    getting.cancel()
+                    turn.result()
+                    break
+                event = getting.result()
+                yield event
+                if isinstance(event, TurnEnded):
+                    break
+        finally:
+            turn.cancel()
+            await asyncio.wait([turn])
+            self._turn = None
+            self._outlet.close_turn()
+
+    async def ask(self, text: str) -> str:
+        """Runs one turn and returns the answer. Raises what ended it otherwise."""
+        ended: TurnEnded | None = None
+        async for event in self.send(text):
+            if isinstance(event, TurnEnded):
+                ended = event
+        assert ended is not None
+        if ended.reason != "answered":
+            raise ReverieError(ended.error or f"the turn ended without an answer ({ended.reason})")
+        return ended.text
+
+    def cancel(self) -> bool:
+        """Stops the running turn; what was recorded stays. False if none is running."""
+        return self._turn is not None and self._turn.cancel()
+
+    async def fork(
+        self,
+        directive: str,
+        *,
+        purpose: Purpose,
+        permission: Callable[[ToolCall], Awaitable[Decision]],
+        max_rounds: int,
+        max_tokens: int | None = None,
+    ) -> ForkResult:
+        """Asks a fork of this conversation; nothing of the conversation changes but what it cost."""
+        self._ensure_header()
+        thread = self._thread
+        point = ForkPoint(self.conversation, thread.tools, thread.context, thread.output_cap, thread.output_cap_raised)
+        return await run_fork(
+            point, directive, purpose=purpose, permission=permission, max_rounds=max_rounds, max_tokens=max_tokens
+        )
+
+    # -- one turn -------------------------------------------------------------------------------------------------
+
+    async def _run_turn(self, text: str, images: Sequence[ImageBlock]) -> None:
+        thread = self._thread
+        reason, answer, error = "failed", "", None
+        try:
+            refusal = await self._take_in(text, images)
+            if refusal is None:
+                outcome = await run(thread)
+                reason, answer = outcome.reason, outcome.text
+            else:
+                reason, error = "refused", refusal
+        except asyncio.CancelledError:
+            reason = "cancelled"
+            close_open_calls(thread.log, INTERRUPTED)
+            thread.log.append_message(Message("user", (TextBlock(INTERRUPTED, Origin.INJECTED),)), isMeta=True)
+        except BlockingLimit as problem:
+            reason, error = "blocked", str(problem)
+        except ReverieError as problem:
+            error = str(problem)
+        finally:
+            close_open_calls(thread.log, CRASHED)
+        self._emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error))
+
+    async def _take_in(self, text: str, images: Sequence[ImageBlock]) -> str | None:
+        """Records what the person said, and what the hooks add to it. A reason means that a hook refused it."""
+        refusal, added = await self._points.prompted(text)
+        if refusal is not None:
+            return refusal
+        self._ensure_header()
+        log, today = self.parts.log, self._today()
+        if self._date_changed(today):
+            added.append(date_change(today))
+        if added:
+            log.append_message(Message("user", tuple(added)), isMeta=True, knownDate=today.isoformat())
+        typed = [TextBlock(text, Origin.PERSON)] if text.strip() else []
+        blocks: tuple[Block, ...] = (*typed, *(replace(image, origin=Origin.PERSON) for image in images))
+        record = log.append_message(Message("user", blocks, plain=not images))
+        self._emit(TurnStarted(record.uuid or ""))
+        return None
+
+    def _ensure_header(self) -> None:
+        """The prefix is rendered once; a resumed conversation has it on record, unless the model is another one."""
+        parts, log = self.parts, self.parts.log
+        header = log.view.header
+        if header is None:
+            system = system_prompt(parts.places.cwd, parts.branch, self._today())
+            log.append(
+                SessionHeader(
+                    model=parts.model.name,
+                    system=system,
+                    tools=self._schemas,
+                    date=self._today().isoformat(),
+                    flags=dict(parts.flags.snapshot()),
+                )
+            )
+            if log.view.entries:
+                self.conversation.announce = "the conversation came without a header"
+        elif header.model != parts.model.name:
+            log.append(replace(header, model=parts.model.name))
+            self.conversation.announce = f"the model changed from {header.model} to {parts.model.name}"
+
+    def _today(self) -> date:
+        return self._clock().astimezone().date()
+
+    def _date_changed(self, today: date) -> bool:
+        """Whether the model still believes in another day: the header's, or the last it was told."""
+        header = self.parts.log.view.header
+        told = (str(r.data["knownDate"]) for r in reversed(self.parts.log.records) if "knownDate" in r.data)
+        return next(told, header.date if header is not None else "") != today.isoformat()
+
+    # -- what happens around the rounds ---------------------------------------------------------------------------
+
+    def _converse(self) -> Conversation:
+        parts, model = self.parts, self.parts.settings.model
+        log_to = parts.settings.debug.request_log
+        return Conversation(
+            log=parts.log,
+            model=parts.model,
+            thresholds=parts.limits,
+            emit=self._emit,
+            pipeline=Pipeline(is_on=parts.flags.on, on_failure=self._stage_failed),
+            retry=RetryPolicy(model.retry_attempts, model.retry_base_s, model.retry_max_s),
+            request_log=RequestLog(log_to) if log_to is not None else None,
+            around=Around(after_result=self._points.after_result, may_stop=self._points.may_stop),
+            clock=self._clock,
+        )
+
+    def _main_thread(self) -> Thread:
+        parts, settings = self.parts, self.parts.settings
+        cap = min(settings.model.max_output, parts.facts.max_output)
+        return Thread(
+            log=parts.log,
+            surroundings=self.conversation,
+            tools=self._tools,
+            context=ToolContext(
+                cwd=parts.places.cwd,
+                caller=Caller(),
+                permission=self.gate,
+                read_cache=ReadCache(),
+                keep_dir=parts.places.tool_results(self.id),
+            ),
+            emit=self._emit,
+            max_rounds=settings.tools.max_rounds,
+            output_cap=cap,
+            output_cap_raised=max(cap, min(settings.model.raised_output, parts.facts.max_output)),
+        )
+
+    def _stage_failed(self, name: str, error: Exception) -> None:
+        self.parts.background.write("stage_failed", stage=name, error=f"{type(error).__name__}: {error}")
+        self._emit(Notice(f"the layer {name} failed and was left out: {error}", "warning", "layers"))
+
+    def _task_changed(self, info: TaskInfo) -> None:
+        progress = info.progress[-1] if info.progress else ""
+        self._emit(TaskChanged(info.id, info.purpose, info.title, info.state.value, progress))
+
+    # -- the socket -----------------------------------------------------------------------------------------------
+
+    async def _on_status(self, _request: JsonObject) -> JsonObject:
+        budget = self.conversation.budget()
+        return {
+            "session": self.id,
+            "model": self.model_name,
+            "cwd": str(self.parts.places.cwd),
+            "busy": self._turn is not None,
+            "used": budget.used,
+            "window": budget.window,
+        }
+
+    async def _on_tasks(self, _request: JsonObject) -> JsonObject:
+        return {"tasks": [info.to_json() for info in self.tasks.list()]}
+
+    async def _on_kill(self, request: JsonObject) -> JsonObject:
+        return {"task": (await self.tasks.kill(str(request.get("id", "")))).to_json()}
+
+    async def _on_cancel(self, _request: JsonObject) -> JsonObject:
+        return {"cancelled": self.cancel()}
+
+
+def ask(text: str, *, cwd: Path | str | None = None, model: str | None = None, resume: str | None = None) -> str:
+    """The blocking one-liner: opens a session, asks, closes, and returns the answer."""
+
+    async def once() -> str:
+        async with await Session.open(cwd=cwd, model=model, resume=resume) as session:
+            return await session.ask(text)
+
+    return asyncio.run(once())

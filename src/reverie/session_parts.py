@@ -1,0 +1,163 @@
+"""What a session is built from: read the settings, find the places, take the lease, load the log, open the model.
+
+Nothing here runs a turn. Whatever the disk refuses is told as a notice; the conversation can be held all the same.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from reverie import __version__
+from reverie.background_log import BackgroundLog
+from reverie.errors import StorageError, UserError
+from reverie.events import Event, Notice, SessionOpened
+from reverie.flags import Flags
+from reverie.hooks import HookEvent, HookRule, Hooks
+from reverie.models.base import Model
+from reverie.models.catalogue import Catalogue, ModelFacts
+from reverie.models.registry import ModelAccess, default_model_name, open_model
+from reverie.models.window import Thresholds, resolve_window, thresholds
+from reverie.paths import Places, check_session_id, make_private
+from reverie.paths.repo import current_branch
+from reverie.settings import Settings, load_settings
+from reverie.storage.lease import Lease
+from reverie.storage.session_log import Clock, SessionLog
+from reverie.storage.sessions import LEASE, expire_sessions, find_session
+from reverie.types import JsonObject
+
+
+@dataclass(slots=True)
+class Parts:
+    """Everything a session holds on to."""
+
+    settings: Settings
+    places: Places
+    flags: Flags
+    log: SessionLog
+    model: Model
+    facts: ModelFacts
+    limits: Thresholds
+    hooks: Hooks
+    background: BackgroundLog
+    lease: Lease | None
+    resumed: bool
+    branch: str
+
+
+def gather(
+    cwd: Path,
+    *,
+    model: str | Model | None,
+    resume: str | None,
+    session_id: str | None,
+    overrides: JsonObject,
+    settings: Settings | None,
+    clock: Clock,
+    emit: Callable[[Event], None],
+) -> Parts:
+    """Builds the parts of a session in `cwd`. `resume` is a session id, the beginning of one, or `last`."""
+    if not cwd.is_dir():
+        raise UserError(f"{cwd} is not a folder: give one that exists with --cwd")
+    settings = settings or load_settings(cwd, overrides=overrides)
+    places = Places.of(cwd, settings)
+    for text in settings.warnings:
+        emit(Notice(text, "warning", "settings"))
+    found = find_session(places.project, resume) if resume is not None else None
+    name = found.id if found is not None else check_session_id(session_id or str(uuid.uuid4()))
+    lease = _lease(places, name, emit)
+    branch = current_branch(places.cwd)
+    log = SessionLog(
+        places.transcript(name),
+        name,
+        cwd=places.cwd,
+        version=__version__,
+        git_branch=branch,
+        fsync=settings.transcript.fsync,
+        clock=clock,
+        on_storage_error=lambda error: emit(_in_memory(error)),
+    )
+    try:
+        if found is not None:
+            log.load(found.path)
+            _tell_bad_lines(log, emit)
+        opened, facts = _model(model, settings, log)
+    except BaseException:
+        if lease is not None:
+            lease.release()
+        raise
+    emit(SessionOpened(name, opened.name, str(places.cwd), found is not None))
+    flags = Flags.open(settings, places)
+    expire_sessions(places.project, settings.transcript.expire_days)
+    return Parts(
+        settings=settings,
+        places=places,
+        flags=flags,
+        log=log,
+        model=opened,
+        facts=facts,
+        limits=_thresholds(opened.name, facts, settings),
+        hooks=_hooks(settings, places, name),
+        background=BackgroundLog(places.background_log, name, rotate_bytes=settings.background.log_bytes),
+        lease=lease,
+        resumed=found is not None,
+        branch=branch,
+    )
+
+
+def _lease(places: Places, session_id: str, emit: Callable[[Event], None]) -> Lease | None:
+    folder = places.session(session_id)
+    try:
+        make_private(folder)
+        return Lease.take(folder / LEASE, info={"session": session_id, "socket": str(places.socket(session_id))})
+    except StorageError as error:
+        emit(_in_memory(error))
+        return None
+
+
+def _in_memory(error: StorageError) -> Notice:
+    return Notice(f"{error}; the conversation goes on in memory and is lost when it ends", "error", "storage")
+
+
+def _tell_bad_lines(log: SessionLog, emit: Callable[[Event], None]) -> None:
+    if not log.bad:
+        return
+    shown = ", ".join(f"{bad.number} ({bad.reason})" for bad in log.bad[:5])
+    more = f" and {len(log.bad) - 5} more" if len(log.bad) > 5 else ""
+    text = f"the transcript has lines that cannot be read, which are kept and passed over: {shown}{more}"
+    emit(Notice(text, "warning", "storage"))
+
+
+def _model(wanted: str | Model | None, settings: Settings, log: SessionLog) -> tuple[Model, ModelFacts]:
+    """The model asked for; else the one this conversation was held with; else the settings'; else the default."""
+    catalogue = Catalogue.load(settings.catalogue.files)
+    if wanted is not None and not isinstance(wanted, str):
+        return wanted, catalogue.facts(wanted.name)
+    access = ModelAccess.of(settings)
+    header = log.view.header
+    name = wanted or (header.model if header is not None else "") or settings.model.name or default_model_name(access)
+    return open_model(name, access=access, catalogue=catalogue), catalogue.facts(name)
+
+
+def _thresholds(name: str, facts: ModelFacts, settings: Settings) -> Thresholds:
+    given = settings.window
+    window = resolve_window(name, catalogued=facts.window if facts.known else None, configured=given.unknown_model)
+    return thresholds(
+        window.tokens,
+        facts.max_output,
+        autocompact_pct=given.autocompact_pct,
+        autocompact_window=given.autocompact_window,
+        blocking_limit=given.blocking_limit,
+    )
+
+
+def _hooks(settings: Settings, places: Places, session_id: str) -> Hooks:
+    rules = {
+        event: [HookRule(hook.command, hook.matcher or "*", hook.timeout_s) for hook in settings.hooks.of(event.value)]
+        for event in HookEvent
+        if not settings.session.bare
+    }
+    transcript = places.transcript(session_id)
+    return Hooks(rules, places.cwd, session_id, transcript, project_dir=places.checkout)
