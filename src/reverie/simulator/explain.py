@@ -98,9 +98,11 @@ class History:
         best = self._best(prompt)
         if best is None:
             return None
-        expected = min(best.cached_tokens, prompt.total)
-        if best.prompt.conversation != prompt.conversation:
-            expected = min(expected, tokens_at(best.prompt, _common(best.prompt, prompt, best.cached + 1) - 1))
+        shared = _common(best.prompt, prompt, best.cached + 1) - 1
+        if shared == best.cached or best.prompt.conversation != prompt.conversation:
+            expected = tokens_at(prompt, shared)
+        else:
+            expected = min(best.cached_tokens, prompt.total)
         if expected <= read:
             return None
         found = difference(best, prompt)

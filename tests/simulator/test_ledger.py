@@ -1,0 +1,162 @@
+"""The books: what every request paid, and why a read was missed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reverie.models.catalogue import Catalogue
+from reverie.models.prices import cost, input_equivalents
+from reverie.simulator import Ledger, Meter, Miss, Simulator
+from tests.simulator.bodies import body, conversation, exchange, marked, text, tool
+
+TOOLS = [tool("Bash", "runs " * 100), tool("Read", "reads " * 100)]
+
+
+def talk(rounds: int, **more: Any) -> dict[str, Any]:
+    """A conversation with tools and system, marked after the system and at the end."""
+    return conversation(rounds, **{"tools": TOOLS, "system": [text(500, "Be kind. Today is Monday.", "5m")], **more})
+
+
+def provoke(first: dict[str, Any], second: dict[str, Any], later: float = 10.0) -> tuple[Meter, Miss]:
+    meter = Meter()
+    meter.bill(first, 0)
+    billing = meter.bill(second, later)
+    assert billing.miss is not None
+    return meter, billing.miss
+
+
+def edited(request: dict[str, Any], number: int) -> dict[str, Any]:
+    """The same request with one tool result changed."""
+    messages = [dict(message) for message in request["messages"]]
+    messages[2 * number] = {"role": "user", "content": [{**messages[2 * number]["content"][0], "content": "changed"}]}
+    return {**request, "messages": messages}
+
+
+def far_apart() -> dict[str, Any]:
+    """Twelve parallel calls more: the end marker is more than twenty positions behind the last entry."""
+    calls = [exchange(number)[0]["content"][0] for number in range(50, 62)]
+    results = [exchange(number)[1]["content"][0] for number in range(50, 62)]
+    request = talk(3)
+    request["messages"][-1]["content"][-1].pop("cache_control")
+    request["messages"] += [
+        {"role": "assistant", "content": calls},
+        {"role": "user", "content": [*results[:-1], marked(results[-1])]},
+    ]
+    return request
+
+
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+CAUSES: list[tuple[str, dict[str, Any], float, str, str]] = [
+    ("tool order", talk(4, tools=TOOLS[::-1]), 10, "tools", "tools[0]"),
+    ("tool wording", talk(4, tools=[TOOLS[0], {**TOOLS[1], "description": "scans " * 100}]), 10, "tools", "tools[1]"),
+    ("a tool more", talk(4, tools=[*TOOLS, tool("Grep")]), 10, "tools", "tools[2]"),
+    ("a date in the system prompt", talk(4, system=[text(500, "Today is Tuesday.", "5m")]), 10, "system", "system[0]"),
+    ("another model", talk(4, model="claude-fable-5"), 10, "model", "model"),
+    ("edited history", edited(talk(4), 2), 10, "messages", "messages[4].content[0]"),
+    ("tool choice", talk(4, tool_choice={"type": "any"}), 10, "tool_choice", "tool_choice"),
+    ("thinking", talk(4, thinking={"type": "adaptive"}), 10, "thinking", "thinking"),
+    ("effort", talk(4, output_config={"effort": "low"}), 10, "effort", "effort"),
+    ("speed", talk(4, speed="fast"), 10, "speed", "speed"),
+    ("time", talk(4), 301, "expired", "messages[6].content[0]"),
+    ("parallel calls", far_apart(), 10, "lookback", "messages[6].content[0]"),
+]
+
+
+@pytest.mark.parametrize(("what", "second", "later", "cause", "path"), CAUSES, ids=[case[0] for case in CAUSES])
+def test_a_miss_is_explained(what: str, second: dict[str, Any], later: float, cause: str, path: str) -> None:
+    meter, miss = provoke(talk(3), second, later)
+    first, row = meter.ledger.rows
+    assert (miss.cause, miss.path, miss.against) == (cause, path, 1)
+    assert miss.lost_tokens == first.usage.cache_creation_input_tokens - row.usage.cache_read_input_tokens
+    # All of it was written again for five minutes: 1.25 instead of 0.1 of the input price.
+    assert miss.input_equivalents == pytest.approx(miss.lost_tokens * 1.15)
+    assert miss.cost == pytest.approx(miss.input_equivalents * Catalogue.load().facts(row.model).input_price / 1e6)
+
+
+def test_a_marker_left_out_is_named() -> None:
+    second = talk(4)
+    second["messages"][-1]["content"][-1].pop("cache_control")
+    second["system"] = [text(500, "Be kind. Today is Monday.")]
+    _, miss = provoke(talk(3), second)
+    assert miss.cause == "no_markers"
+    assert miss.input_equivalents == pytest.approx(miss.lost_tokens * 0.9), "paid at 1 instead of 0.1"
+
+
+def test_no_miss_is_reported_where_nothing_was_lost() -> None:
+    meter = Meter()
+    for rounds in range(1, 30):
+        assert meter.bill(talk(rounds), rounds).miss is None
+    other = talk(2)
+    other["messages"][0] = {"role": "user", "content": [text(600, "another question")]}
+    assert meter.bill(other, 40).miss is None, "a new conversation reads the system and misses nothing"
+    side = talk(29)
+    side["messages"] = [*side["messages"], {"role": "assistant", "content": "hm"}, {"role": "user", "content": "aside"}]
+    assert meter.bill(side, 41).miss is None, "a side question reads all there is"
+    assert meter.bill(talk(30), 42).miss is None, "and the main thread goes on as before"
+
+
+def test_the_totals_are_the_sum_of_the_rows_at_the_catalogues_prices() -> None:
+    meter = Meter()
+    for rounds in (1, 2, 3):
+        meter.bill(talk(rounds), 0, output_tokens=50)
+    facts = Catalogue.load().facts("claude-opus-5")
+    totals = meter.ledger.totals()
+    assert totals["requests"] == 3
+    assert totals["cost_usd"] == pytest.approx(sum(cost(row.usage, facts) for row in meter.ledger.rows))
+    assert totals["input_equivalents"] == pytest.approx(
+        sum(input_equivalents(row.usage, facts) for row in meter.ledger.rows)
+    )
+    assert totals["usage"]["output_tokens"] == 150
+    assert 0 < totals["hit_rate"] < 1
+
+
+def test_a_ledger_file_holds_every_request_as_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "bill.jsonl"
+    simulator = Simulator(ledger=Ledger(path))
+
+    async def scenario() -> None:
+        await simulator.messages(talk(1))
+        simulator.fail_next(529)
+        with pytest.raises(Exception, match="Overloaded"):
+            await simulator.messages(talk(2))
+        await simulator.messages(talk(2), {"x-api-key": "secret-key", "x-reverie-purpose": "notes"})
+
+    asyncio.run(scenario())
+    text_of_file = path.read_text(encoding="utf-8")
+    assert "secret-key" not in text_of_file, "a key is never written down"
+    rows = [json.loads(line) for line in text_of_file.splitlines()]
+    assert [row["number"] for row in rows] == [1, 2, 3]
+    assert [row["error"] for row in rows] == [None, "Overloaded", None]
+    assert [row["purpose"] for row in rows] == ["main", "main", "notes"]
+    assert rows == [row.wire() for row in simulator.ledger.rows]
+
+
+def test_diagnostics_name_the_first_difference() -> None:
+    simulator = Simulator()
+
+    def asked(request: dict[str, Any], previous: str | None) -> dict[str, Any]:
+        answer = asyncio.run(simulator.messages({**request, "diagnostics": {"previous_message_id": previous}}))
+        return {"id": answer["id"], "reason": (answer["diagnostics"] or {}).get("cache_miss_reason")}
+
+    first = asked(talk(3), None)
+    assert first["reason"] is None
+    assert asked(talk(4), first["id"])["reason"] is None, "it only appends"
+    for request, kind in (
+        (talk(4, model="claude-fable-5"), "model_changed"),
+        (talk(4, tools=TOOLS[::-1]), "tools_changed"),
+        (talk(4, system=[text(500, "other")]), "system_changed"),
+        (talk(4, speed="fast"), "system_changed"),
+        (edited(talk(4), 2), "messages_changed"),
+        (talk(2), "messages_changed"),
+    ):
+        reason = asked(request, first["id"])["reason"]
+        assert reason["type"] == kind
+        assert reason["cache_missed_input_tokens"] > 0
+    assert asked(talk(4), "msg_unknown")["reason"] == {"type": "previous_message_not_found"}
+    silent = asyncio.run(simulator.messages(body(text(5))))
+    assert "diagnostics" not in silent
