@@ -24,7 +24,7 @@ def person(text: str) -> Message:
 
 def request(*messages: Message, **more: Any) -> Request:
     given: dict[str, Any] = {
-        "model": "claude-sonnet-4-5",
+        "model": "claude-test",
         "system": ("You are terse.",),
         "tools": (READ_TOOL,),
         "max_tokens": 1000,

@@ -109,6 +109,17 @@ def test_the_name_a_server_knows(given: str, sent: str) -> None:
     assert wire.model_id(given) == sent
 
 
+def test_thinking_without_a_signature_stays_at_home() -> None:
+    thought = Message("assistant", (ThinkingBlock("hm"), TextBlock("said", Origin.MODEL), ThinkingBlock("x", "sig")))
+    asked = request(person("a"), thought, Message("assistant", (ThinkingBlock("only"),)), markers=())
+    sent = wire.body(asked)["messages"]
+    assert [block["type"] for block in sent[1]["content"]] == ["text", "thinking"]
+    assert sent[2]["content"] == [{"type": "text", "text": "(no answer)"}]
+    assert b"hm" not in wire.canonical(asked)
+    marked = wire.body(request(person("a"), thought, markers=(Marker("messages", 1, 1),)))["messages"][1]["content"]
+    assert [marks(block) for block in marked] == [1, 0]
+
+
 _json = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.text()),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)),

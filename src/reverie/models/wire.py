@@ -27,13 +27,23 @@ def model_id(name: str) -> str:
     return _SUFFIX_1M.sub("", bare)
 
 
+def as_object(value: object) -> JsonObject:
+    """The value if it is a JSON object, else an empty one."""
+    return cast(JsonObject, value) if isinstance(value, dict) else {}
+
+
 def body(request: Request) -> JsonObject:
     """The request body, cache markers in place. `betas` travel in a header and are not part of it."""
     system: list[JsonObject] = [{"type": "text", "text": text} for text in request.system]
     tools: list[JsonObject] = list(request.tools)
-    messages = [message_body(message) for message in request.messages]
+    messages: list[JsonObject] = [
+        {"role": message.role, "content": [_sent(block.wire()) for block in message.content]}
+        for message in request.messages
+    ]
     for marker in request.markers:
         _mark(marker, tools, system, messages)
+    for message in messages:
+        message["content"] = _accepted(message["content"])
     made: JsonObject = {"model": model_id(request.model), "max_tokens": request.max_tokens}
     if tools:
         made["tools"] = tools
@@ -56,11 +66,6 @@ def body(request: Request) -> JsonObject:
     if request.cache_edits is not None:
         made["cache_edits"] = request.cache_edits
     return made
-
-
-def message_body(message: Message) -> JsonObject:
-    """One message as it is sent, without markers (also without any that came with a foreign transcript)."""
-    return {"role": message.role, "content": [_sent(block.wire()) for block in message.content]}
 
 
 class Rendered:
@@ -107,10 +112,23 @@ def join_parts(parts: list[str]) -> bytes:
 
 
 def _message_parts(message: Message) -> tuple[str, ...]:
-    return tuple(_line({message.role: _sent(block.wire())}) for block in message.content)
+    blocks = _accepted([_sent(block.wire()) for block in message.content])
+    return tuple(_line({message.role: block}) for block in blocks)
 
 
 _line = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def _accepted(blocks: list[Json]) -> list[Json]:
+    """Without thinking that carries no signature: other vendors' models think so, and the Messages API refuses it."""
+    if not any(_unsigned(block) for block in blocks):
+        return blocks
+    return [block for block in blocks if not _unsigned(block)] or [{"type": "text", "text": "(no answer)"}]
+
+
+def _unsigned(block: Json) -> bool:
+    made = as_object(block)
+    return made.get("type") == "thinking" and not made.get("signature")
 
 
 def _sent(block: Json) -> Json:

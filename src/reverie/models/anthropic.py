@@ -1,0 +1,176 @@
+"""Claude models through the official SDK, and any server that speaks the Messages API.
+
+Wire conversion and error mapping, nothing else: no retries (the SDK's own are off), no policy. A tool input that is
+not a JSON object becomes `{"_unparsed": text}`, so that a model's slip is answered and not fatal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from functools import partial
+from typing import Any, cast
+
+from reverie import errors
+from reverie.models import wire
+from reverie.models.base import (
+    Capabilities,
+    Finished,
+    ModelEvent,
+    Request,
+    Response,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallStarted,
+)
+from reverie.models.sdk import Sdk, mapped_errors, open_stream
+from reverie.models.tool_input import read_input
+from reverie.models.wire import as_object
+from reverie.types import Json, JsonObject, Origin, Usage, parse_block
+
+VENDOR_URL = "https://api.anthropic.com"
+ONE_MILLION_BETA = "context-1m-2025-08-07"
+
+_NO_KEY = "none"
+_PIECES = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+
+
+class AnthropicModel:
+    """One model at one endpoint. Everything it needs is passed in; it reads no environment."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        key: str | None,
+        base_url: str | None = None,
+        timeout_s: float = 600.0,
+        capabilities: Capabilities | None = None,
+        betas: tuple[str, ...] = (),
+    ) -> None:
+        self._model = model
+        self._betas = betas
+        self._capabilities = capabilities or Capabilities(True, ("5m", "1h"), context_edits=True, output_schema=True)
+
+        def make(module: Any) -> Any:
+            return module.AsyncAnthropic(
+                api_key=key or _NO_KEY,
+                base_url=base_url or VENDOR_URL,
+                timeout=module.Timeout(timeout_s, connect=min(30.0, timeout_s)),
+                max_retries=0,
+            )
+
+        self._sdk: Sdk[Any] = Sdk("anthropic", make)
+
+    @property
+    def name(self) -> str:
+        return f"anthropic:{self._model}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._capabilities
+
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        module, client = await self._sdk.client()
+        body = wire.body(request)
+        betas = (*self._betas, *(beta for beta in request.betas if beta not in self._betas))
+        fixed: JsonObject = {"model": body["model"], "max_tokens": body["max_tokens"], "messages": []}
+        with mapped_errors(module):
+            if betas or request.context_management is not None:
+                create = partial(client.beta.messages.create, **fixed, betas=list(betas))
+            else:
+                create = partial(client.messages.create, **fixed)
+            opened = await open_stream(create, body)
+            answer = _Answer(opened.response.headers.get("request-id"))
+            async with opened as events:
+                async for event in events:
+                    for made in answer.take(cast(JsonObject, event.to_dict(warnings=False))):
+                        yield made
+        if not answer.ended:
+            raise errors.Unreachable("The connection broke before the answer was complete.")
+        yield Finished(answer.response())
+
+    async def close(self) -> None:
+        await self._sdk.close()
+
+
+class _Answer:
+    """An answer as it arrives, event by event."""
+
+    def __init__(self, request_id: str | None) -> None:
+        self._request_id = request_id
+        self._message: JsonObject = {}
+        self._usage: JsonObject = {}
+        self._blocks: dict[int, JsonObject] = {}
+        self._inputs: dict[int, list[str]] = {}
+        self._edits: list[JsonObject] = []
+        self.ended = False
+
+    def take(self, event: JsonObject) -> Iterator[ModelEvent]:
+        index = int(event.get("index") or 0)
+        match event.get("type"):
+            case "message_start":
+                self._message = as_object(event.get("message"))
+                self._count(self._message.get("usage"))
+            case "content_block_start":
+                yield from self._begin(index, dict(as_object(event.get("content_block"))))
+            case "content_block_delta":
+                yield from self._grow(index, as_object(event.get("delta")))
+            case "message_delta":
+                self._message |= as_object(event.get("delta"))
+                self._count(event.get("usage"))
+                managed = as_object(event.get("context_management") or self._message.get("context_management"))
+                self._edits = list(managed.get("applied_edits") or [])
+            case "message_stop":
+                self.ended = True
+            case _:
+                pass  # a kind of event we do not know carries nothing we could lose
+
+    def response(self) -> Response:
+        return Response(
+            id=str(self._message.get("id") or ""),
+            model=str(self._message.get("model") or ""),
+            content=tuple(parse_block(self._whole(index), Origin.MODEL) for index in sorted(self._blocks)),
+            stop_reason=str(self._message.get("stop_reason") or "end_turn"),
+            usage=Usage.parse(self._usage) or Usage(),
+            request_id=self._request_id,
+            applied_edits=tuple(self._edits),
+            raw_usage=self._usage,
+        )
+
+    def _begin(self, index: int, block: JsonObject) -> Iterator[ModelEvent]:
+        self._blocks[index] = block
+        match block:
+            case {"type": "tool_use"}:
+                yield ToolCallStarted(str(block.get("id")), str(block.get("name")))
+            case {"type": "text", "text": str(text)} if text:
+                yield TextDelta(text)
+            case {"type": "thinking", "thinking": str(text)} if text:
+                yield ThinkingDelta(text)
+            case _:
+                pass
+
+    def _grow(self, index: int, delta: JsonObject) -> Iterator[ModelEvent]:
+        block = self._blocks.setdefault(index, {"type": "text", "text": ""})
+        kind = str(delta.get("type"))
+        if kind in _PIECES:
+            key = _PIECES[kind]
+            piece = str(delta.get(key) or "")
+            block[key] = str(block.get(key) or "") + piece
+            if kind == "text_delta":
+                yield TextDelta(piece)
+            elif kind == "thinking_delta":
+                yield ThinkingDelta(piece)
+        elif kind == "input_json_delta":
+            self._inputs.setdefault(index, []).append(str(delta.get("partial_json") or ""))
+        elif kind == "citations_delta":
+            block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
+        elif kind == "compaction_delta":
+            block["content"] = str(block.get("content") or "") + str(delta.get("content") or "")
+
+    def _whole(self, index: int) -> JsonObject:
+        block, raw = self._blocks[index], "".join(self._inputs.get(index, []))
+        return {**block, "input": read_input(raw)} if raw else block
+
+    def _count(self, usage: Json) -> None:
+        """Counts are cumulative: what a later event names replaces what an earlier one said."""
+        self._usage |= {key: value for key, value in as_object(usage).items() if value is not None}

@@ -1,0 +1,198 @@
+"""Any server that speaks chat completions, by OpenAI's SDK: OpenAI, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter.
+
+Wire conversion and error mapping, nothing else: no retries (the SDK's own are off), no policy. Servers that leave out
+ids or usage get deterministic ids and an estimate. Thinking that a server streams is shown, and kept unsigned.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from reverie import errors
+from reverie.models import openai_wire, wire
+from reverie.models.base import (
+    Capabilities,
+    Finished,
+    ModelEvent,
+    Request,
+    Response,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallStarted,
+)
+from reverie.models.sdk import Sdk, mapped_errors, open_stream
+from reverie.models.tool_input import read_input
+from reverie.models.wire import as_object
+from reverie.types import Block, Json, JsonObject, Origin, TextBlock, ThinkingBlock, ToolUseBlock, Usage
+
+VENDOR_URL = "https://api.openai.com/v1"
+
+_NO_KEY = "none"
+_STOP_REASONS = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "content_filter": "refusal",
+}
+
+
+class OpenAIModel:
+    """One model at one endpoint. Everything it needs is passed in; it reads no environment."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        key: str | None,
+        base_url: str | None = None,
+        timeout_s: float = 600.0,
+        capabilities: Capabilities | None = None,
+    ) -> None:
+        self._model = model
+        url = base_url or VENDOR_URL
+        self._is_vendor = (urlsplit(url).hostname or "").endswith(("openai.com", "openai.azure.com"))
+        self._capabilities = capabilities or Capabilities(output_schema=True)
+
+        def make(module: Any) -> Any:
+            return module.AsyncOpenAI(
+                api_key=key or _NO_KEY,
+                base_url=url,
+                timeout=module.Timeout(timeout_s, connect=min(30.0, timeout_s)),
+                max_retries=0,
+            )
+
+        self._sdk: Sdk[Any] = Sdk("openai", make)
+
+    @property
+    def name(self) -> str:
+        return f"openai:{self._model}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._capabilities
+
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        module, client = await self._sdk.client()
+        body = openai_wire.body(request, vendor=self._is_vendor)
+        answer = _Answer(request)
+        with mapped_errors(module):
+            create = partial(client.chat.completions.create, model=body["model"], messages=[])
+            opened = await open_stream(create, body)
+            answer.request_id = opened.response.headers.get("x-request-id")
+            async with opened as chunks:
+                async for chunk in chunks:
+                    for made in answer.take(cast(JsonObject, chunk.to_dict(warnings=False))):
+                        yield made
+        if not answer.ended:
+            raise errors.Unreachable("The connection broke before the answer was complete.")
+        yield Finished(answer.response())
+
+    async def close(self) -> None:
+        await self._sdk.close()
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str
+    name: str
+    arguments: list[str] = field(default_factory=list[str])
+
+
+class _Answer:
+    """An answer as it arrives, chunk by chunk."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._id = ""
+        self._model = ""
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._stop: str | None = None
+        self._usage: JsonObject = {}
+        self.request_id: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self._stop is not None
+
+    def take(self, chunk: JsonObject) -> Iterator[ModelEvent]:
+        self._id = self._id or str(chunk.get("id") or "")
+        self._model = self._model or str(chunk.get("model") or "")
+        self._usage = as_object(chunk.get("usage")) or self._usage
+        choices: list[Json] = chunk.get("choices") or []
+        for choice in choices[:1]:
+            given = as_object(choice)
+            self._stop = str(given.get("finish_reason") or "") or self._stop
+            delta = as_object(given.get("delta"))
+            thought = delta.get("reasoning_content") or delta.get("reasoning")
+            if isinstance(thought, str) and thought:
+                self._thinking.append(thought)
+                yield ThinkingDelta(thought)
+            for said in (delta.get("content"), delta.get("refusal")):
+                if isinstance(said, str) and said:
+                    self._text.append(said)
+                    yield TextDelta(said)
+            calls: list[Json] = delta.get("tool_calls") or []
+            for call in calls:
+                yield from self._call(as_object(call))
+
+    def _call(self, delta: JsonObject) -> Iterator[ModelEvent]:
+        """A call begins at a new index, or (where a server gives all calls the same one) with a new id and name."""
+        function = as_object(delta.get("function"))
+        index, given, name = int(delta.get("index") or 0), str(delta.get("id") or ""), str(function.get("name") or "")
+        call = self._by_index.get(index)
+        if call is None or (name and given and given != call.id):
+            call = _Call(given or f"call_{self._digest()}_{len(self._calls)}", name)
+            self._by_index[index] = call
+            self._calls.append(call)
+            yield ToolCallStarted(call.id, call.name)
+        arguments = function.get("arguments")
+        if arguments:
+            call.arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
+
+    def response(self) -> Response:
+        content: list[Block] = []
+        if self._thinking:
+            content.append(ThinkingBlock("".join(self._thinking)))
+        if self._text:
+            content.append(TextBlock("".join(self._text), Origin.MODEL))
+        content += [ToolUseBlock(call.id, call.name, read_input("".join(call.arguments))) for call in self._calls]
+        stop = _STOP_REASONS.get(self._stop or "", self._stop or "")
+        return Response(
+            id=self._id or f"chatcmpl-{self._digest()}",
+            model=self._model or wire.model_id(self._request.model),
+            content=tuple(content),
+            stop_reason="tool_use" if self._calls and stop == "end_turn" else stop,
+            usage=_usage(self._usage) or self._estimate(content),
+            request_id=self.request_id,
+            raw_usage=self._usage,
+        )
+
+    def _estimate(self, content: list[Block]) -> Usage:
+        """For servers that do not count: bytes/4."""
+        said = json.dumps([block.wire() for block in content], ensure_ascii=False)
+        return Usage(len(wire.canonical(self._request)) // 4, len(said.encode("utf-8", "surrogatepass")) // 4)
+
+    def _digest(self) -> str:
+        return hashlib.blake2s(wire.canonical(self._request), digest_size=8).hexdigest()
+
+
+def _usage(raw: JsonObject) -> Usage | None:
+    """Prompt tokens include the cached ones here, and do not in our books."""
+    prompt = raw.get("prompt_tokens")
+    if not isinstance(prompt, int):
+        return None
+    details = as_object(raw.get("prompt_tokens_details"))
+    cached = details.get("cached_tokens") or raw.get("prompt_cache_hit_tokens") or 0
+    cached = min(prompt, cached if isinstance(cached, int) else 0)
+    output = raw.get("completion_tokens")
+    return Usage(prompt - cached, output if isinstance(output, int) else 0, cache_read_input_tokens=cached)

@@ -1,0 +1,162 @@
+"""A request in the shape of chat completions.
+
+Local servers understand a narrower dialect than the vendor: plain strings where they will do, nothing optional unless
+it was asked for. Pure: the same request always gives the same body. Thinking, cache markers and context edits have no
+place here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, assert_never, cast
+
+from reverie.models import wire
+from reverie.models.base import Request
+from reverie.models.wire import as_object
+from reverie.types import (
+    Block,
+    DocumentBlock,
+    ImageBlock,
+    Json,
+    JsonObject,
+    Message,
+    OtherBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+
+_EFFORTS = {"max": "xhigh"}
+_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+
+
+def body(request: Request, *, vendor: bool) -> JsonObject:
+    """The request body. `vendor`: OpenAI's own dialect, which wants `max_completion_tokens`."""
+    made: JsonObject = {
+        "model": wire.model_id(request.model),
+        "messages": list(_messages(request)),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_completion_tokens" if vendor else "max_tokens": request.max_tokens,
+    }
+    tools = [_tool(tool) for tool in request.tools if "input_schema" in tool]
+    if tools:
+        made["tools"] = tools
+        made |= _tool_choice(as_object(request.tool_choice))
+    if request.effort is not None:
+        made["reasoning_effort"] = _EFFORTS.get(request.effort, request.effort)
+    if request.output_schema is not None:
+        schema = request.output_schema
+        made["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "schema": schema, "strict": _is_strict(schema)},
+        }
+    return made
+
+
+def _tool(tool: JsonObject) -> JsonObject:
+    described = {"name": tool["name"], "description": tool.get("description", ""), "parameters": tool["input_schema"]}
+    return {"type": "function", "function": described}
+
+
+def _tool_choice(choice: JsonObject) -> JsonObject:
+    if not choice:
+        return {}
+    made: JsonObject = {}
+    if choice.get("type") == "tool":
+        made["tool_choice"] = {"type": "function", "function": {"name": choice.get("name")}}
+    else:
+        made["tool_choice"] = _CHOICES.get(str(choice.get("type")), "auto")
+    if choice.get("disable_parallel_tool_use"):
+        made["parallel_tool_calls"] = False
+    return made
+
+
+def _is_strict(schema: Json) -> bool:
+    """Whether a schema is what strict mode takes: every object closed, every property required."""
+    if isinstance(schema, list):
+        return all(_is_strict(part) for part in cast(list[Any], schema))
+    given = as_object(schema)
+    if given.get("type") == "object":
+        names = set(as_object(given.get("properties")))
+        if given.get("additionalProperties") is not False or names != set(given.get("required") or []):
+            return False
+    return all(_is_strict(part) for part in given.values())
+
+
+def _messages(request: Request) -> Iterator[JsonObject]:
+    if request.system:
+        yield {"role": "system", "content": "\n\n".join(request.system)}
+    for message in request.messages:
+        if message.role == "assistant":
+            yield _assistant(message)
+        else:
+            yield from _user(message)
+
+
+def _assistant(message: Message) -> JsonObject:
+    made: JsonObject = {"role": "assistant", "content": message.text}
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": json.dumps(call.input, ensure_ascii=False)},
+        }
+        for call in message.tool_uses
+    ]
+    if calls:
+        made["tool_calls"] = calls
+        made["content"] = message.text or None
+    return made
+
+
+def _user(message: Message) -> Iterator[JsonObject]:
+    """Tool results are messages of their own and must come first; they hold text only, so their images follow."""
+    parts: list[JsonObject] = []
+    for block in message.content:
+        if isinstance(block, ToolResultBlock):
+            yield _result(block)
+            inner = block.content if isinstance(block.content, tuple) else ()
+            parts += [part for each in inner if isinstance(each, ImageBlock) for part in _parts(each)]
+    for block in message.content:
+        if not isinstance(block, ToolResultBlock):
+            parts += _parts(block)
+    if not parts:
+        return
+    if all(part["type"] == "text" for part in parts):
+        yield {"role": "user", "content": "\n\n".join(part["text"] for part in parts)}
+    else:
+        yield {"role": "user", "content": parts}
+
+
+def _result(block: ToolResultBlock) -> JsonObject:
+    text = block.text
+    if isinstance(block.content, tuple) and any(isinstance(part, ImageBlock) for part in block.content):
+        text = f"{text}\n(The image follows.)".lstrip()
+    if block.is_error and not text.lower().startswith("error"):
+        text = f"Error: {text}"
+    return {"role": "tool", "tool_call_id": block.tool_use_id, "content": text}
+
+
+def _parts(block: Block) -> list[JsonObject]:
+    match block:
+        case TextBlock(text):
+            return [{"type": "text", "text": text}] if text else []
+        case ImageBlock(source):
+            return [{"type": "image_url", "image_url": {"url": _url(as_object(source))}}]
+        case DocumentBlock(source):
+            given = as_object(source)
+            text = given.get("data") if given.get("type") == "text" else None
+            return [{"type": "text", "text": str(text or "(A document that this model cannot read was left out.)")}]
+        case ThinkingBlock() | ToolUseBlock() | ToolResultBlock() | OtherBlock():
+            return []
+        case _:
+            assert_never(block)
+
+
+def _url(source: JsonObject) -> str:
+    if source.get("type") == "base64":
+        return f"data:{source.get('media_type')};base64,{source.get('data')}"
+    return str(source.get("url") or "")

@@ -1,0 +1,106 @@
+"""Loads a vendor's SDK beside the work: they take seconds to import, and nobody should wait for all of that.
+
+The import starts in a thread when a model is opened; the first request waits for what is left. A client belongs to
+one event loop, so each loop gets its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import json
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, Generic, Protocol, TypeVar
+
+from reverie import errors
+from reverie.errors import MissingExtra
+from reverie.models.server_errors import Refusal, model_error
+from reverie.types import JsonObject
+
+
+class Closable(Protocol):
+    """A client as far as it is the same for every vendor."""
+
+    def close(self) -> Awaitable[None]: ...
+
+
+C = TypeVar("C", bound=Closable)
+
+
+class Sdk(Generic[C]):
+    """A vendor's module and the client made of it."""
+
+    def __init__(self, module: str, make: Callable[[Any], C]) -> None:
+        """Starts the import; a module that is not installed is a `MissingExtra` at once."""
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtra(f"The {module} SDK is not installed; install it with: pip install 'reverie[{module}]'")
+        self._make = make
+        self._module: Future[Any] = Future()
+        self._module.set_running_or_notify_cancel()  # a request that is cancelled must not cancel the import
+        self._client: tuple[asyncio.AbstractEventLoop, C] | None = None
+        threading.Thread(target=self._load, args=(module,), name=f"import {module}", daemon=True).start()
+
+    async def client(self) -> tuple[Any, C]:
+        """The module and a client for the running loop."""
+        module = await asyncio.wrap_future(self._module)
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._client[0] is not loop:
+            self._client = (loop, self._make(module))
+        return module, self._client[1]
+
+    async def close(self) -> None:
+        """Closes the client of the running loop; one of a loop that is gone went with it."""
+        held, self._client = self._client, None
+        if held and held[0] is asyncio.get_running_loop():
+            await held[1].close()
+
+    def _load(self, name: str) -> None:
+        try:
+            self._module.set_result(importlib.import_module(name))
+        except ImportError as error:
+            self._module.set_exception(
+                MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: pip install 'reverie[{name}]'")
+            )
+
+
+async def open_stream(create: Callable[..., Awaitable[Any]], body: JsonObject) -> Any:
+    """Sends a body as it is, past the SDK's typed parameters, which would rebuild every message of it.
+
+    Text that is not Unicode (half a surrogate pair, from a file read by bytes) cannot be sent; it becomes `?`.
+    """
+    try:
+        return await create(stream=True, extra_body=body)
+    except UnicodeEncodeError:
+        return await create(
+            stream=True, extra_body=json.loads(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
+        )
+
+
+@contextmanager
+def mapped_errors(module: Any) -> Generator[None, None, None]:
+    """Vendor and transport errors become ours. The SDKs are made by one generator and name their errors alike."""
+    try:
+        yield
+    except module.APIStatusError as error:
+        refusal = Refusal.read(error.status_code, error.body, error.response.headers, str(error))
+        raise model_error(refusal) from error
+    except module.APITimeoutError as error:
+        raise errors.Unreachable("The server did not answer in time.") from error
+    except (module.APIConnectionError, *_transport_errors()) as error:
+        cause = error.__cause__ or error
+        why = str(cause).rstrip(".") or type(cause).__name__
+        raise errors.Unreachable(f"The server cannot be reached, or the connection broke: {why}.") from error
+    except module.APIError as error:
+        raise model_error(Refusal.read(None, error.body, {}, str(error))) from error
+    except json.JSONDecodeError as error:
+        raise errors.Unreachable(f"The server's answer cannot be read: {error}.") from error
+
+
+def _transport_errors() -> tuple[type[Exception], ...]:
+    """What the HTTP library under the SDKs raises when a connection breaks in the middle of an answer."""
+    return tuple(sys.modules[name].HTTPError for name in ("httpx2", "httpx") if name in sys.modules)
