@@ -48,10 +48,10 @@ def plain_commands(command: str) -> tuple[Simple, ...] | None:
     if not source or _UNSAFE.search(source) or not _is_text(source):
         return None
     root = _parse(source)
-    found: list[Simple] = []
-    joiners: list[str] = []
-    if root.has_error or not _collect(root, found, joiners) or not found:
+    collected = None if root.has_error else _collect(root)
+    if collected is None:
         return None
+    found, joiners = collected
     if _joiners_by_lexer(source) != joiners or not _covers(root, source.encode()):
         return None
     piped = [False, *(joiner == "|" for joiner in joiners)]
@@ -109,27 +109,29 @@ def _text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def _collect(node: Node, found: list[Simple], joiners: list[str]) -> bool:
-    """Gathers commands and joiners in order; False at the first thing that is neither."""
-    if node.is_missing or node.is_error:
-        return False
-    match node.type:
-        case "program" | "pipeline" | "list":
-            return all(_collect(child, found, joiners) for child in node.children)
-        case "command":
-            words = _word_nodes(node)
-            if len(words) != node.child_count or not all(_is_plain_word(word) for word in words):
-                return False
-            found.append(Simple(tuple(_literal(word) for word in words), _text(node)))
-            return True
-        case "redirected_statement":
-            body, *redirects = node.children
-            return body.type == "command" and _collect(body, found, joiners) and all(map(_is_quiet, redirects))
-        case joiner if joiner in _JOINERS:
-            joiners.append(joiner)
-            return True
-        case _:
-            return False
+def _collect(root: Node) -> tuple[list[Simple], list[str]] | None:
+    """Commands and joiners in order; None at the first thing that is neither. No recursion: `a && b && …` nests."""
+    found: list[Simple] = []
+    joiners: list[str] = []
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "redirected_statement" and all(map(_is_quiet, node.children[1:])):
+            node = node.children[0]
+        if node.type in ("program", "pipeline", "list"):
+            waiting.extend(reversed(node.children))
+        elif node.type in _JOINERS and not node.is_missing:
+            joiners.append(node.type)
+        elif node.type == "command" and _is_plain_command(node):
+            found.append(Simple(tuple(_literal(word) for word in _word_nodes(node)), _text(node)))
+        else:
+            return None
+    return (found, joiners) if found else None
+
+
+def _is_plain_command(node: Node) -> bool:
+    words = _word_nodes(node)
+    return len(words) == node.child_count and all(_is_plain_word(word) for word in words)
 
 
 def _word_nodes(node: Node) -> list[Node]:

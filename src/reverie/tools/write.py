@@ -1,0 +1,87 @@
+"""Write: a whole file, in one step or not at all.
+
+What is there may be replaced only by one who has read all of it and found it unchanged. It never deletes, and never
+leaves half a file behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from reverie.errors import ReverieError, UserError
+from reverie.tools.base import FileSeen, ReadCache, ToolContext, ToolOutput
+from reverie.tools.description import description
+from reverie.tools.files import Located, Snapshot, finish_in_thread, load_if_there, locate, require_unchanged, save
+from reverie.tools.text_form import TextForm, decode, encode, with_newlines
+from reverie.types import JsonObject
+
+_INPUT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "file_path": {"type": "string", "description": "The file to write"},
+        "content": {"type": "string", "description": "All that the file shall hold"},
+    },
+    "required": ["file_path", "content"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """The Write tool."""
+
+    name: str = "Write"
+
+    @property
+    def schema(self) -> JsonObject:
+        return {"name": self.name, "description": description("write.md"), "input_schema": _INPUT}
+
+    def is_read_only(self, given: JsonObject) -> bool:
+        del given
+        return False
+
+    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        content: str = given["content"]
+        known = context.read_cache
+        try:
+            where = locate(given["file_path"], context)
+            seen, note = await finish_in_thread(lambda: _write(where, content, known))
+        except ReverieError as error:
+            return ToolOutput(str(error), is_error=True)
+        existed = note is not None
+        known.note(where.key, replace(seen, order=known.next_order()))
+        lines = content.count("\n") + bool(content and not content.endswith("\n"))
+        size = f"{lines:,} {'line' if lines == 1 else 'lines'}{note or ''}"
+        done = f"{'Replaced' if existed else 'Created'} {where.shown} ({size})."
+        return ToolOutput(done, structured={"type": "update" if existed else "create", "filePath": where.shown})
+
+
+def _write(where: Located, content: str, known: ReadCache) -> tuple[FileSeen, str | None]:
+    """What is now on disk, and a remark on the form that was kept (None if the file is new)."""
+    before = load_if_there(where)
+    if before is None:
+        data, note = encode(content, TextForm()), None
+    else:
+        if before.data and require_unchanged(where, before, known).partial:
+            raise UserError(
+                f"Only a part of {where.shown} has been read, and Write replaces all of it: "
+                "read the whole file, or change the part with Edit."
+            )
+        data, note = _in_the_form_of(before, content)
+    status = save(where, data, before)
+    return Snapshot(data, status).seen(partial=False, order=0), note
+
+
+def _in_the_form_of(before: Snapshot, content: str) -> tuple[bytes, str]:
+    try:
+        _, form = decode(before.data)
+    except UserError:
+        return encode(content, TextForm()), ""  # it was not text in its own encoding: nothing worth keeping
+    if form.newline == "\r\n" and "\r" not in content:
+        content = with_newlines(content, form.newline)
+        note = ", CRLF line ends kept"
+    else:
+        note = ""
+    if form.mark:
+        note += f", {form.encoding.upper()} mark kept"
+    return encode(content, replace(form, valid=True)), note
