@@ -41,6 +41,14 @@ class SessionBusy(ReverieError):
         self.pid = pid
 
 
+class NobodyListening(UserError):
+    """No live session answers at this socket: it has ended, or never had one."""
+
+
+class SessionRefused(ReverieError):
+    """A live session answered that it cannot do what was asked; the sentence is its own."""
+
+
 class StorageError(ReverieError):
     """The disk said no (full, read-only, gone); what was said is still in memory."""
 

@@ -15,12 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from reverie.errors import UserError
 from reverie.events import Notice
 from reverie.hook_process import KEPT_BYTES, Ran, run_command
 from reverie.types import Json, JsonObject
+
+if TYPE_CHECKING:
+    from reverie.settings.sections import Hooks as HookSettings
 
 Permission: TypeAlias = Literal["allow", "deny", "ask"]
 
@@ -98,6 +101,14 @@ class HookOutcome:
 
 
 NOTHING = HookOutcome()
+
+
+def configured(settings: HookSettings) -> dict[HookEvent, tuple[HookRule, ...]]:
+    """The rules of the `[hooks]` section of the settings; UserError if one cannot be used."""
+    return {
+        event: tuple(HookRule(given.command, given.matcher, given.timeout_s) for given in settings.of(event.value))
+        for event in HookEvent
+    }
 
 
 class Hooks:

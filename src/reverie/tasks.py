@@ -202,6 +202,17 @@ class Tasks:
             await next(iter(self._live.values())).wait(until - loop.time())
         return tuple(await asyncio.gather(*(self.kill(id) for id in tuple(self._live))))
 
+    def verbs(self) -> dict[str, Callable[[JsonObject], Coroutine[Any, Any, JsonObject]]]:
+        """What the live socket answers about tasks: `tasks` lists them, `kill` ends the one named by `id`."""
+
+        async def listed(_: JsonObject) -> JsonObject:
+            return {"tasks": [info.to_json() for info in self.list()]}
+
+        async def killed(request: JsonObject) -> JsonObject:
+            return {"task": (await self.kill(str(request.get("id", "")))).to_json()}
+
+        return {"tasks": listed, "kill": killed}
+
     async def _run(self, task: Task[T], work: Work[T], serial: str | None) -> T:
         if serial is None:
             return await self._work(task, work)

@@ -29,7 +29,7 @@ for line in sys.stdin:
     match line.split():
         case ["take"]:
             try:
-                lease = Lease.take(path, info={"socket": "/run/x.sock"})
+                lease = Lease.take(path, info={"session": "abc", "socket": "/run/x.sock"})
                 say("won", os.getpid())
             except SessionBusy as busy:
                 say("busy", busy.pid)
@@ -82,7 +82,7 @@ class Worker:
 
 
 def test_another_process_is_refused_and_told_the_pid(tmp_path: Path) -> None:
-    path = tmp_path / "abc.lock"
+    path = tmp_path / "session.lock"
     other = Worker(path)
     try:
         assert other.ask("take") == ["won", str(other.pid)]

@@ -35,6 +35,8 @@ _PAUSE_S = 0.005
 class Lease:
     """A lease held by this process. Use `Lease.take`; `release` (or leaving the `with`) gives it back."""
 
+    NAME = "session.lock"  # in the folder of a session
+
     def __init__(self, path: Path, fd: int) -> None:
         self.path = path
         self._fd: int | None = fd
@@ -46,7 +48,8 @@ class Lease:
     def take(path: Path, *, info: JsonObject) -> Lease:
         """Takes the lease or raises SessionBusy naming the holder's PID. `info` is what others are shown.
 
-        `pid`, `host` and `started` are added to it. The folder must exist.
+        `pid`, `host` and `started` are added to it; `session` in it names the session in refusals. The folder must
+        exist.
         """
         while True:
             try:
@@ -204,7 +207,8 @@ def _busy(path: Path, body: JsonObject) -> SessionBusy:
     host = body.get("host")
     on = f" on {host}" if isinstance(host, str) and host != os.uname().nodename else ""
     who = f"PID {pid}{on}" if pid else "its PID is not known"
-    return SessionBusy(f"Session {path.stem} is {where} ({who}); go on there, or end that process first.", pid)
+    name = body.get("session") or path.stem
+    return SessionBusy(f"Session {name} is {where} ({who}); go on there, or end that process first.", pid)
 
 
 _open_leases: set[Lease] = set()
