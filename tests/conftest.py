@@ -1,1 +1,52 @@
-"""Fixtures every test shares."""
+"""Fixtures every test shares: a home of its own, no keys, and a watch over every request's prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reverie.models.request_log import prefix_breaks
+
+_UNSET = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "XDG_RUNTIME_DIR",
+    "NO_COLOR",
+)
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing a test does touches the user's files, and nothing of the user's changes a test."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("REVERIE_HOME", str(home / ".reverie"))
+    for name in _UNSET:
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+@pytest.fixture(autouse=True)
+def prefix_watch(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """Every request that any session of any test sends, in this process or another, extends the one before it.
+
+    A layer announces a break in the request itself. A test that breaks the prefix otherwise says so and why:
+    `@pytest.mark.breaks_prefix("reason")`.
+    """
+    log = tmp_path_factory.mktemp("requests") / "requests.jsonl"
+    monkeypatch.setenv("REVERIE_REQUEST_LOG", str(log))
+    yield log
+    declared = request.node.get_closest_marker("breaks_prefix")
+    breaks = prefix_breaks(log) if log.exists() else []
+    if declared is None:
+        assert not breaks, "\n".join(map(str, breaks))
+    else:
+        assert declared.args and declared.args[0], "a declared break says why"
+        assert breaks, "this test declares a break of the prefix, and there was none"

@@ -1,4 +1,4 @@
-"""Finds the measuring data that lives beside the project; a test that needs it skips with a reason when it is not there."""
+"""Finds the measuring data that lives beside the project; a test that needs it skips with a reason when it is away."""
 
 from __future__ import annotations
 

@@ -1,0 +1,120 @@
+"""The shape of the house, enforced: which way imports point, how long a module may be, what may not be named what."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "reverie"
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+# Floors from the ground up. A module may import its own floor and those below it.
+FLOORS = (
+    ("types", "events", "errors", "settings", "flags", "paths", "prompts", "__init__"),
+    ("models", "storage", "permissions", "hooks", "hook_process", "tasks", "background_log", "live", "live_client"),
+    ("simulator",),
+    ("memory", "instructions"),
+    ("layers",),
+    ("context", "tools"),
+    ("loop",),
+    ("agents",),
+    ("session", "session_parts", "gate", "hook_points", "outlet"),
+    ("cli", "lab", "__main__"),
+)
+FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
+MAX_LINES = 400
+MAX_LOOP_LINES = 250
+BANNED = re.compile(r"^(utils?|helpers?|misc|common|manager|\w*_v\d+)$")
+
+
+def room(path: Path) -> str:
+    """The top-level name of a module inside the package."""
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> list[tuple[int, str]]:
+    """Every import of our own package, with its line; also those inside functions and under TYPE_CHECKING."""
+    found = list[tuple[int, str]]()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "reverie":
+            if node.module == "reverie":
+                found += [(node.lineno, f"reverie.{alias.name}") for alias in node.names]
+            else:
+                found.append((node.lineno, node.module))
+        elif isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names if alias.name.split(".")[0] == "reverie"]
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_down(path: Path) -> None:
+    here = room(path)
+    assert here in FLOOR, f"{here} has no floor: give it one in tests/test_architecture.py"
+    for line, name in imports(path):
+        parts = name.split(".")
+        target = parts[1] if len(parts) > 1 and parts[1] in FLOOR else "__init__"
+        if here == "__init__":  # the package's own lazy door to its public names
+            continue
+        assert FLOOR[target] <= FLOOR[here], f"{path.name}:{line} imports {name}, which stands above {here}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_modules_are_short_and_well_named(path: Path) -> None:
+    lines = len(path.read_text().splitlines())
+    limit = MAX_LOOP_LINES if path == SOURCE / "loop.py" else MAX_LINES
+    assert lines <= limit, f"{path.name} has {lines} lines; the limit is {limit}"
+    assert not BANNED.match(path.stem), f"{path.name}: a name that explains nothing"
+    assert not any(BANNED.match(part) for part in path.relative_to(SOURCE).parts[:-1])
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_modules_say_what_they_are(path: Path) -> None:
+    text = path.read_text()
+    if not text.strip():
+        return
+    assert ast.get_docstring(ast.parse(text)), f"{path.name} does not say what it is"
+
+
+def test_every_prompt_file_is_used_once() -> None:
+    source = {path: path.read_text() for path in MODULES}
+    prompts = [path for path in SOURCE.rglob("*.md") if path.parent.name == "prompts"]
+    assert prompts
+    for prompt in prompts:
+        package = prompt.parent.parent
+        users = [
+            path
+            for path, text in source.items()
+            if path.is_relative_to(package) and re.search(rf"""["']{re.escape(prompt.name)}["']""", text)
+        ]
+        assert len(users) == 1, f"{prompt.relative_to(SOURCE)} is used by {[path.name for path in users]}"
+
+
+def test_only_settings_reads_the_environment() -> None:
+    """Handing the whole environment to a child process is not reading it; looking a variable up is."""
+    for path in MODULES:
+        if room(path) == "settings":
+            continue
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            looked_into = node.value if isinstance(node, ast.Subscript | ast.Attribute) else None
+            is_environ = isinstance(looked_into, ast.Attribute) and looked_into.attr in ("environ", "environb")
+            is_getenv = isinstance(node, ast.Attribute) and node.attr in ("getenv", "getenvb")
+            assert not (is_environ or is_getenv), f"{path.name}:{node.lineno} reads the environment"
+
+
+def test_broad_excepts_stand_at_the_edges_only() -> None:
+    """Errors stop in few places: a pipeline stage, a background task, a tool call, the edge of a server."""
+    allowed = {"context/pipeline.py", "tasks.py", "tools/run.py", "live.py"}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ExceptHandler):
+                continue
+            broad = node.type is None or (
+                isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")
+            )
+            cleans_up = any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node))
+            name = str(path.relative_to(SOURCE))
+            assert not broad or cleans_up or name in allowed, f"{name}:{node.lineno} catches everything"
