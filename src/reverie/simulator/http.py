@@ -53,6 +53,8 @@ def listen(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
+        # From here on a client waits instead of being refused, so the address can be told before the server is up.
+        listener.listen(128)
     except (OSError, OverflowError) as error:
         listener.close()
         reason = getattr(error, "strerror", None) or error
@@ -185,7 +187,7 @@ class _Site:
 async def _read(request: Request, *, key: bool = True) -> Mapping[str, Any]:
     if key and not (request.headers.get("x-api-key") or request.headers.get("authorization")):
         raise ApiError(401, "x-api-key header is required")
-    raw = b""
+    raw = bytearray()
     async for part in request.stream():
         raw += part
         if len(raw) > MAX_BODY_BYTES:
