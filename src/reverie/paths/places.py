@@ -141,7 +141,7 @@ class Places:
 
     def socket(self, session_id: str) -> Path:
         """Where a live session listens. By the home alone, so that every process finds it; short enough to bind."""
-        name = f"{_digest(str(self.transcript(session_id)))}.sock"
+        name = _digest(f"{self.home}/{check_session_id(session_id)}") + ".sock"
         folders = [self.home / "run", Path("/tmp") / f"reverie-{os.getuid()}"]
         if self.runtime is not None:
             folders.insert(1, self.runtime / "reverie")

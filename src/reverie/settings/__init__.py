@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from reverie.settings.loading import Explained, Source, explain, load_settings
 from reverie.settings.schema import Settings
-from reverie.settings.sections import HookCommand, HookEvent, PermissionMode
+from reverie.settings.sections import HookCommand, PermissionMode
 
 __all__ = [
     "Explained",
     "HookCommand",
-    "HookEvent",
     "PermissionMode",
     "Settings",
     "Source",

@@ -6,7 +6,6 @@ reference page, `reverie settings`) is derived from them. Nothing here reads a f
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import FrozenInstanceError, dataclass, field, fields
 from enum import Enum
@@ -16,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias, cast, dataclass_transform
 
 from reverie.settings.kinds import (
+    LARGEST,
     Choice,
     Counts,
     Frame,
@@ -23,6 +23,7 @@ from reverie.settings.kinds import (
     Misfit,
     Numeric,
     Paths,
+    Pattern,
     Switch,
     Text,
     Texts,
@@ -52,6 +53,8 @@ class Setting:
     secret: bool
     live: bool
     """A flag of the same name changes it while a session runs."""
+    default_text: str
+    """What the reference page says instead of a default that depends on the machine."""
 
     @property
     def adds_up(self) -> bool:
@@ -92,7 +95,7 @@ class Tables:
         return text
 
 
-Kind: TypeAlias = Switch | Numeric | Text | Choice | Location | Texts | Paths | Counts | Tables
+Kind: TypeAlias = Switch | Numeric | Text | Pattern | Choice | Location | Texts | Paths | Counts | Tables
 """How a value is checked: `check` takes what TOML gave, `from_text` turns what a variable holds into the same."""
 
 
@@ -152,10 +155,11 @@ def make(
     project: Project = Project.MAY,
     secret: bool = False,
     live: bool = False,
+    default_text: str = "",
     required: bool = False,
 ) -> Any:
     """One field of a section. Typed `Any` so that the annotation beside it says what a reader gets."""
-    setting = Setting(kind, help, unit, env, env_only, project, secret, live)
+    setting = Setting(kind, help, unit, env, env_only, project, secret, live, default_text)
     metadata = {"setting": setting, "required": required}
     if callable(default):
         factory = cast("Callable[[], object]", default)
@@ -172,7 +176,7 @@ def whole(default: int | None, unit: str, help: str, *, minimum: int = 1, **more
 
 
 def number(
-    default: float | None, unit: str, help: str, *, minimum: float = 0, maximum: float = math.inf, **more: Any
+    default: float | None, unit: str, help: str, *, minimum: float = 0, maximum: float = LARGEST, **more: Any
 ) -> Any:
     """A number over `minimum`, at most `maximum`."""
     return make(Numeric(whole=False, minimum=minimum, maximum=maximum, above=True), default, help, unit=unit, **more)
@@ -180,6 +184,15 @@ def number(
 
 def text(default: str, help: str, **more: Any) -> Any:
     return make(Text(), default, help, **more)
+
+
+def filled(help: str, **more: Any) -> Any:
+    """Text that must be given, and not blank."""
+    return make(Text("text that is not empty", filled=True), "", help, required=True, **more)
+
+
+def pattern(default: str, help: str, **more: Any) -> Any:
+    return make(Pattern(), default, help, **more)
 
 
 def url(default: str, help: str, **more: Any) -> Any:

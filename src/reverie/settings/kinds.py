@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,9 @@ from types import MappingProxyType
 from typing import cast
 
 from reverie.settings.toml_file import KeyPath
+
+LARGEST = 1e15
+"""No setting needs a larger number, and every one up to here is exact as a float too."""
 
 _ON = ("1", "true", "yes", "on")
 _OFF = ("0", "false", "no", "off")
@@ -65,14 +68,14 @@ class Numeric:
 
     whole: bool
     minimum: float = 0
-    maximum: float = math.inf
+    maximum: float = LARGEST
     above: bool = False
 
     @property
     def wanted(self) -> str:
         what = "a whole number" if self.whole else "a number"
         low = f"over {self.minimum:g}" if self.above else f"of {self.minimum:g} or more"
-        return f"{what} {low}" + (f", at most {self.maximum:g}" if self.maximum < math.inf else "")
+        return f"{what} {low}" + (f", at most {self.maximum:g}" if self.maximum < LARGEST else "")
 
     def check(self, value: object, frame: Frame) -> int | float:
         fits = isinstance(value, int) if self.whole else isinstance(value, int | float)
@@ -80,7 +83,7 @@ class Numeric:
             raise Misfit(self.wanted)
         given = cast("int | float", value)
         low_enough = given > self.minimum if self.above else given >= self.minimum
-        if not (math.isfinite(given) and low_enough and given <= self.maximum):
+        if not (low_enough and given <= self.maximum):
             raise Misfit(self.wanted)
         return given if self.whole else float(given)
 
@@ -93,14 +96,34 @@ class Numeric:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string; `starts` lists the ways it may begin, if not any."""
+    """A string; `starts` lists the ways it may begin, if not any; `filled`: not blank."""
 
     wanted: str = "text in quotation marks"
     starts: tuple[str, ...] = ()
+    filled: bool = False
 
     def check(self, value: object, frame: Frame) -> str:
-        if not isinstance(value, str) or "\0" in value or (self.starts and value and not value.startswith(self.starts)):
+        if not isinstance(value, str) or "\0" in value:
             raise Misfit(self.wanted)
+        if (self.filled and not value.strip()) or (self.starts and value and not value.startswith(self.starts)):
+            raise Misfit(self.wanted)
+        return value
+
+    def from_text(self, text: str) -> object:
+        return text
+
+
+class Pattern:
+    wanted = "a regular expression, or * for all"
+
+    def check(self, value: object, frame: Frame) -> str:
+        if not isinstance(value, str) or "\0" in value:
+            raise Misfit(self.wanted)
+        if value != "*":
+            try:
+                re.compile(value)
+            except re.error as error:
+                raise Misfit(f"{self.wanted} ({error})") from error
         return value
 
     def from_text(self, text: str) -> object:

@@ -121,8 +121,7 @@ def load_settings(
     take(_from_env(env, frame_of(cwd)))
     take(_from_overrides(overrides or {}, frame_of(cwd)))
     warnings.extend(_misspelt(env))
-    flags = {name: value for name, value in env.items() if name.startswith(FLAG_PREFIX)}
-    return _build(values, sources, tuple(warnings), flags)
+    return _build(values, sources, tuple(warnings), env)
 
 
 def explain(settings: Settings) -> list[Explained]:
@@ -239,14 +238,19 @@ def _build(
     values: Mapping[str, object],
     sources: Mapping[str, tuple[Source, ...]],
     warnings: tuple[str, ...],
-    flags: Mapping[str, str],
+    env: Mapping[str, str],
 ) -> Settings:
     built: dict[str, Any] = {}
     for name, section in sections().items():
         given = {key: values[f"{name}.{key}"] for key in settings_of(section) if f"{name}.{key}" in values}
         built[name] = section(**given)
+    flags = {name: value for name, value in env.items() if name.startswith(FLAG_PREFIX)}
     return Settings(
-        **built, warnings=warnings, flag_env=MappingProxyType(dict(flags)), sources=MappingProxyType(dict(sources))
+        **built,
+        warnings=warnings,
+        flag_env=MappingProxyType(flags),
+        env=MappingProxyType(dict(env)),
+        sources=MappingProxyType(dict(sources)),
     )
 
 

@@ -67,6 +67,8 @@ class Settings:
     """What was ignored and why: sentences to show once."""
     flag_env: Mapping[str, str] = field(default_factory=_no_strings)
     """The `REVERIE_FLAG_*` variables as they are; `flags.py` knows what they mean."""
+    env: Mapping[str, str] = field(default_factory=_no_strings, compare=False, repr=False)
+    """The environment as it was read, for processes we start; everything else asks a setting."""
     sources: Mapping[str, tuple[Source, ...]] = field(default_factory=_no_sources, compare=False, repr=False)
     """Where each `section.key` that is not a default came from."""
 

@@ -1,7 +1,7 @@
 """The sections of the settings: every value with its default, its unit and what it is for.
 
 To add a section, write its class here (or in a module of its own) and give `Settings` in `schema.py` one field.
-Reading, errors, `reverie settings` and the reference page follow by themselves. Numbers are those of a 200,000-token window.
+Reading, errors, `reverie settings` and the reference page follow by themselves. Numbers are for a 200,000 window.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from reverie.settings.fields import (
     Section,
     choice,
     counts,
+    filled,
     location,
     number,
     paths,
+    pattern,
     secret,
     switch,
     tables,
@@ -28,9 +30,6 @@ from reverie.settings.fields import (
 )
 
 PermissionMode = Literal["ask", "accept_edits", "accept_all", "read_only"]
-HookEvent = Literal[
-    "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PreCompact", "Stop", "SubagentStop", "SessionEnd"
-]
 
 
 class Model(Section):
@@ -56,9 +55,10 @@ class Model(Section):
         "default", ("default", "low", "medium", "high", "max"), "How hard the model tries. default: as the model does."
     )
     fallback_embedded: bool = switch(True, "Without any key, answer with the embedded model instead of an error.")
-    retry_attempts: int = whole(8, "times", "How often an overloaded or unreachable server is asked again.", minimum=0)
-    retry_base_s: float = number(0.5, "seconds", "First wait before a retry; doubles each time, with jitter.")
-    retry_max_s: float = number(32.0, "seconds", "Longest wait before a retry.")
+    retries: int = whole(8, "times", "How often an overloaded or unreachable server is asked again.", minimum=0)
+    retry_first_wait_s: float = number(1.0, "seconds", "Longest first wait before a retry; doubles each time.")
+    retry_longest_wait_s: float = number(60.0, "seconds", "Longest wait before a retry.")
+    retry_longest_asked_s: float = number(300.0, "seconds", "A server that asks for more patience gets an error.")
     timeout_s: float = number(600.0, "seconds", "Longest silence of a server before it counts as unreachable.")
     images_per_request: int = whole(100, "images", "Most images sent at once; older ones become short notes.")
     anthropic_api_key: str = secret("ANTHROPIC_API_KEY", "Key for `anthropic:` models.")
@@ -83,11 +83,12 @@ class Model(Section):
 class Window(Section):
     """How full the context may get before something is done about it."""
 
-    default: int = whole(200_000, "tokens", "Window of a model nobody has described.")
-    unknown_model: int | None = whole(
-        None, "tokens", "The same, from the environment: speaks for unknown models only.", env="REVERIE_CONTEXT_WINDOW"
+    context_window: int | None = whole(
+        None,
+        "tokens",
+        "Window of models the catalogue does not know. Not set: 200,000.",
+        env="REVERIE_CONTEXT_WINDOW",
     )
-    scale_below: int = whole(200_000, "tokens", "Below this window every absolute number shrinks in proportion.")
     output_reserve: int = whole(
         20_000, "tokens", "Kept free for the reply: effective = window − min(max output, this).", live=True
     )
@@ -149,8 +150,8 @@ class Permissions(Section):
 class HookCommand(Section):
     """One command of the user's, run at an event with JSON on its standard input."""
 
-    command: str = text("", "Shell command to run.", required=True)
-    matcher: str = text("", "For tool events: which tools. Empty: all.")
+    command: str = filled("Shell command to run.")
+    matcher: str = pattern("*", "For tool events: which tools, as a regular expression for the whole name.")
     timeout_s: float = number(60.0, "seconds", "Killed after this long.")
 
 
@@ -168,8 +169,8 @@ class Hooks(Section):
     SubagentStop: tuple[HookCommand, ...] = tables(HookCommand, "A sub-agent has finished.", project=Project.TRUSTED)
     SessionEnd: tuple[HookCommand, ...] = tables(HookCommand, "A session ends.", project=Project.TRUSTED)
 
-    def of(self, event: HookEvent) -> tuple[HookCommand, ...]:
-        """The commands of one event, in the order they run."""
+    def of(self, event: str) -> tuple[HookCommand, ...]:
+        """The commands of one event, in the order they are written."""
         return cast("tuple[HookCommand, ...]", getattr(self, event))
 
 
@@ -181,6 +182,7 @@ class Tools(Section):
     read_lines: int = whole(2_000, "lines", "Most lines one Read returns.")
     read_line_chars: int = whole(2_000, "characters", "Longer lines are cut.")
     read_bytes: int = whole(262_144, "bytes", "Most bytes one Read returns; larger files need a range.")
+    read_image_bytes: int = whole(3_750_000, "bytes", "Larger images are not read.")
     grep_timeout_s: float = number(30.0, "seconds", "A search is stopped after this long.")
     glob_files: int = whole(100, "files", "Most files one Glob returns.")
     parallel: int = whole(10, "calls", "Most read-only calls at once.", live=True)
@@ -288,8 +290,12 @@ def _default_home() -> Path:
 class PlaceSettings(Section):
     """Where Reverie's own files live."""
 
-    home: Path = location(_default_home, "Everything Reverie keeps.", env="REVERIE_HOME", env_only=True)
-    user_home: Path = location(Path.home, "What `~/` means.", env="HOME", env_only=True)
+    home: Path = location(
+        _default_home, "Everything Reverie keeps.", env="REVERIE_HOME", env_only=True, default_text="~/.reverie"
+    )
+    user_home: Path = location(
+        Path.home, "What `~/` means.", env="HOME", env_only=True, default_text="the user's home folder"
+    )
     runtime: Path | None = location(
         None, "For sockets, where the home's own path is too long.", env="XDG_RUNTIME_DIR", env_only=True
     )

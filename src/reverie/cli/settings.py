@@ -1,0 +1,138 @@
+"""`reverie settings`: every setting and flag, its value, and where it came from. Credentials are never shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reverie.errors import UserError
+from reverie.settings import Explained, Settings, explain, load_settings
+from reverie.settings.reference import default_text, plain, reference_page, toml_text
+from reverie.settings.schema import value_of
+
+
+@click.command("settings")
+@click.argument("key", required=False)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
+@click.option("--flags", "show_flags", is_flag=True, help="Show the kill switches instead.")
+@click.option("--docs", is_flag=True, help="Print the reference page (docs/settings.md).")
+@click.option(
+    "--cwd", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".", help="As if run there."
+)
+def command(key: str | None, as_json: bool, show_flags: bool, docs: bool, cwd: Path) -> None:
+    """Show every setting and where its value came from.
+
+    KEY is one setting (model.name) or a whole section (model).
+
+    \b
+    Example:
+      reverie settings
+      reverie settings window
+      reverie settings model.name --json
+      reverie settings --flags
+
+    Exit codes: 0, or 2 if a settings file has a mistake or KEY is unknown.
+    """
+    if docs:
+        click.echo(reference_page(), nl=False)
+        return
+    settings = load_settings(cwd)
+    if show_flags:
+        _show_flags(settings, cwd, key, as_json)
+        return
+    chosen = _chosen(explain(settings), key)
+    if as_json:
+        found = {"settings": [_as_json(one) for one in chosen], "warnings": list(settings.warnings)}
+        click.echo(json.dumps(found, indent=2))
+        return
+    for warning in settings.warnings:
+        _say(f"warning: {warning}", err=True)
+    if len(chosen) == 1 and chosen[0].key == key:
+        _show_one(chosen[0])
+    else:
+        _show_all(chosen)
+
+
+def _say(line: str, *, err: bool = False) -> None:
+    # A path that is not UTF-8 must not end in a traceback.
+    click.echo(line.encode("utf-8", "backslashreplace"), err=err)
+
+
+def _chosen(all_of_them: list[Explained], key: str | None) -> list[Explained]:
+    if key is None:
+        return all_of_them
+    chosen = [one for one in all_of_them if one.key == key or one.key.startswith(f"{key}.")]
+    if not chosen:
+        from reverie.settings.loading import nearest
+
+        sections = {one.key.split(".")[0] for one in all_of_them}
+        near = nearest(key, (*(one.key for one in all_of_them), *sorted(sections)))
+        hint = f"did you mean {near}?" if near else "`reverie settings` lists them all."
+        raise UserError(f"There is no setting {key!r}; {hint}")
+    return chosen
+
+
+def _text(one: Explained) -> str:
+    return str(one.shown) if one.setting.secret and one.value else toml_text(one.shown)
+
+
+def _show_all(chosen: list[Explained]) -> None:
+    width = max(len(one.key) for one in chosen)
+    for one in chosen:
+        _say(f"{one.key:<{width}} = {_text(one)}  # {one.source}")
+
+
+def _show_one(one: Explained) -> None:
+    setting = one.setting
+    _say(f"{one.key} = {_text(one)}  # {one.source}")
+    _say(f"  {setting.help}" + (f" In {setting.unit}." if setting.unit else ""))
+    _say(f"  default {default_text(setting, value_of(Settings(), one.key))}; {setting.kind.wanted}")
+    if setting.env:
+        _say(f"  variable {setting.env}" + (" (only there)" if setting.env_only else ""))
+    if not setting.env_only:
+        _say(f"  settable by a project's committed settings: {setting.project.value}")
+
+
+def _as_json(one: Explained) -> dict[str, Any]:
+    return {
+        "key": one.key,
+        "value": plain(one.shown),
+        "source": one.source,
+        "places": [source.place for source in one.sources],
+        "unit": one.setting.unit,
+        "variable": one.setting.env,
+        "help": one.setting.help,
+    }
+
+
+def _show_flags(settings: Settings, cwd: Path, key: str | None, as_json: bool) -> None:
+    from reverie.flags import FLAGS, Flags
+    from reverie.paths import Places
+
+    flags = Flags.open(Places.of(cwd, settings), settings)
+    try:
+        found = flags.all()
+        warnings = (*settings.warnings, *flags.warnings)
+    finally:
+        flags.close()
+    if key is not None:
+        if key not in found:
+            from reverie.settings.loading import nearest
+
+            raise UserError(f"There is no flag {key!r}; did you mean {nearest(key, found)}?")
+        found = {key: found[key]}
+    if as_json:
+        listed = [
+            {"name": name, "on": on, "source": source, "default": FLAGS[name].default, "help": FLAGS[name].help}
+            for name, (on, source) in found.items()
+        ]
+        click.echo(json.dumps({"flags": listed, "warnings": warnings}, indent=2))
+        return
+    for warning in warnings:
+        _say(f"warning: {warning}", err=True)
+    width = max(map(len, found))
+    for name, (on, source) in found.items():
+        _say(f"{name:<{width}} = {'on ' if on else 'off'}  # {source}: {FLAGS[name].help}")
