@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from reverie.cli.output import printable
 from reverie.errors import UserError
 from reverie.settings import Explained, Settings, explain, load_settings
 from reverie.settings.reference import default_text, plain, reference_page, toml_text
@@ -57,8 +58,7 @@ def command(key: str | None, as_json: bool, show_flags: bool, docs: bool, cwd: P
 
 
 def _say(line: str, *, err: bool = False) -> None:
-    # A path that is not UTF-8 must not end in a traceback.
-    click.echo(line.encode("utf-8", "backslashreplace"), err=err)
+    click.echo(printable(line), err=err)
 
 
 def _chosen(all_of_them: list[Explained], key: str | None) -> list[Explained]:
@@ -114,7 +114,7 @@ def _show_flags(settings: Settings, cwd: Path, key: str | None, as_json: bool) -
 
     flags = Flags.open(Places.of(cwd, settings), settings)
     try:
-        found = flags.all()
+        found, numbers = flags.all(), flags.numbers()
         warnings = (*settings.warnings, *flags.warnings)
     finally:
         flags.close()
@@ -123,16 +123,19 @@ def _show_flags(settings: Settings, cwd: Path, key: str | None, as_json: bool) -
             from reverie.settings.loading import nearest
 
             raise UserError(f"There is no flag {key!r}; did you mean {nearest(key, found)}?")
-        found = {key: found[key]}
+        found, numbers = {key: found[key]}, {}
     if as_json:
         listed = [
             {"name": name, "on": on, "source": source, "default": FLAGS[name].default, "help": FLAGS[name].help}
             for name, (on, source) in found.items()
         ]
-        click.echo(json.dumps({"flags": listed, "warnings": warnings}, indent=2))
+        changed = [{"name": name, "value": value, "source": source} for name, (value, source) in numbers.items()]
+        click.echo(json.dumps({"flags": listed, "numbers": changed, "warnings": warnings}, indent=2))
         return
     for warning in warnings:
         _say(f"warning: {warning}", err=True)
     width = max(map(len, found))
     for name, (on, source) in found.items():
         _say(f"{name:<{width}} = {'on ' if on else 'off'}  # {source}: {FLAGS[name].help}")
+    for name, (value, source) in numbers.items():
+        _say(f"{name} = {value}  # {source}")

@@ -116,6 +116,14 @@ class Flags:
         read = self._client.get_boolean_value
         return {name: (read(name, flag.default), self._source(name)) for name, flag in FLAGS.items()}
 
+    def numbers(self) -> dict[str, tuple[float, str]]:
+        """The numbers that flags files or variables set, and where; another provider cannot be asked for a list."""
+        from reverie.flags.file_provider import FileProvider
+
+        if not isinstance(self._provider, FileProvider):
+            return {}
+        return {name: (value, self._source(name)) for name, value in self._provider.numbers().items()}
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What was ignored so far, and why: sentences to show once."""

@@ -20,7 +20,7 @@ from reverie.errors import SettingsError
 from reverie.flags.registry import ENV_PREFIX, FLAGS, all_names, env_name, flattened, number_kind
 from reverie.settings.kinds import NOWHERE, Misfit, Switch
 from reverie.settings.loading import nearest
-from reverie.settings.toml_file import TomlFile
+from reverie.settings.toml_file import TomlFile, visible
 
 if TYPE_CHECKING:
     from openfeature.flag_evaluation import FlagValueType
@@ -58,6 +58,11 @@ class FileProvider(AbstractProvider):
         if self._managed and name in self._managed.values:
             return self._managed.values[name]
         return self._env.get(name, self._home.values.get(name))
+
+    def numbers(self) -> _Values:
+        """The numbers that are set, as they stand."""
+        told = {**self._home.values, **self._env, **(self._managed.values if self._managed else {})}
+        return {name: value for name, value in told.items() if name not in FLAGS}
 
     def source(self, name: str) -> str:
         """Where the value comes from, for `reverie settings --flags`."""
@@ -180,7 +185,7 @@ def _values_of(file: TomlFile, warn: _Warn) -> _Values:
         if name not in FLAGS and number_kind(name) is None:
             near = nearest(name, all_names())
             hint = f"did you mean `{near}`?" if near else "`reverie settings --flags` lists the flags."
-            warn(f"{where}: unknown flag `{name}`, ignored; {hint}")
+            warn(f"{where}: unknown flag `{visible(name)}`, ignored; {hint}")
             continue
         value, wanted = _fit(name, given)
         if value is None:

@@ -18,7 +18,7 @@ from reverie.errors import SettingsError
 from reverie.settings.fields import Project, Setting, settings_of
 from reverie.settings.kinds import Counts, Frame, Misfit
 from reverie.settings.schema import Settings, all_settings, sections, value_of
-from reverie.settings.toml_file import KeyPath, TomlFile
+from reverie.settings.toml_file import KeyPath, TomlFile, visible
 
 Place: TypeAlias = Literal["default", "managed", "user", "project", "local", "environment", "command line"]
 
@@ -191,9 +191,11 @@ def _check(given: _Given) -> object:
         source = given.source
         where = str(Source(source.place, source.file, (*source.path, *misfit.at), source.variable))
         if misfit.unknown is not None:
-            raise SettingsError(f"{where}: unknown key `{key}`; {_hint(misfit.unknown, misfit.valid)}") from misfit
+            raise SettingsError(
+                f"{where}: unknown key `{visible(key)}`; {_hint(misfit.unknown, misfit.valid)}"
+            ) from misfit
         shown = "hidden" if setting.secret else _short(_part(given.value, misfit.at))
-        raise SettingsError(f"{where}: `{key}` is {shown}, but must be {misfit.wanted}.") from misfit
+        raise SettingsError(f"{where}: `{visible(key)}` is {shown}, but must be {misfit.wanted}.") from misfit
 
 
 def _refusal(given: _Given, value: object, values: Mapping[str, object], root: Path) -> str | None:
@@ -285,7 +287,7 @@ def _unknown(where: str, full: str, key: str, section: str = "") -> NoReturn:
         moved = nearest(key, by_last)
         near = by_last[moved] if moved else nearest(full, all_settings())
     hint = f"did you mean `{near}`?" if near else f"known here: {', '.join(keys)}."
-    raise SettingsError(f"{where}: unknown key `{full}`; {hint}")
+    raise SettingsError(f"{where}: unknown key `{visible(full)}`; {hint}")
 
 
 def _hint(key: str, valid: tuple[str, ...]) -> str:

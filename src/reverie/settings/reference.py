@@ -74,9 +74,8 @@ def toml_text(value: object) -> str:
 
 
 def _quoted(text: str) -> str:
-    # TOML allows no bare DEL; a path that is not UTF-8 comes with surrogates no terminal can print.
-    shown = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return shown.encode("utf-8", "backslashreplace").decode("utf-8")
+    # TOML allows no bare DEL.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def plain(value: object) -> Any:

@@ -199,7 +199,7 @@ class ToolResults(Section):
         "Limits by tool. Read bounds itself and is never put on disk.",
         live=True,
     )
-    message_budget: int = whole(200_000, "characters", "All tool results of one round together.", live=True)
+    message_characters: int = whole(200_000, "characters", "All tool results of one round together.", live=True)
     preview_bytes: int = whole(2_000, "bytes", "What is shown of a result that was put on disk.", live=True)
 
 

@@ -124,6 +124,12 @@ def _is_deep(data: object) -> bool:
     return True
 
 
+def visible(key: str) -> str:
+    """A key fit to show: short, and with nothing in it that steers a terminal."""
+    shown = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in key[:80])
+    return shown if len(key) <= 80 else shown + "…"
+
+
 def key_lines(text: str) -> dict[KeyPath, int]:
     """The line of every key, table header and array item of a valid TOML text."""
     return _Scan(text).lines
