@@ -1,0 +1,125 @@
+"""Reads the session files of the pi coding agent: its messages become our records, its tools the ones we know.
+
+Messages only: compactions and changes of model or thinking level are kept as records of their own type, which a view
+passes over, so the whole conversation stands as it was held. The source file is never changed.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+from reverie.errors import UserError
+from reverie.storage.atomic import storage_error
+from reverie.storage.transcript import parse_record
+from reverie.types import Json, JsonObject, Record
+
+_NAMESPACE = uuid.UUID("6f1f5f0e-63c1-4c58-9d0e-2f9a3f5b7c11")
+_TOOLS = {"read": "Read", "write": "Write", "edit": "Edit", "bash": "Bash", "grep": "Grep", "find": "Glob"}
+_INPUTS = {
+    "Read": {"path": "file_path"},
+    "Write": {"path": "file_path"},
+    "Edit": {"path": "file_path", "oldText": "old_string", "newText": "new_string"},
+}
+_STOPS = {"toolUse": "tool_use", "stop": "end_turn", "length": "max_tokens"}
+
+
+def is_pi_session(path: Path) -> bool:
+    """Whether the file opens as pi's sessions do."""
+    try:
+        with path.open("rb") as file:
+            first: Json = json.loads(file.readline(1_000_000))
+    except (OSError, ValueError):
+        return False
+    return isinstance(first, dict) and cast(JsonObject, first).get("type") == "session" and "cwd" in first
+
+
+def read_pi_session(path: Path) -> list[Record]:
+    """The session as our records, in order; the same file always gives the same records."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise storage_error(error, path, "read the session") from error
+    return list(_converted(path, lines))
+
+
+def _converted(path: Path, lines: list[bytes]) -> Iterator[Record]:
+    parent: str | None = None
+    common: JsonObject = {"sessionId": path.stem, "cwd": "", "version": "pi", "isSidechain": False, "gitBranch": ""}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entry = cast(JsonObject, json.loads(line))
+        except ValueError as error:
+            raise UserError(f"{path}, line {number}: not JSON ({error})") from None
+        if entry.get("type") == "session":
+            common |= {"sessionId": entry.get("id", path.stem), "cwd": entry.get("cwd", "")}
+        name = str(uuid.uuid5(_NAMESPACE, f"{common['sessionId']}:{number}"))
+        head: JsonObject = {"parentUuid": parent, **common, "uuid": name, "timestamp": entry.get("timestamp")}
+        message = entry.get("message")
+        if entry.get("type") != "message" or not isinstance(message, dict):
+            yield Record({**head, **entry, "type": f"pi:{entry.get('type')}", "uuid": name})
+            continue
+        yield parse_record({**head, **_message(cast(JsonObject, message), name)})
+        parent = name
+
+
+def _message(given: JsonObject, name: str) -> JsonObject:
+    match given.get("role"):
+        case "assistant":
+            if given.get("stopReason") in ("error", "aborted") and not given.get("content"):
+                return {"type": "assistant", "isApiErrorMessage": True, "message": _assistant(given, name)}
+            return {"type": "assistant", "message": _assistant(given, name)}
+        case "toolResult":
+            result: JsonObject = {
+                "type": "tool_result",
+                "tool_use_id": given["toolCallId"],
+                "content": given["content"],
+            }
+            if given.get("isError"):
+                result["is_error"] = True
+            carried = {"type": "user", "message": {"role": "user", "content": [result]}}
+            return {**carried, "toolUseResult": given.get("details") or {}}
+        case "bashExecution":
+            text = f"The user ran `{given.get('command')}` (exit {given.get('exitCode')}):\n{given.get('output')}"
+            return {"type": "user", "isMeta": True, "message": {"role": "user", "content": text}}
+        case _:
+            return {"type": "user", "message": {"role": "user", "content": given.get("content", "")}}
+
+
+def _assistant(given: JsonObject, name: str) -> JsonObject:
+    usage: JsonObject = given.get("usage") or {}
+    return {
+        "role": "assistant",
+        "id": f"pi_{name}",
+        "type": "message",
+        "model": given.get("model", ""),
+        "content": [_block(block) for block in cast(list[JsonObject], given.get("content", []))],
+        "stop_reason": _STOPS.get(str(given.get("stopReason")), given.get("stopReason")),
+        "usage": {
+            "input_tokens": usage.get("input", 0),
+            "output_tokens": usage.get("output", 0),
+            "cache_read_input_tokens": usage.get("cacheRead", 0),
+            "cache_creation_input_tokens": usage.get("cacheWrite", 0),
+        },
+    }
+
+
+def _block(block: JsonObject) -> JsonObject:
+    match block.get("type"):
+        case "toolCall":
+            own = str(block["name"])
+            name = _TOOLS.get(own, own)
+            names = _INPUTS.get(name, dict[str, str]())
+            given: JsonObject = block.get("arguments") or {}
+            renamed = {names.get(key, key): value for key, value in given.items()}
+            return {"type": "tool_use", "id": block["id"], "name": name, "input": renamed}
+        case "thinking":
+            signed = {"signature": block["thinkingSignature"]} if "thinkingSignature" in block else {}
+            return {"type": "thinking", "thinking": block.get("thinking", ""), **signed}
+        case _:
+            return block

@@ -1,0 +1,56 @@
+"""Sessions of the pi coding agent are read as conversations of ours."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reverie.errors import UserError
+from reverie.storage.chain import conversation
+from reverie.storage.pi_sessions import is_pi_session, read_pi_session
+from reverie.storage.transcript import dump_record, parse_line
+from reverie.storage.view import NO_RESULT, View
+from tests.shared_data import data
+
+
+def test_recorded_sessions_load_whole() -> None:
+    for path in sorted(data("pi-sessions").glob("*.jsonl")):
+        assert is_pi_session(path)
+        records = read_pi_session(path)
+        given = [json.loads(line) for line in path.read_text().splitlines()]
+        assert len(records) == len(given)
+        assert [parse_line(dump_record(record))[0] for record in records] == records
+        view = View.of(conversation(records))
+        held = sum(1 for entry in given if entry["type"] == "message")
+        failed = sum(1 for record in records if record.data.get("isApiErrorMessage"))
+        assert len(view.entries) == held - failed
+        results = [block for message in view.messages() for block in message.tool_results]
+        recorded = sum(1 for e in given if e.get("message", {}).get("role") == "toolResult")
+        assert sum(block.content != NO_RESULT for block in results) == recorded
+        assert {view.call_name(block.tool_use_id) for block in results} <= {"Read", "Write", "Edit", "Bash"}
+
+
+def test_calls_and_results_keep_their_meaning(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    call = {"type": "toolCall", "id": "t1", "name": "edit", "arguments": {"path": "a", "oldText": "x", "newText": "y"}}
+    entries = [
+        {"type": "session", "id": "abc", "cwd": "/p"},
+        {"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": "go"}]}},
+        {"type": "message", "message": {"role": "assistant", "content": [call], "stopReason": "toolUse"}},
+        {"type": "message", "message": {"role": "toolResult", "toolCallId": "t1", "content": [], "isError": True}},
+        {"type": "message", "message": {"role": "bashExecution", "command": "ls", "output": "a", "exitCode": 0}},
+    ]
+    path.write_text("\n".join(json.dumps(entry) for entry in entries))
+    messages = View.of(conversation(read_pi_session(path))).messages()
+    assert messages[1].tool_uses[0].name == "Edit"
+    assert messages[1].tool_uses[0].input == {"file_path": "a", "old_string": "x", "new_string": "y"}
+    assert messages[2].tool_results[0].is_error and "The user ran `ls`" in messages[2].text
+
+
+def test_a_broken_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text('{"type":"session","id":"a","cwd":"/"}\nnope\n')
+    with pytest.raises(UserError, match="line 2"):
+        read_pi_session(path)
