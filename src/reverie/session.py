@@ -98,7 +98,7 @@ class Session:
             clock=clock,
             emit=outlet.emit,
         )
-        chosen = builtin_tools(parts.settings.tools) if tools is None else tools
+        chosen = builtin_tools() if tools is None else tools
         session = cls(parts, outlet, interactive=interactive, tools=chosen, clock=clock)
         close_open_calls(parts.log, CRASHED)
         await session._listen()
@@ -270,7 +270,7 @@ class Session:
                     system=system,
                     tools=self._schemas,
                     date=self._today().isoformat(),
-                    flags=dict(parts.flags.snapshot()),
+                    flags=dict(parts.flags.snapshot().to_json()),
                 )
             )
             if log.view.entries:
@@ -299,7 +299,9 @@ class Session:
             thresholds=parts.limits,
             emit=self._emit,
             pipeline=Pipeline(is_on=parts.flags.on, on_failure=self._stage_failed),
-            retry=RetryPolicy(model.retry_attempts, model.retry_base_s, model.retry_max_s),
+            retry=RetryPolicy(
+                model.retries, model.retry_first_wait_s, model.retry_longest_wait_s, model.retry_longest_asked_s
+            ),
             request_log=RequestLog(log_to) if log_to is not None else None,
             around=Around(after_result=self._points.after_result, may_stop=self._points.may_stop),
             clock=self._clock,

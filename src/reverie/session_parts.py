@@ -18,10 +18,10 @@ from reverie.flags import Flags
 from reverie.hooks import HookEvent, HookRule, Hooks
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.registry import ModelAccess, default_model_name, open_model
+from reverie.models.registry import ModelAccess, default_model_name, open_model, split_name
 from reverie.models.window import Thresholds, resolve_window, thresholds
 from reverie.paths import Places, check_session_id, make_private
-from reverie.paths.repo import current_branch
+from reverie.paths.repo import current_branch, find_repo
 from reverie.settings import Settings, load_settings
 from reverie.storage.lease import Lease
 from reverie.storage.session_log import Clock, SessionLog
@@ -68,7 +68,7 @@ def gather(
     found = find_session(places.project, resume) if resume is not None else None
     name = found.id if found is not None else check_session_id(session_id or str(uuid.uuid4()))
     lease = _lease(places, name, emit)
-    branch = current_branch(places.cwd)
+    branch = current_branch(find_repo(places.cwd))
     log = SessionLog(
         places.transcript(name),
         name,
@@ -89,7 +89,7 @@ def gather(
             lease.release()
         raise
     emit(SessionOpened(name, opened.name, str(places.cwd), found is not None))
-    flags = Flags.open(settings, places)
+    flags = Flags.open(places, settings)
     expire_sessions(places.project, settings.transcript.expire_days)
     return Parts(
         settings=settings,
@@ -134,16 +134,29 @@ def _model(wanted: str | Model | None, settings: Settings, log: SessionLog) -> t
     """The model asked for; else the one this conversation was held with; else the settings'; else the default."""
     catalogue = Catalogue.load(settings.catalogue.files)
     if wanted is not None and not isinstance(wanted, str):
-        return wanted, catalogue.facts(wanted.name)
-    access = ModelAccess.of(settings)
+        return wanted, catalogue.facts(split_name(wanted.name, catalogue)[1])
+    access = model_access(settings)
     header = log.view.header
     name = wanted or (header.model if header is not None else "") or settings.model.name or default_model_name(access)
-    return open_model(name, access=access, catalogue=catalogue), catalogue.facts(name)
+    return open_model(name, access, catalogue), catalogue.facts(split_name(name, catalogue)[1])
+
+
+def model_access(settings: Settings) -> ModelAccess:
+    """How the settings say that models are reached."""
+    given = settings.model
+    return ModelAccess(
+        anthropic_key=given.anthropic_api_key or None,
+        anthropic_token=given.anthropic_auth_token or None,
+        anthropic_base_url=given.anthropic_base_url or None,
+        openai_key=given.openai_api_key or None,
+        openai_base_url=given.openai_base_url or None,
+        timeout_s=given.timeout_s,
+    )
 
 
 def _thresholds(name: str, facts: ModelFacts, settings: Settings) -> Thresholds:
     given = settings.window
-    window = resolve_window(name, catalogued=facts.window if facts.known else None, configured=given.unknown_model)
+    window = resolve_window(name, catalogued=facts.window if facts.known else None, configured=given.context_window)
     return thresholds(
         window.tokens,
         facts.max_output,
@@ -155,7 +168,7 @@ def _thresholds(name: str, facts: ModelFacts, settings: Settings) -> Thresholds:
 
 def _hooks(settings: Settings, places: Places, session_id: str) -> Hooks:
     rules = {
-        event: [HookRule(hook.command, hook.matcher or "*", hook.timeout_s) for hook in settings.hooks.of(event.value)]
+        event: [HookRule(hook.command, hook.matcher, hook.timeout_s) for hook in settings.hooks.of(event.value)]
         for event in HookEvent
         if not settings.session.bare
     }

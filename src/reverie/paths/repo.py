@@ -79,6 +79,12 @@ def _head(file: Path) -> str:
         return ""
 
 
+def current_branch(repo: Repo) -> str:
+    """The branch that is checked out, a short commit name where none is, empty outside git."""
+    head = _head(repo.git_dir / "HEAD").strip() if repo.git_dir is not None else ""
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:12]
+
+
 def same(one: Path, other: Path) -> bool:
     """Whether two paths mean the same place once links are resolved; neither need exist."""
     return os.path.realpath(one) == os.path.realpath(other)
