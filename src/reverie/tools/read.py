@@ -128,15 +128,11 @@ class Read:
     def _line(self, text: io.TextIOWrapper) -> tuple[str, int]:
         """The next line as far as it is shown (empty at the end), and how many of its characters are left out."""
         line = text.readline(self.max_line_chars + 2)  # room for a line end of two characters
-        ended = line.endswith("\n")
-        body = line.removesuffix("\n").removesuffix("\r") if ended else line
-        if len(body) <= self.max_line_chars:
-            return line, 0
-        rest = len(body) - self.max_line_chars
-        while not ended and (piece := text.readline(65_536)):
-            ended = piece.endswith("\n")
-            rest += len(piece) - ended
-        return line[: self.max_line_chars], rest
+        size, tail = len(line), line[-2:]
+        while not tail.endswith("\n") and (piece := text.readline(65_536)):
+            size, tail = size + len(piece), (tail + piece)[-2:]
+        rest = size - len(tail) + len(tail.removesuffix("\n").removesuffix("\r")) - self.max_line_chars
+        return (line, 0) if rest <= 0 else (line[: self.max_line_chars], rest)
 
     def _output(self, where: Located, lines: _Lines, total: int | None) -> ToolOutput:
         count = len(lines.shown)

@@ -6,10 +6,12 @@ Bytes that are not valid in the file's encoding survive a round trip untouched. 
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import dataclass
 
 from reverie.errors import UserError
 
+_LONE = re.compile("[\ud800-\udfff]")
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -82,4 +84,4 @@ def is_clean(text: str) -> bool:
 
 def printable(text: str) -> str:
     """The text with every lone surrogate (a byte that was no UTF-8) shown as U+FFFD."""
-    return text if is_clean(text) else text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text if is_clean(text) else _LONE.sub("\ufffd", text)
