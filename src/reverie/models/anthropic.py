@@ -42,6 +42,7 @@ class AnthropicModel:
         model: str,
         *,
         key: str | None,
+        token: str | None = None,
         base_url: str | None = None,
         timeout_s: float = 600.0,
         capabilities: Capabilities | None = None,
@@ -52,8 +53,10 @@ class AnthropicModel:
         self._capabilities = capabilities or Capabilities(True, ("5m", "1h"), context_edits=True, output_schema=True)
 
         def make(module: Any) -> Any:
+            # One of the two is always passed: without, the SDK would look for credentials on its own.
+            by_token = {"auth_token": token} if token and not key else {"api_key": key or _NO_KEY}
             return module.AsyncAnthropic(
-                api_key=key or _NO_KEY,
+                **by_token,
                 base_url=base_url or VENDOR_URL,
                 timeout=module.Timeout(timeout_s, connect=min(30.0, timeout_s)),
                 max_retries=0,

@@ -1,0 +1,96 @@
+"""What the embedded model sees of a conversation: the question, what its calls of this turn brought, and the past."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reverie.models.base import Request
+from reverie.models.wire import as_object
+from reverie.types import JsonObject, Message, Origin, TextBlock, ToolUseBlock
+
+_HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.*)$")
+_NUMBERED = re.compile(r"^\s*(?P<line>\d+)(?:\t|→|\s\|\s?|:\s?)(?P<text>.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    path: str
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A call of this turn and what came of it."""
+
+    tool: str
+    input: JsonObject
+    text: str
+    failed: bool
+
+    def hits(self) -> list[Line]:
+        """The lines a search found."""
+        found = (_HIT.match(line) for line in self.text.splitlines())
+        return [Line(hit["path"], int(hit["line"]), hit["text"]) for hit in found if hit] if not self.failed else []
+
+    def files(self) -> list[str]:
+        """The files a search by name found."""
+        if self.failed:
+            return []
+        return [line.strip() for line in self.text.splitlines() if re.fullmatch(r"\s*[^\s:()]+\s*", line)]
+
+    def lines(self) -> list[Line]:
+        """The lines of a file that was read."""
+        path = str(self.input.get("file_path", ""))
+        found = (_NUMBERED.match(line) for line in self.text.splitlines())
+        return [Line(path, int(hit["line"]), hit["text"]) for hit in found if hit] if not self.failed else []
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """`question` is what the person asked last; `done` what was looked up since; `before` who said what until then."""
+
+    question: str
+    done: tuple[Done, ...]
+    before: tuple[tuple[str, str], ...]
+
+
+def read_turn(request: Request) -> Turn:
+    """Finds the turn a request is in. Reminders and other injected text are not questions."""
+    asked = _last_question(request.messages)
+    if asked is None:
+        return Turn("", (), ())
+    before = tuple(said(request.messages[:asked]))
+    return Turn("\n".join(_spoken(request.messages[asked])), tuple(_done(request.messages[asked:])), before)
+
+
+def said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
+    """Who said what: role and text, without what the session injected."""
+    for message in messages:
+        for text in _spoken(message):
+            yield message.role, text
+
+
+def _last_question(messages: tuple[Message, ...]) -> int | None:
+    users = [index for index, message in enumerate(messages) if message.role == "user" and any(_spoken(message))]
+    typed = [index for index in users if any(block.origin is Origin.PERSON for block in messages[index].content)]
+    return (typed or users or [None])[-1]
+
+
+def _spoken(message: Message) -> list[str]:
+    """Texts of a message that somebody said; what the session injected stands between tags."""
+    texts = [block for block in message.content if isinstance(block, TextBlock) and block.text.strip()]
+    typed = [block for block in texts if block.origin in (Origin.PERSON, Origin.MODEL, Origin.AGENT, Origin.SUMMARY)]
+    return [block.text for block in typed or texts if not block.text.lstrip().startswith("<")]
+
+
+def _done(messages: tuple[Message, ...]) -> Iterator[Done]:
+    calls: dict[str, ToolUseBlock] = {}
+    for message in messages:
+        calls |= {call.id: call for call in message.tool_uses}
+        for result in message.tool_results:
+            call = calls.get(result.tool_use_id)
+            if call is not None:
+                yield Done(call.name, as_object(call.input), result.text, bool(result.is_error))

@@ -1,0 +1,145 @@
+"""From a model's name to a model: `anthropic:<model>`, `openai:<model>`, `scripted:<file>`, `embedded`.
+
+Keys and addresses come in one small object from the settings; nothing here reads the environment. Opening a model
+starts nothing but the import of its SDK.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit, urlunsplit
+
+from reverie.errors import AuthenticationFailed, UnknownModel
+from reverie.models.base import Capabilities, Model, Ttl
+from reverie.models.catalogue import Catalogue, ModelFacts
+
+DEFAULT_ANTHROPIC = "anthropic:claude-sonnet-5-5"
+DEFAULT_OPENAI = "openai:gpt-5.5"
+EMBEDDED = "embedded"
+
+_PROVIDERS = ("anthropic", "openai", "scripted")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAccess:
+    """How models are reached. A key is optional where a base URL is given: local servers want none."""
+
+    anthropic_key: str | None = field(default=None, repr=False)
+    anthropic_token: str | None = field(default=None, repr=False)
+    anthropic_base_url: str | None = None
+    openai_key: str | None = field(default=None, repr=False)
+    openai_base_url: str | None = None
+    timeout_s: float = 600.0
+    cache_edits: bool = False
+    """The Anthropic endpoint understands `cache_edits`."""
+
+
+def default_model_name(access: ModelAccess) -> str:
+    """The model for somebody who named none: of the provider whose key is there, else the embedded one."""
+    if access.anthropic_key or access.anthropic_token:
+        return DEFAULT_ANTHROPIC
+    if access.openai_key:
+        return DEFAULT_OPENAI
+    return EMBEDDED
+
+
+def open_model(name: str, access: ModelAccess, catalogue: Catalogue) -> Model:
+    """Opens the model a user would call `name`; the provider may be left out for models the catalogue knows.
+
+    Raises `UnknownModel` (with the nearest names), `MissingExtra`, `AuthenticationFailed` for a missing key, and
+    `UserError` for a script that cannot be read.
+    """
+    provider, model = split_name(name, catalogue)
+    match provider:
+        case "anthropic":
+            return _anthropic(model, access, catalogue.facts(model))
+        case "openai":
+            return _openai(model, access)
+        case "scripted":
+            from reverie.models.script import Script
+            from reverie.models.scripted import ScriptedModel
+
+            return ScriptedModel(Script.load(model), f"scripted:{model}")
+        case _:
+            from reverie.models.embedded.model import EmbeddedModel
+
+            return EmbeddedModel()
+
+
+def split_name(name: str, catalogue: Catalogue) -> tuple[str, str]:
+    """Provider and the provider's own name of a model."""
+    given = name.strip()
+    provider, colon, model = given.partition(":")
+    if colon and provider in _PROVIDERS and model.strip():
+        return provider, model.strip()
+    if given == EMBEDDED:
+        return EMBEDDED, EMBEDDED
+    if not colon:
+        facts = catalogue.facts(given)
+        if facts.provider in ("anthropic", "openai"):
+            return facts.provider, given
+    raise UnknownModel(f"There is no model {given!r}; {_nearest(given, catalogue)}.")
+
+
+def _nearest(given: str, catalogue: Catalogue) -> str:
+    bare = given.rpartition(":")[2] or given
+    known = [known for known in catalogue.names if known != "scripted"]
+    near = difflib.get_close_matches(bare, known, n=3, cutoff=0.5)
+    near += [f"{provider}:<model>" for provider in difflib.get_close_matches(given.partition(":")[0], _PROVIDERS, n=1)]
+    if near:
+        return f"did you mean {' or '.join(near)}?".removesuffix("?") + " (provider:model names any other)"
+    return "write anthropic:<model>, openai:<model>, scripted:<file> or embedded"
+
+
+def _anthropic(model: str, access: ModelAccess, facts: ModelFacts) -> Model:
+    key, token = access.anthropic_key or None, access.anthropic_token or None
+    if not (key or token or access.anthropic_base_url):
+        raise _no_key("Anthropic", f"anthropic:{model}", "ANTHROPIC_API_KEY")
+    from reverie.models.anthropic import ONE_MILLION_BETA, AnthropicModel
+
+    capabilities = Capabilities(
+        cache_markers=facts.cache_markers,
+        ttls=tuple[Ttl, ...](ttl for ttl in ("5m", "1h") if ttl in facts.ttls),
+        context_edits=facts.context_management,
+        cache_edits=access.cache_edits,
+        output_schema=True,
+    )
+    return AnthropicModel(
+        model,
+        key=key,
+        token=token,
+        base_url=_without_version(access.anthropic_base_url),
+        timeout_s=access.timeout_s,
+        capabilities=capabilities,
+        betas=(ONE_MILLION_BETA,) if facts.asked_1m and facts.window_1m == "beta" else (),
+    )
+
+
+def _openai(model: str, access: ModelAccess) -> Model:
+    key = access.openai_key or None
+    if not (key or access.openai_base_url):
+        raise _no_key("OpenAI", f"openai:{model}", "OPENAI_API_KEY")
+    from reverie.models.openai import OpenAIModel
+
+    return OpenAIModel(model, key=key, base_url=_with_version(access.openai_base_url), timeout_s=access.timeout_s)
+
+
+def _no_key(vendor: str, name: str, variable: str) -> AuthenticationFailed:
+    return AuthenticationFailed(
+        f"There is no {vendor} key for {name}: set {variable}, or a base URL of a server that wants none,"
+        " or use the model `embedded`."
+    )
+
+
+def _without_version(url: str | None) -> str | None:
+    """The SDK adds `/v1` itself; people paste addresses with it."""
+    return url.rstrip("/").removesuffix("/v1") if url else None
+
+
+def _with_version(url: str | None) -> str | None:
+    """A bare `http://localhost:11434` means its `/v1`, where every such server has its chat completions."""
+    if not url:
+        return None
+    parts = urlsplit(url)
+    return url if parts.path.strip("/") else urlunsplit(parts._replace(path="/v1"))
