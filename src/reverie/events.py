@@ -67,7 +67,7 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class PermissionAsked:
-    """The session waits until `session.answer(id, allow)` is called, or the turn is cancelled."""
+    """The session waits until `session.gate.answer(id, allow=…)` is called, or the turn is cancelled."""
 
     kind: ClassVar[str] = "permission_asked"
     id: str
@@ -119,7 +119,10 @@ class TaskChanged:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The turn is over. `reason`: answered, cancelled, refused, failed, max_rounds, blocked."""
+    """The turn is over. `reason`: answered, cancelled, refused, failed, max_rounds, blocked.
+
+    `exit_code` is what a command that ran this turn ends with.
+    """
 
     kind: ClassVar[str] = "turn_ended"
     reason: str
@@ -127,6 +130,7 @@ class TurnEnded:
     usage: Usage
     rounds: int
     error: str | None = None
+    exit_code: int = 0
 
 
 Event: TypeAlias = (

@@ -22,7 +22,7 @@ from reverie.agents.fork import ForkPoint, ForkResult, run_fork
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.context.system_prompt import date_change, system_prompt
-from reverie.errors import BlockingLimit, ReverieError, UserError
+from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
 from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
 from reverie.gate import Gate
 from reverie.hook_points import HookPoints
@@ -41,7 +41,7 @@ from reverie.storage.session_log import Clock, utc_now
 from reverie.tasks import TaskInfo, Tasks
 from reverie.tools.base import Caller, ReadCache, Tool, ToolContext
 from reverie.tools.registry import builtin_tools, tool_schemas
-from reverie.types import Block, ImageBlock, JsonObject, Message, Origin, Purpose, TextBlock
+from reverie.types import Block, ImageBlock, JsonObject, Message, Origin, Purpose, TextBlock, Usage
 
 CRASHED = "The session ended before this call was finished; it may have run partly."
 
@@ -221,25 +221,27 @@ class Session:
 
     async def _run_turn(self, text: str, images: Sequence[ImageBlock]) -> None:
         thread = self._thread
-        reason, answer, error = "failed", "", None
+        reason, answer, error, code = "failed", "", None, 0
+        thread.rounds, thread.usage = 0, Usage()
         try:
             refusal = await self._take_in(text, images)
             if refusal is None:
                 outcome = await run(thread)
                 reason, answer = outcome.reason, outcome.text
+                code = 0 if reason == "answered" else ReverieError.exit_code
             else:
-                reason, error = "refused", refusal
+                reason, error, code = "refused", refusal, ReverieError.exit_code
         except asyncio.CancelledError:
-            reason = "cancelled"
+            reason, code = "cancelled", Cancelled.exit_code
             close_open_calls(thread.log, INTERRUPTED)
             thread.log.append_message(Message("user", (TextBlock(INTERRUPTED, Origin.INJECTED),)), isMeta=True)
         except BlockingLimit as problem:
-            reason, error = "blocked", str(problem)
+            reason, error, code = "blocked", str(problem), problem.exit_code
         except ReverieError as problem:
-            error = str(problem)
+            error, code = str(problem), problem.exit_code
         finally:
             close_open_calls(thread.log, CRASHED)
-        self._emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error))
+        self._emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error, code))
 
     async def _take_in(self, text: str, images: Sequence[ImageBlock]) -> str | None:
         """Records what the person said, and what the hooks add to it. A reason means that a hook refused it."""
