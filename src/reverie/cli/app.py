@@ -1,0 +1,173 @@
+"""The `reverie` command: a table of sub-commands, loaded when they are run, and the one place that shows errors.
+
+`reverie --help` imports none of them. A mistake of the user's is one line on standard error and an exit code; a
+traceback is shown for nothing but a bug.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NoReturn, TextIO, cast
+
+import click
+
+from reverie import __version__
+from reverie.errors import ReverieError
+
+PIPE_CLOSED = 141
+"""Exit code when whoever read our output has gone: what a shell reports for a program ended by SIGPIPE."""
+
+EXIT_CODES: Mapping[int, str] = {
+    0: "done",
+    1: "it went wrong (the sentence on standard error says how), or was refused",
+    2: "usage: an unknown command or option, a bad value, a settings file with a mistake, a missing extra",
+    3: "the session is open in another process, which is named",
+    4: "storage: the disk is full, read-only or gone",
+    5: "the model could not answer",
+    6: "the window is full: compact, or start anew",
+    130: "cancelled (Ctrl-C); 143 when ended by SIGTERM",
+    PIPE_CLOSED: "the reader of our output has gone",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a command lives, and what the list of commands says about it."""
+
+    target: str
+    help: str
+
+
+COMMANDS: Mapping[str, Entry] = {
+    "chat": Entry("reverie.cli.chat:command", "Talk to the agent in this folder."),
+    "run": Entry("reverie.cli.run:command", "Run one prompt and print the answer."),
+    "sessions": Entry("reverie.cli.sessions:command", "List, show and delete conversations."),
+    "settings": Entry("reverie.cli.settings:command", "Show every setting and where its value came from."),
+    "tasks": Entry("reverie.cli.tasks:command", "List and kill the background tasks of live sessions."),
+    "log": Entry("reverie.cli.log:command", "Read the background log."),
+    "doctor": Entry("reverie.cli.doctor:command", "Check that everything Reverie needs is there."),
+    "demo": Entry("reverie.cli.demo:command", "Play a short conversation, without a key or a network."),
+    "simulate": Entry("reverie.cli.simulate:command", "Serve the Messages API on loopback, billed as documented."),
+    "lab": Entry("reverie.cli.lab:command", "Measure Reverie on recorded work."),
+    "completion": Entry("reverie.cli.completion:command", "Print a completion script for your shell."),
+}
+
+
+class Commands(click.Group):
+    """A group that knows the names and one line of help of its commands, and imports one when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        from importlib import import_module
+
+        module, _, name = entry.target.partition(":")
+        return cast(click.Command, getattr(import_module(module), name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(unknown_name("command", name, COMMANDS), ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=e.help) for name, e in COMMANDS.items() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+def unknown_name(kind: str, name: str, known: Mapping[str, object]) -> str:
+    """The sentence about a name that is none, with the nearest ones that are."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}."
+    return f"There is no {kind} {name!r}; {hint}"
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, "-V", "--version", message="reverie %(version)s")
+def commands() -> None:
+    """A memory for LLM agents: conversations that outlive their window.
+
+    \b
+    Examples:
+      reverie chat
+      reverie run "What does this project do?"
+      git diff | reverie run "Review this" --json
+      reverie sessions list
+    """
+
+
+def app() -> NoReturn:
+    """Runs the command line and ends the process with the exit code."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal in another encoding, or half an emoji, must not end a command
+        if hasattr(stream, "reconfigure"):
+            cast(Any, stream).reconfigure(errors="backslashreplace")
+    code = _run()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = PIPE_CLOSED
+    except OSError as error:
+        code = _tell(f"The output could not be written: {error.strerror}.", 4)
+    # What Python would flush once more on its way out has been told about already.
+    _abandon(sys.stdout)
+    sys.exit(code)
+
+
+def _run() -> int:
+    try:
+        code: Any = commands.main(prog_name="reverie", standalone_mode=False)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx is not None else "reverie"
+        return _tell(f"{_sentence(error.format_message())} (`{where} --help` shows how.)", 2)
+    except click.Abort:
+        return _tell("Cancelled.", 130)
+    except click.ClickException as error:
+        return _tell(_sentence(error.format_message()), error.exit_code)
+    except ReverieError as error:
+        return _tell(_sentence(str(error)), error.exit_code)
+    except KeyboardInterrupt:
+        return _tell("Cancelled.", 130)
+    except BrokenPipeError:
+        return PIPE_CLOSED
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _tell(f"{where}{error.strerror or error}.", 4)
+    return code if isinstance(code, int) else 0
+
+
+def _sentence(text: str) -> str:
+    """One line that ends like a sentence."""
+    line = " ".join(text.split())
+    return line if line.endswith((".", "?", "!", "…", ")")) else line + "."
+
+
+def _tell(sentence: str, code: int) -> int:
+    with suppress(OSError):  # nobody may be left to tell
+        print(f"reverie: {sentence}", file=sys.stderr, flush=True)
+    return code
+
+
+def _abandon(stream: TextIO) -> None:
+    try:
+        stream.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())

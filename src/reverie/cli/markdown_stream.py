@@ -1,0 +1,227 @@
+"""Shows an answer while it streams: word by word, wrapped, with light Markdown styling, never redrawn.
+
+What was written stays as it is, so nothing flickers and the scrollback is whole. Only what cannot be shown before its
+end is held back: a table until its last row, a line of code until it is complete. Without colour the Markdown is
+shown as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from reverie.cli.output import Paint, pad, printable, width
+
+_MAY_BE_MARKER = re.compile(r"\s*(?:[-*+>#|`~_=\s]{0,8}|\d{1,4}[.)]?\s?)")
+_FENCE = re.compile(r"(\s*)(`{3,}|~{3,})(.*)")
+_HEADING = re.compile(r"#{1,6}\s+")
+_ITEM = re.compile(r"(\s*)([-*+]|\d{1,4}[.)])\s+")
+_QUOTE = re.compile(r"\s{0,3}>\s?")
+_RULE = re.compile(r"\s{0,3}([-*_])(?:\s*\1){2,}\s*")
+_TABLE_RULE = re.compile(r":?-+:?")
+_OPENS = re.compile(r"[\w(\[\"'`$]")
+
+
+class MarkdownStream:
+    """Feed it pieces of an answer; `finish` ends it. `write` gets what to put on the terminal."""
+
+    def __init__(self, write: Callable[[str], object], paint: Paint, columns: int) -> None:
+        self._write = write
+        self._paint = paint
+        self._columns = columns
+        self._line = ""  # what has come of a line whose kind is not known yet, or that is shown whole
+        self._kind = ""  # "", text, code
+        self._fence = ""
+        self._table: list[list[str]] = []
+        self._word = ""
+        self._column = 0
+        self._indent = ""
+        self._bold = self._code = self._heading = False
+        self._blank_before = True
+
+    @property
+    def mid_line(self) -> bool:
+        """Whether the cursor stands after something on its line."""
+        return self._column > 0
+
+    def feed(self, text: str) -> None:
+        for char in printable(text).replace("\t", "    "):
+            if char == "\n":
+                self._end_of_line()
+            elif self._kind == "text":
+                self._add(char)
+            else:
+                self._line += char
+                if self._kind == "" and not self._fence and not _may_be_marker(self._line):
+                    self._begin()
+
+    def finish(self) -> None:
+        """Shows what is still held back and ends the line."""
+        if self._line or self._word or self._column:
+            self._end_of_line()
+        self._end_table()
+        self._fence, self._blank_before = "", True
+
+    # -- lines ----------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """The kind of a line is known: what it opens with is shown, the rest follows word by word."""
+        line = self._line
+        if line.lstrip().startswith("|") or _FENCE.fullmatch(line):
+            return  # shown when it is complete
+        self._end_table()
+        self._kind, self._line = "text", ""
+        self._blank_before = False
+        if self._paint.on and (found := _HEADING.match(line)):
+            self._heading = True
+        elif found := _ITEM.match(line):
+            mark = "•" if self._paint.on and found[2] in "-*+" else found[2]
+            self._put(f"{found[1]}{mark} ", width(found[1] + mark) + 1)
+            self._indent = " " * self._column
+        elif found := _QUOTE.match(line):
+            self._put(self._paint.dim("│ ") if self._paint.on else "> ", 2)
+            self._indent = self._paint.dim("│ ") if self._paint.on else "> "
+        else:
+            found = re.match(r"\s*", line)
+            assert found is not None
+            self._put(found[0], len(found[0]))
+            self._indent = found[0]
+        for char in line[found.end() :]:
+            self._add(char)
+
+    def _end_of_line(self) -> None:
+        if self._kind == "text":
+            self._end_word()
+            self._newline()
+        else:
+            self._whole_line(self._line)
+        self._kind, self._line, self._indent = "", "", ""
+        self._bold = self._code = self._heading = False
+
+    def _whole_line(self, line: str) -> None:
+        fence = _FENCE.fullmatch(line)
+        if self._fence:
+            if fence and fence[2].startswith(self._fence) and not fence[3].strip():
+                self._fence = ""
+            else:
+                self._put(f"  {self._paint.accent(line)}" if line.strip() else "", 1)
+                self._newline()
+        elif fence:
+            self._end_table()
+            self._fence, self._blank_before = fence[2], False
+        elif line.lstrip().startswith("|"):
+            self._table.append([cell.strip() for cell in line.strip().strip("|").split("|")])
+        elif not line.strip():
+            self._end_table()
+            if not self._blank_before:
+                self._write("\n")
+            self._blank_before = True
+        elif _RULE.fullmatch(line) and self._paint.on:
+            self._end_table()
+            self._put(self._paint.dim("─" * min(40, self._columns)), 1)
+            self._newline()
+        else:  # a line so short that it could have become anything
+            self._begin()
+            self._end_word()
+            self._newline()
+
+    def _newline(self) -> None:
+        self._write("\n")
+        self._column, self._blank_before = 0, False
+
+    def _end_table(self) -> None:
+        rows, self._table = self._table, []
+        if not rows:
+            return
+        self._blank_before = False
+        count = max(map(len, rows))
+        plain = [[*row, *[""] * (count - len(row))] for row in rows]
+        body = [row for row in plain if not all(_TABLE_RULE.fullmatch(cell) for cell in row)]
+        shown = [[self._inline(cell) for cell in row] for row in body]
+        widths = [max((width(_unstyled(row[at])) for row in shown), default=0) for at in range(count)]
+        if sum(widths) + 2 * count > self._columns:  # too wide to align: one cell a line would be worse
+            shown, widths = [[" │ ".join(row)] for row in shown], [0]
+        for number, row in enumerate(shown):
+            cells = [cell + pad("", most)[width(_unstyled(cell)) :] for cell, most in zip(row, widths, strict=True)]
+            line = "  ".join(cells).rstrip()
+            self._write((self._paint.bold(line) if number == 0 and len(body) < len(rows) else line) + "\n")
+
+    def _inline(self, cell: str) -> str:
+        if not self._paint.on:
+            return cell
+        cell = re.sub(r"`([^`]+)`", lambda found: self._paint.accent(found[1]), cell)
+        return re.sub(r"\*\*([^*]+)\*\*", lambda found: self._paint.bold(found[1]), cell)
+
+    # -- words ----------------------------------------------------------------------------------------------------
+
+    def _add(self, char: str) -> None:
+        if char == " ":
+            self._end_word()
+            self._word = " "
+        else:
+            self._word += char
+
+    def _end_word(self) -> None:
+        """Puts the word (with the space before it) on the line, or on the next one if it does not fit."""
+        word, self._word = self._word, ""
+        space = word.startswith(" ")
+        shown, columns = self._styled(word.lstrip(" "))
+        if not columns:
+            return
+        at_start = self._column <= width(_unstyled(self._indent))
+        if not at_start and self._column + space + columns > self._columns:
+            self._write("\n" + self._indent)
+            self._column = width(_unstyled(self._indent))
+        elif space and self._column:
+            self._put(" ", 1)
+        self._put(shown, columns)
+
+    def _styled(self, word: str) -> tuple[str, int]:
+        """The word with its marks turned into style, and its width."""
+        if not self._paint.on:
+            return word, width(word)
+        out, plain, columns, at = list[str](), "", 0, 0
+        while at < len(word):
+            mark = "**" if word.startswith("**", at) and not self._code else word[at] if word[at] == "`" else ""
+            if mark and self._toggles(word, at, mark):
+                out.append(self._style(plain))
+                plain = ""
+                if mark == "`":
+                    self._code = not self._code
+                else:
+                    self._bold = not self._bold
+                at += len(mark)
+                continue
+            step = mark or word[at]
+            plain += step
+            columns += width(step)
+            at += len(step)
+        out.append(self._style(plain))
+        return "".join(out), columns
+
+    def _toggles(self, word: str, at: int, mark: str) -> bool:
+        if mark == "`":
+            return word[at : at + 2] != "``"
+        before, after = word[at - 1 : at], word[at + 2 : at + 3]
+        if self._bold:
+            return bool(before)
+        return bool(_OPENS.match(after)) and not before.isalnum() and before != "/"
+
+    def _style(self, text: str) -> str:
+        if self._code:
+            return self._paint.accent(text)
+        return self._paint.bold(text) if self._bold or self._heading else text
+
+    def _put(self, text: str, columns: int) -> None:
+        if text:
+            self._write(text)
+            self._column += columns
+
+
+def _may_be_marker(line: str) -> bool:
+    """Whether more must be seen to know what kind of line this is."""
+    return _MAY_BE_MARKER.fullmatch(line) is not None
+
+
+def _unstyled(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)

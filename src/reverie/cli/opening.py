@@ -1,0 +1,93 @@
+"""The options that `run` and `chat` share: which session, which model, what is allowed. Imports no session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from reverie.cli.sessions import session_ids
+from reverie.types import JsonObject
+
+if TYPE_CHECKING:
+    from reverie.session import Session
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MODES = ("ask", "accept_edits", "accept_all", "read_only")
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a session is to be opened."""
+
+    cwd: Path
+    model: str | None = None
+    resume: str | None = None
+    overrides: JsonObject | None = None
+
+    async def open(self, *, interactive: bool) -> Session:
+        from reverie.session import Session
+
+        return await Session.open(
+            cwd=self.cwd,
+            model=self.model,
+            resume=self.resume,
+            interactive=interactive,
+            overrides=self.overrides,
+        )
+
+
+def session_options(function: F) -> F:
+    """Adds the options; the command gets them as keyword arguments and makes an `Opening` of them with `opening`."""
+    options = (
+        click.option("-m", "--model", metavar="NAME", help="`provider:model`, as in anthropic:claude-sonnet-5-5."),
+        click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the newest session of this folder."),
+        click.option(
+            "-r", "--resume", metavar="ID", shell_complete=session_ids, help="Go on with this session (or its start)."
+        ),
+        click.option(
+            "-C",
+            "--cwd",
+            type=click.Path(path_type=Path, exists=True, file_okay=False),
+            default=".",
+            help="Work in this folder.  [default: this one]",
+        ),
+        click.option("--bare", is_flag=True, help="No memory, no instruction files, no hooks."),
+        click.option(
+            "--allow", metavar="RULE", multiple=True, help="Allow such calls, as in 'Bash(npm test:*)'. Repeatable."
+        ),
+        click.option("--permission-mode", type=click.Choice(_MODES), help="What happens to calls no rule speaks about."),
+        click.option("--max-rounds", type=click.IntRange(min=1), help="Stop a turn after so many model requests."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def opening(
+    model: str | None,
+    go_on: bool,
+    resume: str | None,
+    cwd: Path,
+    bare: bool,
+    allow: tuple[str, ...],
+    permission_mode: str | None,
+    max_rounds: int | None,
+) -> Opening:
+    """What the options say."""
+    if go_on and resume:
+        raise click.UsageError("--continue and --resume cannot be given together: --resume ID names the session.")
+    overrides: JsonObject = {}
+    if bare:
+        overrides["session.bare"] = True
+    if allow:
+        overrides["permissions.allow"] = list(allow)
+    if permission_mode:
+        overrides["permissions.mode"] = permission_mode
+    if max_rounds:
+        overrides["tools.max_rounds"] = max_rounds
+    return Opening(cwd.resolve(), model, "last" if go_on else resume, overrides)

@@ -1,0 +1,84 @@
+"""Tool calls on one line each: which tool, on what, and what came of it. The same in chat, run, demo and sessions show.
+
+Never shows a whole result: that is for the model, and is in the transcript.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+from reverie.cli.output import Paint, cut, one_line, plural, seconds
+from reverie.types import Json, JsonObject
+
+_TARGET_KEYS = ("file_path", "command", "pattern", "path", "query", "url", "prompt", "description", "name")
+
+
+def call_text(name: str, given: Json, cwd: Path | None = None, most: int = 200) -> str:
+    """`Read src/app.py`, `Grep "port" in src`, `Bash $ git status`: a call as people would say it."""
+    if not isinstance(given, dict):
+        return one_line(name, most)
+    target = _target(name, cast(JsonObject, given), cwd)
+    return one_line(f"{name} {target}" if target else name, most)
+
+
+def _target(name: str, given: JsonObject, cwd: Path | None) -> str:
+    text = {key: str(value) for key, value in given.items() if isinstance(value, str | int | float)}
+    match name:
+        case "Bash":
+            return f"$ {text.get('command', '')}"
+        case "Grep" | "Glob":
+            where = [f"in {_near(text[key], cwd)}" for key in ("path", "glob") if text.get(key)]
+            pattern = text.get("pattern", "")
+            return " ".join([f'"{pattern}"' if name == "Grep" else pattern, *where])
+        case "Read":
+            path = _near(text.get("file_path", ""), cwd)
+            if "offset" in text or "limit" in text:
+                first = int(float(text.get("offset") or 1))
+                last = f"–{first + int(float(text['limit'])) - 1}" if "limit" in text else "–"
+                return f"{path}:{first}{last}"
+            return path
+        case _:
+            value = next((text[key] for key in _TARGET_KEYS if text.get(key)), "")
+            return _near(value, cwd) if "file_path" in text else value
+
+
+def _near(path: str, cwd: Path | None) -> str:
+    """A path as seen from the working folder, where it is inside."""
+    if cwd is None or not path.startswith("/"):
+        return path
+    try:
+        return str(Path(path).relative_to(cwd))
+    except ValueError:
+        return path
+
+
+def result_note(text: str, is_error: bool) -> str:
+    """What came of it, in a few words: how much, or the first line of what went wrong."""
+    if is_error:
+        first = next((line for line in text.splitlines() if line.strip()), "failed")
+        return one_line(first, 200)
+    lines = text.count("\n") + bool(text and not text.endswith("\n"))
+    return plural(lines, "line") if lines > 1 else one_line(text, 60)
+
+
+def finished_line(call: str, text: str, is_error: bool, duration: float | None, paint: Paint, columns: int) -> str:
+    """`✓ Grep "port"  4 lines · 0.1 s`, cut to the width; an error keeps its sentence and shortens the call."""
+    mark = paint.bad("✗") if is_error else paint.good("✓")
+    note = result_note(text, is_error)
+    took = "" if duration is None or duration < 0.05 else seconds(duration)
+    room = columns - 4 - (len(took) + 3 if took else 0)
+    call = cut(call, max(20, room // 2 if is_error else room - min(len(note), 24)))
+    note = cut(note, max(8, room - len(call) - 2))
+    tail = " · ".join(part for part in (note, took) if part)
+    shown = paint.bad(tail) if is_error else paint.dim(tail)
+    return f"{mark} {call}  {shown}" if tail else f"{mark} {call}"
+
+
+def text_of_result(content: Any) -> str:
+    """The textual part of a stored tool result, whatever shape it has."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, tuple):
+        return "\n".join(str(getattr(block, "text", "")) for block in cast("tuple[Any, ...]", content))
+    return ""
