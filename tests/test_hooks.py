@@ -266,19 +266,25 @@ def test_the_time_limit_kills_children_and_grandchildren(tmp_path: Path) -> None
     assert len(pids) == 2 and all(gone(pid) for pid in pids)
 
 
-def test_cancelling_the_turn_kills_the_hook(tmp_path: Path) -> None:
-    async def cancel() -> None:
-        firing = asyncio.create_task(hooks(tmp_path, E.STOP, "echo $$ > pid; sleep 100 & sleep 100").fire(E.STOP, {}))
-        for _ in range(500):
-            if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
-                break
-            await asyncio.sleep(0.01)
+@pytest.mark.soak
+def test_cancelling_the_turn_at_any_moment_kills_the_hook_and_its_children(tmp_path: Path) -> None:
+    command = "echo $$ >> pids; sleep 100 & echo $! >> pids; sleep 100"
+
+    async def cancel(delay: float) -> None:
+        firing = asyncio.create_task(hooks(tmp_path, E.STOP, command).fire(E.STOP, {"text": "x" * 100_000}))
+        await asyncio.sleep(delay)
         firing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await firing
 
-    asyncio.run(cancel())
-    assert gone(int((tmp_path / "pid").read_text()))
+    rounds = count(20, 500)
+    began = time.monotonic()
+    for number in range(rounds):
+        asyncio.run(cancel(0.03 * number / rounds))
+    asyncio.run(cancel(0.5))
+    assert time.monotonic() - began < 5 + rounds
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(pids) >= 2 and all(gone(pid) for pid in pids)
 
 
 def test_a_process_left_behind_does_not_hold_the_session(tmp_path: Path) -> None:

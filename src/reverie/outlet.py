@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from reverie.events import Event
+from reverie.events import Event, Notice, TaskChanged
 
 
 class Outlet:
@@ -41,10 +41,12 @@ class Outlet:
         return self._queue
 
     def close_turn(self) -> None:
-        """Events that the turn's reader did not take wait again."""
+        """What the turn's reader left unread is gone with the turn, but for what is not about the turn."""
         queue, self._queue = self._queue, None
         while queue is not None and not queue.empty():
-            self.emit(queue.get_nowait())
+            event = queue.get_nowait()
+            if isinstance(event, Notice | TaskChanged):
+                self.emit(event)
 
     def _take(self) -> list[Event]:
         waiting, self._waiting = self._waiting, []

@@ -199,8 +199,8 @@ def test_a_break_is_found_across_processes_unless_it_was_announced(tmp_path: Pat
     assert prefix_breaks(path) == []
     converse(RequestLog(path), 1, request(person("summary"), conversation="c", announced_break="compaction"), model)
     assert prefix_breaks(path) == []
-    converse(RequestLog(path), 1, request(person("fresh"), conversation="c", thread="fork"), model)
-    assert prefix_breaks(path) == []
+    converse(RequestLog(path), 1, request(person("summary"), conversation="c", thread="fork"), model)
+    assert prefix_breaks(path) == [], "a fork begins with what it was forked from"
     converse(RequestLog(path), 1, request(person("another"), conversation="c"), model)
     (found,) = prefix_breaks(path)
     assert found.index == 4

@@ -19,6 +19,8 @@ from reverie.models import wire
 from reverie.models.base import Request
 from reverie.types import JsonObject
 
+MAIN = "main"
+
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
@@ -73,6 +75,8 @@ class RequestLog:
             "prefix": {"same": same, "parts": parts[same:]},
         }
         data = json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+        if not self._last:
+            data = b"\n" + data  # ends what a killed process may have left torn
         try:
             fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
@@ -85,13 +89,14 @@ class RequestLog:
 
 
 def read_log(path: Path) -> Iterator[LoggedRequest]:
-    """The requests of a log in the order they were sent; a torn last line (the process was killed) is left out."""
+    """The requests of a log in the order they were sent; a line torn by a kill is left out."""
     last: dict[tuple[int, str, str], list[str]] = {}
     with path.open(encoding="utf-8", errors="surrogatepass") as lines:
         for line in lines:
-            if not line.endswith("\n"):
-                return
-            raw: JsonObject = json.loads(line)
+            try:
+                raw: JsonObject = json.loads(line)
+            except ValueError:
+                continue
             key = (raw["pid"], raw["conversation"], raw["thread"])
             parts = [*last.get(key, [])[: raw["prefix"]["same"]], *raw["prefix"]["parts"]]
             last[key] = parts
@@ -108,12 +113,15 @@ def read_log(path: Path) -> Iterator[LoggedRequest]:
 
 
 def prefix_breaks(path: Path) -> list[PrefixBreak]:
-    """Every request of a log that does not continue the one before it in its thread and did not say why."""
+    """Every request of a log that does not continue the one before it in its thread and did not say why.
+
+    A fork's first request continues the last one of the conversation it was forked from.
+    """
     before: dict[tuple[str, str], LoggedRequest] = {}
     found: list[PrefixBreak] = []
     for request in read_log(path):
         key = (request.conversation, request.thread)
-        last = before.get(key)
+        last = before.get(key) or before.get((request.conversation, MAIN))
         if last and request.announced_break is None:
             index = _shared(last.parts, request.parts)
             if index < len(last.parts):
