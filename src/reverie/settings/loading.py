@@ -26,7 +26,6 @@ MANAGED = Path("/etc/reverie")
 FLAG_PREFIX = "REVERIE_FLAG_"
 
 _OWN_PREFIX = "REVERIE_"
-_NOT_SETTINGS = frozenset({"REVERIE_SOAK"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,20 +257,22 @@ def _build(
 
 def _misspelt(env: Mapping[str, str]) -> Iterator[str]:
     """A variable that looks like one of ours and is none: nothing would ever tell the user otherwise."""
-    known = [setting.env for setting in all_settings().values() if setting.env]
+    ours = {setting.env for setting in all_settings().values() if setting.env}
+    known = [name.removeprefix(_OWN_PREFIX) for name in ours if name.startswith(_OWN_PREFIX)]
     for name in sorted(env):
-        if name.startswith(_OWN_PREFIX) and not name.startswith(FLAG_PREFIX) and name not in _NOT_SETTINGS:
-            near = None if name in known else nearest(name, known)
-            if near:
-                yield f"environment {name}: unknown variable, ignored; did you mean {near}?"
+        if name in ours or not name.startswith(_OWN_PREFIX) or name.startswith(FLAG_PREFIX):
+            continue
+        near = nearest(name.removeprefix(_OWN_PREFIX), known, likeness=0.75)
+        if near:
+            yield f"environment {name}: unknown variable, ignored; did you mean {_OWN_PREFIX}{near}?"
 
 
-def nearest(name: str, valid: Iterable[str]) -> str | None:
+def nearest(name: str, valid: Iterable[str], likeness: float = 0.6) -> str | None:
     """The valid name that looks most like `name`, if any does."""
     import difflib
 
     by_case = {candidate.lower(): candidate for candidate in valid}
-    near = difflib.get_close_matches(name.lower(), by_case, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name.lower(), by_case, n=1, cutoff=likeness)
     return by_case[near[0]] if near else None
 
 

@@ -73,13 +73,15 @@ def _read_bytes(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}; fix its permissions or remove it.") from error
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise SettingsError(f"{path}: not a regular file; settings are read from a TOML file.")
-        try:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
             raw = file.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise SettingsError(f"{path}: cannot be read: {error.strerror}.") from error
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}.") from error
+    finally:
+        os.close(descriptor)
     if len(raw) > MAX_BYTES:
         raise SettingsError(f"{path}: larger than {MAX_BYTES:,} bytes; that is not a file of settings.")
     return raw
