@@ -4,15 +4,21 @@ It gets its own process group, bounded memory for what it prints and a time limi
 cancelled, the whole group is killed. Nothing here knows what an answer means, and nothing a command prints is parsed.
 """
 
+# Not asyncio's own subprocesses: cancelled while one is being started, they can wait for ever (seen on Python 3.11),
+# and they kill the shell but not what it started. Here the start is one blocking call of a millisecond or two.
+
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, cast
 
 KEPT_BYTES = 1_000_000  # of each stream; the rest is read and thrown away, so that the command is not held up
 _PIPES_GRACE_S = 0.3  # after the command ended: a process it left behind may hold the pipes for ever
@@ -34,45 +40,51 @@ async def run_command(command: str, *, stdin: bytes, cwd: Path, env: Mapping[str
 
     Processes it leaves behind on purpose live on after a normal end; at the time limit they die with it.
     """
-    loop = asyncio.get_running_loop()
-    theirs, ours = os.pipe()
-    with os.fdopen(ours, "wb", buffering=0) as inlet:
+    process = _start(command, cwd, env)
+    exited = _watch(process)
+    talk = _Talk(process)
+    try:
+        await talk.begin(stdin)
+        in_time = await _within(timeout_s, exited)
+        if in_time:
+            await _within(_PIPES_GRACE_S, talk.over)
+    finally:
         try:
-            transport, collector = await loop.subprocess_exec(
-                _Collector,
-                "/bin/sh",
-                "-c",
-                command,
-                stdin=theirs,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                cwd=cwd,
-                env=dict(env),
-                start_new_session=True,
-            )
+            if not exited.is_set():
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await _within(_DEATH_GRACE_S, exited)
         finally:
-            os.close(theirs)
-        try:
-            feeder, feed = await loop.connect_write_pipe(_Feed, inlet)
-            try:
-                feeder.write(stdin)
-                feeder.close()  # flushes first
-                in_time = await _within(timeout_s, collector.exited)
-                if in_time:
-                    await _within(_PIPES_GRACE_S, collector.closed)
-            finally:
-                if not feed.lost:  # nobody reads it any more
-                    feeder.abort()
-        finally:
-            try:
-                if not collector.exited.is_set():
-                    with suppress(ProcessLookupError, PermissionError):
-                        os.killpg(transport.get_pid(), signal.SIGKILL)
-                    await _within(_DEATH_GRACE_S, collector.exited)
-            finally:
-                transport.close()
-    stdout, stderr = (bytes(collector.kept[fd]) for fd in (1, 2))
-    return Ran(transport.get_returncode() if in_time else None, stdout, stderr, collector.cut)
+            talk.end()
+    stdout, stderr = talk.printed
+    cut = stdout.cut or stderr.cut
+    return Ran(process.returncode if in_time else None, bytes(stdout.kept), bytes(stderr.kept), cut)
+
+
+def _start(command: str, cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        ["/bin/sh", "-c", command],
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=cwd,
+        env=dict(env),
+        start_new_session=True,
+    )
+
+
+def _watch(process: subprocess.Popen[bytes]) -> asyncio.Event:
+    """An event that is set when the process has ended. A thread waits for it: the one way that works on every POSIX."""
+    loop, exited = asyncio.get_running_loop(), asyncio.Event()
+
+    def wait() -> None:
+        process.wait()
+        with suppress(RuntimeError):  # the loop ended first: nobody is interested any more
+            loop.call_soon_threadsafe(exited.set)
+
+    threading.Thread(target=wait, name=f"hook-{process.pid}", daemon=True).start()
+    return exited
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:
@@ -82,7 +94,40 @@ async def _within(seconds: float, event: asyncio.Event) -> bool:
     return event.is_set()
 
 
-class _Feed(asyncio.BaseProtocol):
+class _Talk:
+    """The three pipes of a process: what it is told, and the beginning of what it prints."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.over = asyncio.Event()
+        self.printed = (_Printed(self._lost), _Printed(self._lost))
+        self._told = _Told()
+        self._pipes = cast("tuple[IO[bytes], IO[bytes], IO[bytes]]", (process.stdin, process.stdout, process.stderr))
+        self._feed: asyncio.WriteTransport | None = None
+        self._readers: list[asyncio.ReadTransport] = []
+
+    async def begin(self, stdin: bytes) -> None:
+        loop = asyncio.get_running_loop()
+        for printed, pipe in zip(self.printed, self._pipes[1:], strict=True):
+            self._readers.append((await loop.connect_read_pipe(lambda printed=printed: printed, pipe))[0])
+        self._feed = (await loop.connect_write_pipe(lambda: self._told, self._pipes[0]))[0]
+        self._feed.write(stdin)
+        self._feed.close()  # flushes first
+
+    def end(self) -> None:
+        """Lets go of the pipes, whoever still holds their other ends."""
+        if self._feed is not None and not self._told.lost:
+            self._feed.abort()
+        for reader in self._readers:
+            reader.close()
+        for pipe in self._pipes:
+            pipe.close()
+
+    def _lost(self) -> None:
+        if all(printed.lost for printed in self.printed):
+            self.over.set()
+
+
+class _Told(asyncio.BaseProtocol):
     """Knows whether the pipe to the command is closed. A command need not read what it is told."""
 
     def __init__(self) -> None:
@@ -92,25 +137,20 @@ class _Feed(asyncio.BaseProtocol):
         self.lost = True
 
 
-class _Collector(asyncio.SubprocessProtocol):
-    """Keeps the beginning of what is printed and learns when it is over."""
+class _Printed(asyncio.Protocol):
+    """Keeps the beginning of one stream and throws the rest away."""
 
-    def __init__(self) -> None:
-        self.kept: dict[int, bytearray] = {1: bytearray(), 2: bytearray()}
+    def __init__(self, on_lost: Callable[[], None]) -> None:
+        self.kept = bytearray()
         self.cut = False
-        self.exited = asyncio.Event()
-        self.closed = asyncio.Event()
-        self._open = {1, 2}
+        self.lost = False
+        self._on_lost = on_lost
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        room = KEPT_BYTES - len(self.kept[fd])
-        self.kept[fd] += data[:room]
+    def data_received(self, data: bytes) -> None:
+        room = KEPT_BYTES - len(self.kept)
+        self.kept += data[:room]
         self.cut = self.cut or len(data) > room
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        self._open.discard(fd)
-        if not self._open:
-            self.closed.set()
-
-    def process_exited(self) -> None:
-        self.exited.set()
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost = True
+        self._on_lost()
