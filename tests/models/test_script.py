@@ -56,6 +56,14 @@ def test_replies_are_chosen_by_the_number_of_answers_so_a_new_process_goes_on() 
         messages = answered(messages, reply)
 
 
+def test_an_answer_recorded_in_several_messages_is_one_answer() -> None:
+    script = Script.parse("think hm\nsay one\n---\nsay two\nwhen /port/\nsay a\n---\nsay b\nend")
+    first = script.reply([user("hello")])
+    split = [{"role": "assistant", "content": [block]} for block in first.content]
+    assert said(script.reply([user("hello"), *split, user("go on")])) == "two"
+    assert said(script.reply([user("port"), *split, user("go on")])) == "b"
+
+
 def test_parallel_and_generated_calls_have_ids_of_their_own() -> None:
     reply = play(Script.parse('call Read {"file_path": "{i}.txt", "offset": {i}} x30\ncall Glob'), 1)[0]
     assert [block["input"] for block in reply.content[:30]] == [

@@ -30,7 +30,7 @@ def make_context(
     return ToolContext(cwd, Caller(), permission, ReadCache(), root / "keep", **more)
 
 
-def use(context: ToolContext, name: str, **given: Any) -> ToolOutput:
+def use(context: ToolContext, name: str, /, **given: Any) -> ToolOutput:
     """Runs one tool directly, as `run_calls` would after its checks."""
     return asyncio.run(TOOLS[name].run(given, context))
 

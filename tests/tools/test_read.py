@@ -184,7 +184,9 @@ def test_a_file_of_the_kernel_reports_no_size(context: ToolContext) -> None:
 
 def test_a_missing_file_and_a_near_name(context: ToolContext) -> None:
     (context.cwd / "settings.py").touch()
-    assert refusal(use(context, "Read", file_path="setings.py")).endswith("did you mean " + str(context.cwd / "settings.py?"))
+    assert refusal(use(context, "Read", file_path="setings.py")).endswith(
+        "did you mean " + str(context.cwd / "settings.py?")
+    )
     assert "find it with Glob" in refusal(use(context, "Read", file_path="zzz"))
     assert "folder" in refusal(use(context, "Read", file_path="nowhere/x.py"))
 
@@ -240,7 +242,9 @@ def test_seeing_a_part_again_does_not_forget_the_whole(context: ToolContext) -> 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    lines=st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=30), max_size=40),
+    lines=st.lists(
+        st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=30), max_size=40
+    ),
     offset=st.integers(1, 45),
     limit=st.integers(1, 45),
 )

@@ -233,7 +233,9 @@ def test_what_edit_refuses(context: ToolContext) -> None:
     edit = {"file_path": "f", "old_string": "return 1", "new_string": "return 2"}
     assert "has not been read" in refusal(use(context, "Edit", **edit))
     use(context, "Read", file_path="f")
-    assert "more than once" in refusal(use(context, "Edit", **edit)) and "lines 2, 5" in text(use(context, "Edit", **edit))
+    assert "more than once" in refusal(use(context, "Edit", **edit)) and "lines 2, 5" in text(
+        use(context, "Edit", **edit)
+    )
     assert "nothing to change" in refusal(use(context, "Edit", **edit | {"new_string": "return 1"}))
     assert "is empty" in refusal(use(context, "Edit", **edit | {"old_string": ""}))
     assert "does not occur" in refusal(use(context, "Edit", **edit | {"old_string": "return 3"}))

@@ -1,0 +1,253 @@
+"""Bash: real processes; whatever ends a call, nothing it started is left, and no output is lost or held in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reverie.tools.base import ToolContext, ToolOutput
+from reverie.tools.bash import Bash
+from reverie.tools.process import Family
+from tests.tools.calls import make_context, refusal, text, use
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that ended and waits to be reaped does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def pids(file: Path, count: int) -> list[int]:
+    """Process ids a command wrote to a file, one a line, as soon as there are so many."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if file.exists() and file.read_text().count("\n") >= count:
+            return [int(line) for line in file.read_text().split()]
+        time.sleep(0.01)
+    raise AssertionError(f"{file} never held {count} process ids")
+
+
+@pytest.fixture(autouse=True)
+def _needs_proc() -> None:
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("these tests look processes up in /proc")
+
+
+def bash(context: ToolContext, command: str, **more: Any) -> ToolOutput:
+    return use(context, "Bash", command=command, **more)
+
+
+def test_output_in_order_and_exit_code(context: ToolContext) -> None:
+    output = bash(context, "echo one; echo two >&2; echo three; exit 3")
+    assert text(output) == "Exit code 3\none\ntwo\nthree"
+    assert output.is_error and output.structured == {"exitCode": 3, "interrupted": False}
+    assert text(bash(context, "printf 'a\\n\\n'")) == "a\n"
+    assert text(bash(context, "true")) == "The command finished without output."
+    assert text(bash(context, "false")) == "Exit code 1"
+    assert "signal 9 (SIGKILL)" in refusal(bash(context, "kill -KILL $$"))
+
+
+def test_every_call_starts_anew_in_the_working_folder(context: ToolContext) -> None:
+    assert text(bash(context, "cd / && X=1 && pwd")) == "/"
+    assert text(bash(context, 'pwd; echo "[$X]"')) == f"{context.cwd}\n[]"
+
+
+def test_no_input_no_terminal(context: ToolContext) -> None:
+    assert text(bash(context, "cat; read x; echo $?; tty")).splitlines()[:2] == ["Exit code 1", "1"]
+    assert "not a tty" in text(bash(context, "tty"))
+    assert bash(context, "echo x > /dev/tty").is_error
+
+
+def test_odd_bytes_and_long_words(context: ToolContext) -> None:
+    assert text(bash(context, r"printf 'a\xff\xc3b'")) == "a\ufffd\ufffdb"
+    assert text(bash(context, "echo 'ünï'; echo \"$(printf 'x%.0s' {1..5})\"")) == "ünï\nxxxxx"
+    assert "NUL" in refusal(bash(context, "echo a\0b"))
+    assert "half a character" in refusal(bash(context, "echo \ud800"))
+    assert "too long" in refusal(bash(context, "echo " + "x" * 3_000_000))
+
+
+def test_a_folder_that_is_gone(context: ToolContext) -> None:
+    context.cwd.rmdir()
+    assert "is not there any more" in refusal(bash(context, "pwd"))
+
+
+def test_a_mapped_folder(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    context = make_context(tmp_path, map_path=lambda path: copy)
+    assert text(bash(context, "pwd")) == str(copy)
+
+
+def test_fifty_megabytes_are_kept_on_disk_and_not_in_memory(context: ToolContext) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.monotonic()
+    output = bash(context, "seq 1 7000000 | head -c 52428800; echo; echo the end")
+    assert time.monotonic() - started < 20
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30_000  # kilobytes
+    shown = text(output)
+    assert len(shown) < 30_000 and shown.startswith("1\n2\n3\n") and shown.endswith("\nthe end")
+    kept = Path(output.structured["persistedOutputPath"])
+    assert str(kept) in shown and "52,428,809 bytes" in shown
+    assert kept.stat().st_size == output.structured["persistedOutputSize"] == 52_428_809
+    assert kept.parent == context.keep_dir
+    assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    with kept.open("rb") as file:
+        assert file.read(6) == b"1\n2\n3\n"
+        file.seek(-9, os.SEEK_END)
+        assert file.read() == b"\nthe end\n"[-9:]
+
+
+def test_below_the_limit_all_is_shown(context: ToolContext) -> None:
+    assert len(text(bash(context, "head -c 400000 /dev/zero | tr '\\0' x"))) == 400_000
+    assert not context.keep_dir.exists()
+    cut = asyncio.run(Bash(inline_bytes=1_000).run({"command": "head -c 30001 /dev/zero | tr '\\0' é"}, context))
+    assert "30,001 bytes" in text(cut)
+
+
+def test_characters_are_not_cut_in_half(context: ToolContext) -> None:
+    output = asyncio.run(Bash(inline_bytes=100).run({"command": "printf 'x日%.0s' {1..20000}"}, context))
+    assert "\ufffd" not in text(output)
+
+
+def test_an_output_that_cannot_be_kept(context: ToolContext) -> None:
+    context.keep_dir.write_text("in the way")
+    output = bash(context, "seq 1 200000")
+    shown = text(output)
+    assert not output.is_error and "could not be kept: Cannot make the folder" in shown
+    assert shown.startswith("1\n2\n") and shown.endswith("200000")
+    assert "persistedOutputPath" not in output.structured
+
+
+def test_the_time_limit_ends_everything(context: ToolContext) -> None:
+    """A grandchild deaf to SIGTERM, one in a group of its own (timeout), and one that left the session."""
+    file = context.cwd / "pids"
+    command = (
+        f"(trap '' TERM; echo $BASHPID >> {file}; exec 3>&1; while :; do sleep 1; done) & "
+        f"timeout 60 bash -c 'echo $$ >> {file}; sleep 60' & "
+        f"setsid bash -c 'echo $$ >> {file}; sleep 60' & "
+        f"echo started; sleep 60"
+    )
+    started = time.monotonic()
+    output = bash(context, command, timeout=1_000)
+    assert time.monotonic() - started < 5
+    assert text(output).startswith("The command did not finish: it was stopped at its time limit of 1 seconds")
+    assert output.is_error and output.structured["interrupted"] and "started" in text(output)
+    assert not [pid for pid in pids(file, 3) if alive(pid)]
+
+
+@pytest.mark.parametrize("command", ["sleep 60", "trap '' TERM; sleep 60 & wait", "seq 1 100000000"])
+def test_cancelling_leaves_no_process_and_no_file(context: ToolContext, command: str) -> None:
+    file = context.cwd / "pid"
+
+    async def cancelled() -> None:
+        given = {"command": f"echo $$ > {file}; {command}"}
+        task = asyncio.ensure_future(Bash().run(given, context))
+        await asyncio.to_thread(pids, file, 1)
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    (pid,) = pids(file, 1)
+    assert not alive(pid) and not Family(pid, (0, 0)).living()
+    assert not context.keep_dir.exists() or not list(context.keep_dir.iterdir())
+
+
+def test_cancelling_twice_still_leaves_no_process(context: ToolContext) -> None:
+    file = context.cwd / "pid"
+
+    async def cancelled() -> None:
+        task = asyncio.ensure_future(
+            Bash().run({"command": f"trap '' TERM; echo $$ > {file}; sleep 60 & wait"}, context)
+        )
+        await asyncio.to_thread(pids, file, 1)
+        task.cancel()
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.1)
+
+    asyncio.run(cancelled())
+    assert not Family(pids(file, 1)[0], (0, 0)).living()
+
+
+@pytest.mark.parametrize("delay", [0, 0.001, 0.003, 0.005, 0.01, 0.02])
+def test_cancelling_at_the_start_leaves_nothing(context: ToolContext, delay: float) -> None:
+    file = context.cwd / "pid"
+
+    async def cancelled() -> None:
+        task = asyncio.ensure_future(Bash().run({"command": f"echo $$ > {file}; sleep 60"}, context))
+        await asyncio.sleep(delay)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    open_before = len(list(Path("/proc/self/fd").iterdir()))
+    asyncio.run(cancelled())
+    assert len(list(Path("/proc/self/fd").iterdir())) <= open_before
+    time.sleep(0.05)
+    if file.exists() and file.read_text():
+        assert not alive(int(file.read_text()))
+
+
+def test_a_background_process_that_holds_the_output(context: ToolContext) -> None:
+    started = time.monotonic()
+    output = bash(context, "sleep 60 & echo $!")
+    assert time.monotonic() - started < 5
+    first, note = text(output).splitlines()
+    assert not alive(int(first)) and "left running in the background was ended" in note and not output.is_error
+
+
+def test_a_background_process_with_its_own_output_goes_on(context: ToolContext) -> None:
+    output = bash(context, "sleep 60 > /dev/null 2>&1 & echo $!")
+    pid = int(text(output))
+    try:
+        assert alive(pid)
+    finally:
+        os.kill(pid, 9)
+
+
+def test_a_command_that_closes_its_output_is_waited_for(context: ToolContext) -> None:
+    bash(context, "exec >&- 2>&-; sleep 0.5; touch done")
+    assert (context.cwd / "done").exists()
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    told: list[str] = []
+    context = make_context(tmp_path, progress=told.append)
+    bash(context, "for i in 1 2 3 4; do echo step $i; sleep 0.3; done")
+    assert told and all(line.startswith("step ") for line in told)
+
+
+def test_a_command_that_only_reads_runs_with_a_bare_environment(
+    context: ToolContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    trap = tmp_path / "trap.sh"
+    trap.write_text(f"touch {tmp_path}/sprung\n")
+    monkeypatch.setenv("BASH_ENV", str(trap))
+    monkeypatch.setenv("BASH_FUNC_ls%%", f"() {{ touch {tmp_path}/sprung; }}")
+    (context.cwd / "a").touch()
+    assert Bash().is_read_only({"command": "ls"})
+    assert text(bash(context, "ls")) == "a"
+    assert not (tmp_path / "sprung").exists()
+    monkeypatch.delenv("BASH_FUNC_ls%%")
+    monkeypatch.setenv("SEEN", "yes")
+    assert text(bash(context, "echo $SEEN")) == "yes"
+
+
+@pytest.mark.parametrize(
+    ("command", "read_only"), [("ls -la", True), ("cat a | wc -l", True), ("rm a", False), (3, False)]
+)
+def test_what_only_reads(command: Any, read_only: bool) -> None:
+    assert Bash().is_read_only({"command": command}) is read_only
