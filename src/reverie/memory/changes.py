@@ -1,4 +1,4 @@
-"""What a change of the memory directory is made of: who writes, on what evidence, which files, and what a gate is shown.
+"""What a change of memory is made of: who writes, on what evidence, which files, and what the write gate is shown.
 
 Plain data shared by the directory, the write gate and every writer. Nothing here touches the disk.
 """

@@ -1,6 +1,7 @@
 """What kinds of memories there are, how far each is trusted, and what its file is called.
 
-The kinds are closed: a file of another kind, or of none, stays readable and counts as untyped. Nothing here reads a file.
+The kinds are closed: a file of another kind, or of none, stays readable and counts as untyped. Nothing here reads
+a file.
 """
 
 from __future__ import annotations

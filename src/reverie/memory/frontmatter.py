@@ -1,0 +1,326 @@
+"""The head of a topic file: read as YAML, changed line by line, so that every byte nobody touched stays as it was.
+
+A YAML emitter would lose comments, quoting and line ends. So fields are found by their lines, values are read by a fast
+path for what is plainly `key: value` and by PyYAML for all else, and what is not YAML is still read, with a problem.
+It never runs a YAML tag and never opens a file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+_FENCE = re.compile(r"---[ \t]*\r?\n?")
+_KEY = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r\n]|$)")
+_NESTED_KEY = re.compile(r"([ ]+)([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r\n]|$)")
+_COMMENT_OR_BLANK = re.compile(r"[ \t]*(?:#[^\n]*)?\r?\n?")
+_DOUBLE = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_SINGLE = re.compile(r"'((?:[^']|'')*)'")
+# A plain scalar that every YAML reader takes as this very text: no indicator in front, no `: ` or ` #` inside.
+_PLAIN = re.compile(
+    r"(?![-?:,\[\]{}#&*!|>'\"%@`])(?:[^\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff:#]|:(?=[^\s])|(?<=[^\s])#)+"
+)
+# Plain text that other readers would take for a number, a date, a truth value or nothing.
+_TYPED = re.compile(
+    r"(?ix) true|false|yes|no|on|off|y|n|null|~ | [-+]?[\d._,:]+(?:e[-+]?\d+)? | 0[xo][\da-f_]+ | [-+]?\.(?:inf|nan)"
+    r"| \d{4}-\d\d?-\d\d?(?:[Tt ].*)? | <<|="
+)
+_VALUE = re.compile(
+    r"""(?x) (?P<gap>[ \t]*)
+    (?P<value> "(?:[^"\\]|\\.)*" | '(?:[^']|'')*' | [^"'\s#][^\r\n]*? | [^\s#][^\r\n]*? | )
+    (?P<rest>[ \t]*(?:(?<=[ \t])\#[^\r\n]*)?) (?P<end>\r?\n?) \Z"""
+)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b", "a": "\a", "b": "\b", "v": "\v", "f": "\f"}
+_ESCAPED = re.compile(r"\\(x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|.)")
+_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff]")
+_MAX_BRACKETS = 64  # a deeper nest in a head is no memory but an attack on the parser's stack
+_KNOWN = ("name", "description", "type", "trust")
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The lines of one field: [first, last) among the lines of the block; `path` is its key and those above it."""
+
+    path: tuple[str, ...]
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frontmatter:
+    """A text taken apart. `before + "".join(lines) + after + body` is the text itself, byte for byte."""
+
+    before: str
+    """Byte order mark and opening fence; only the mark if there is no frontmatter."""
+    lines: tuple[str, ...]
+    after: str
+    """The closing fence; empty if it is missing."""
+    body: str
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Each value as text, nested ones as `metadata.type`."""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def present(self) -> bool:
+        return "-" in self.before
+
+    @property
+    def text(self) -> str:
+        return self.before + "".join(self.lines) + self.after + self.body
+
+    @property
+    def newline(self) -> str:
+        """The line end in use."""
+        return "\r\n" if "\r\n" in self.text[:4096] else "\n"
+
+    def key_of(self, key: str) -> str:
+        """Where `key` stands: as itself, or one level down in `metadata`, where some writers put it."""
+        nested = f"metadata.{key}"
+        return nested if key not in self.values and nested in self.values else key
+
+    def with_value(self, key: str, value: str | None) -> Frontmatter:
+        """The same with one field set (None: taken out); no other line changes, except that a missing fence is made."""
+        path = tuple(self.key_of(key).split("."))
+        block = self if self.present and self.after else self._fenced()
+        lines = list(block.lines)
+        spans = [span for span in _spans(lines) if span.path == path]
+        if value is None:
+            for span in reversed(spans):
+                del lines[span.first : span.last]
+        elif spans:  # where a key stands twice, the last one counts
+            span = spans[-1]
+            lines[span.first : span.last] = [_changed(lines[span.first : span.last], value)]
+        else:
+            lines.insert(_place_for(key, lines), f"{key}: {quoted(value)}{block.newline}")
+        return split(block.before + "".join(lines) + block.after + block.body)
+
+    def repaired(self) -> Frontmatter:
+        """The same with every field that is not valid YAML quoted, so that every reader understands it."""
+        if not self.problems or not self.lines:
+            return self
+        block = self if self.after else self._fenced()
+        lines = list(block.lines)
+        for number, line in enumerate(lines):
+            known = _without_colon(line)
+            if known:
+                lines[number] = f"{known[0]}: {quoted(known[1])}{_end(line) or block.newline}"
+        fixed = split(block.before + "".join(lines) + block.after + block.body)
+        if fixed.problems:
+            for span in reversed(_spans(lines)):
+                if len(span.path) == 1 and fixed.values.get(span.path[0]):
+                    lines[span.first : span.last] = [
+                        _changed(lines[span.first : span.last], fixed.values[span.path[0]])
+                    ]
+            fixed = split(block.before + "".join(lines) + block.after + block.body)
+        return fixed
+
+    def _fenced(self) -> Frontmatter:
+        """With both fences, the lines between them as they are."""
+        end = self.newline
+        if not self.present:
+            gap = "" if self.body.startswith(("\n", "\r\n")) or not self.body else end
+            return Frontmatter(f"{self.before}---{end}", (), f"---{end}", gap + self.body)
+        lines = tuple(line if line.endswith("\n") else line + end for line in self.lines)
+        before = self.before if self.before.endswith("\n") else self.before + end
+        return Frontmatter(before, lines, f"---{end}", self.body, self.values)
+
+
+def split(text: str) -> Frontmatter:
+    """Takes a topic file (or the beginning of one) apart. Whatever is wrong is in `problems`, and still readable."""
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    lines = _LINES.findall(text[len(mark) :])
+    if not lines or not _FENCE.fullmatch(lines[0]):
+        return Frontmatter(mark, (), "", text[len(mark) :])
+    before, lines = mark + lines[0], lines[1:]
+    close = next((number for number, line in enumerate(lines) if _FENCE.fullmatch(line)), None)
+    if close is not None:
+        block = tuple(lines[:close])
+        values, problems = _read(block)
+        return Frontmatter(before, block, lines[close], "".join(lines[close + 1 :]), values, problems)
+    length = _length_of_open_block(lines)
+    if not length:  # a rule across the page, not a head
+        return Frontmatter(mark, (), "", text[len(mark) :])
+    block = tuple(lines[:length])
+    values, problems = _read(block)
+    unclosed = "the frontmatter has no closing `---`"
+    return Frontmatter(before, block, "", "".join(lines[length:]), values, (unclosed, *problems))
+
+
+def quoted(value: str, style: str = "") -> str:
+    """`value` as a YAML scalar on one line: plain where that is safe, in the given quotes if they can hold it."""
+    if style == "'" and not re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]", value):
+        return "'" + value.replace("'", "''") + "'"
+    if style != '"' and value == value.strip() and _PLAIN.fullmatch(value) and not _TYPED.fullmatch(value):
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _length_of_open_block(lines: list[str]) -> int:
+    """How many lines of an unclosed head are one: up to the first blank line, or the first that is no field."""
+    for number, line in enumerate(lines):
+        is_field = _KEY.match(line) or _without_colon(line) or line.lstrip(" \t").startswith("#")
+        is_continued = number and line[:1] in " \t"
+        if not line.strip() or not (is_field or is_continued):
+            return number
+    return len(lines)
+
+
+def _without_colon(line: str) -> tuple[str, str] | None:
+    """A known field whose colon was forgotten: `type reference`."""
+    key, _, value = line.strip().partition(" ")
+    return (key, value.strip()) if key in _KNOWN and value.strip() and not value.lstrip().startswith(":") else None
+
+
+def _spans(lines: list[str] | tuple[str, ...]) -> list[_Span]:
+    """Every field with its lines; fields of a nested mapping too, one level down."""
+    found: list[_Span] = []
+    tops = [number for number, line in enumerate(lines) if _KEY.match(line)]
+    for at, first in enumerate(tops):
+        last = tops[at + 1] if at + 1 < len(tops) else len(lines)
+        # Blank lines and comments before the next field belong to nobody, unless an indented line follows them.
+        while last > first + 1 and (_COMMENT_OR_BLANK.fullmatch(lines[last - 1]) or not _belongs(lines[last - 1])):
+            last -= 1
+        key = cast(re.Match[str], _KEY.match(lines[first]))[1]
+        found.append(_Span((key,), first, last))
+        if not lines[first][len(key) :].strip().removeprefix(":").strip():
+            found += _nested(lines, key, first + 1, last)
+    return found
+
+
+def _belongs(line: str) -> bool:
+    return line[:1] in " \t" or line.startswith("- ")
+
+
+def _nested(lines: list[str] | tuple[str, ...], above: str, first: int, last: int) -> list[_Span]:
+    starts = [(number, match) for number in range(first, last) if (match := _NESTED_KEY.match(lines[number]))]
+    depth = min((len(match[1]) for _, match in starts), default=0)
+    starts = [(number, match) for number, match in starts if len(match[1]) == depth]
+    ends = [*(number for number, _ in starts[1:]), last]
+    return [_Span((above, match[2]), number, ends[at]) for at, (number, match) in enumerate(starts)]
+
+
+def _changed(lines: list[str], value: str) -> str:
+    """The field's first line with another value: key, indentation, quotes, comment and line end stay."""
+    key = cast(re.Match[str], _NESTED_KEY.match(lines[0]) or _KEY.match(lines[0]))[0]
+    found = _VALUE.match(lines[0][len(key) :]) if len(lines) == 1 else None
+    if found is None:
+        return f"{key} {quoted(value)}{_end(lines[0])}"
+    style = found["value"][:1] if found["value"][:1] in ("'", '"') and len(found["value"]) > 1 else ""
+    return f"{key}{found['gap'] or ' '}{quoted(value, style)}{found['rest']}{found['end']}"
+
+
+def _end(line: str) -> str:
+    return "\r\n" if line.endswith("\r\n") else "\n" if line.endswith("\n") else ""
+
+
+def _place_for(key: str, lines: list[str]) -> int:
+    """After the field that usually stands before it; a known one before all others, an unknown one at the end."""
+    spans = _spans(lines)
+    for name in reversed(_KNOWN[: _KNOWN.index(key)] if key in _KNOWN else ()):
+        for span in spans:
+            if span.path == (name,):
+                return span.last
+    return spans[0].first if spans and key in _KNOWN else len(lines)
+
+
+def _read(lines: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
+    values = _read_fast(lines)
+    if values is not None:
+        return values, ()
+    return _read_yaml(lines)
+
+
+def _read_fast(lines: tuple[str, ...]) -> dict[str, str] | None:
+    """The values if every line is plainly `key: value`; None if a YAML reader must decide."""
+    values: dict[str, str] = {}
+    for line in lines:
+        if _COMMENT_OR_BLANK.fullmatch(line) and "\t" not in line:
+            continue
+        key = _KEY.match(line)
+        if key is None or key[1] in values or "\t" in line or line[key.end() - 2 : key.end() - 1] == " ":
+            return None
+        found = line[key.end() :].rstrip("\r\n").strip(" ")
+        if _PLAIN.fullmatch(found):
+            values[key[1]] = found
+        elif len(found) > 1 and found[0] == found[-1] == '"' and _DOUBLE.fullmatch(found) and "\\" not in found:
+            values[key[1]] = found[1:-1]
+        elif len(found) > 1 and found[0] == found[-1] == "'" and _SINGLE.fullmatch(found):
+            values[key[1]] = found[1:-1].replace("''", "'")
+        else:
+            return None
+    return values
+
+
+def _read_yaml(lines: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
+    import yaml
+
+    text = "".join(lines)
+    try:
+        if sum(map(text.count, "[{")) > _MAX_BRACKETS or max(line.count("- ") for line in lines) > _MAX_BRACKETS:
+            raise yaml.YAMLError("too deeply nested")
+        # The base loader makes text of every scalar: no dates, no truth values, no tags that build objects.
+        loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+        loaded: Any = yaml.load(text, Loader=loader)
+    except (yaml.YAMLError, ValueError) as error:
+        mark: Any = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 2}" if mark is not None else "somewhere"
+        what = getattr(error, "problem", None) or str(error)
+        return _read_anyhow(lines), (f"the frontmatter is not valid YAML ({where}: {what})",)
+    if loaded is None or loaded == "":
+        return {}, ()
+    if not isinstance(loaded, dict):
+        return _read_anyhow(lines), ("the frontmatter is not a list of `key: value` lines",)
+    values = _flat(cast(dict[Any, Any], loaded))
+    keys = [span.path[0] for span in _spans(lines) if len(span.path) == 1]
+    twice = sorted({key for key in keys if keys.count(key) > 1})
+    return values, tuple(f"`{key}` stands twice in the frontmatter; the last one counts" for key in twice)
+
+
+def _flat(loaded: dict[Any, Any], above: str = "") -> dict[str, str]:
+    values: dict[str, str] = {}
+    for key, value in loaded.items():
+        name = f"{above}{key}"
+        if isinstance(value, str):
+            values[name] = "" if value == "~" else value
+        elif isinstance(value, list):
+            values[name] = ", ".join(item for item in cast(list[Any], value) if isinstance(item, str))
+        elif isinstance(value, dict) and not above:
+            values |= _flat(cast(dict[Any, Any], value), f"{name}.")
+    return values
+
+
+def _read_anyhow(lines: tuple[str, ...]) -> dict[str, str]:
+    """What a person would read: the text behind each key, quotes taken off, continuation lines joined."""
+    values: dict[str, str] = {}
+    for span in _spans(lines):
+        first = lines[span.first]
+        key = cast(re.Match[str], _NESTED_KEY.match(first) or _KEY.match(first))
+        parts = [first[key.end() :], *lines[span.first + 1 : span.last]]
+        if len(span.path) == 1 and len(parts) > 1 and any(_NESTED_KEY.match(part) for part in parts[1:]):
+            parts = parts[:1]
+        values[".".join(span.path)] = _bare(" ".join(part.strip() for part in parts).strip())
+    for line in lines:
+        known = _without_colon(line)
+        if known:
+            values.setdefault(*known)
+    return values
+
+
+def _bare(text: str) -> str:
+    if _DOUBLE.fullmatch(text):
+        return _ESCAPED.sub(_unescaped, text[1:-1])
+    if _SINGLE.fullmatch(text):
+        return text[1:-1].replace("''", "'")
+    return text
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = found[1]
+    if code[0] in "xuU" and len(code) > 1 and int(code[1:], 16) < 0x110000:
+        return chr(int(code[1:], 16))
+    return _ESCAPES.get(code, code)
