@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _LINK_BYTES = 4_096
-_ENTRY = 62
-"""Bytes of an index entry before its name, in a repository with SHA-1 names."""
+_ENTRY, _ENTRY_SHA256 = 62, 74
+"""Bytes of an index entry before its name."""
 _EXTENDED = 0x4000
 
 
@@ -109,45 +109,54 @@ def is_own_untracked(file: Path, repo: Repo) -> bool:
         git_dir = _link(repo.git_dir / "commondir") or top / ".git"
     if Path(os.path.realpath(file)) != Path(os.path.realpath(top), file.relative_to(top)):
         return False  # a committed link may lead to a committed file of another name
+    if (file.parent / ".git").exists():
+        return False  # a submodule: committed there
     try:
-        return not _tracks(git_dir, file.relative_to(top))
+        return not _tracks(git_dir, os.fsencode(file.relative_to(top)))
     except OSError:
         return False
 
 
-def _tracks(git_dir: Path, relative: Path) -> bool:
-    """Whether the index has `relative` or a folder above it (a submodule), whatever the case of its letters."""
-    wanted = [os.fsencode(part).lower() for part in (relative, *relative.parents[:-1])]
-    for index in (git_dir / "index", *git_dir.glob("sharedindex.*")):
-        try:
-            raw = index.read_bytes()
-        except FileNotFoundError:
-            continue
+def _tracks(git_dir: Path, name: bytes) -> bool:
+    """Whether the index has a file of this name, whatever the case of its letters."""
+    try:
+        indexes = [(git_dir / "index").read_bytes()]
+    except FileNotFoundError:
+        return False  # nothing was ever added
+    if b"link" in indexes[0]:
+        # A split index: what is not in it may stand in the file it links to.
+        indexes += [shared.read_bytes() for shared in git_dir.glob("sharedindex.*")]
+    config = _head((_link(git_dir / "commondir") or git_dir) / "config")
+    entry = _ENTRY_SHA256 if "sha256" in config.lower() else _ENTRY
+    for raw in indexes:
+        # Version 4 writes only how a name differs from the one before; all others write it out.
         if raw[4:8] == b"\0\0\0\4":
-            if _compressed_names(raw) & set(wanted):
+            if name.lower() in _compressed_names(raw, entry):
                 return True
-        elif any(name + b"\0" in raw.lower() for name in wanted):
+        elif name.lower() + b"\0" in raw.lower():
             return True
     return False
 
 
-def _compressed_names(raw: bytes) -> set[bytes]:
-    """The names in an index of version 4, where each gives only its difference to the one before."""
+def _compressed_names(raw: bytes, entry: int) -> set[bytes]:
+    """The names in an index of version 4; `entry` is the size of what stands before each."""
     names: set[bytes] = set()
     at, name = 12, b""
     for _ in range(int.from_bytes(raw[8:12], "big")):
-        flags = int.from_bytes(raw[at + _ENTRY - 2 : at + _ENTRY], "big")
-        at += _ENTRY + (2 if flags & _EXTENDED else 0)
-        byte = raw[at]
-        drop = byte & 0x7F
-        while byte & 0x80:
-            at += 1
-            byte = raw[at]
-            drop = (drop + 1 << 7) | byte & 0x7F
-        end = raw.find(b"\0", at + 1)
-        if end < 0 or drop > len(name):
-            raise OSError("the git index has a form this reader does not know")
-        name = name[: len(name) - drop] + raw[at + 1 : end]
+        flags = int.from_bytes(raw[at + entry - 2 : at + entry], "big")
+        at += entry + (2 if flags & _EXTENDED else 0)
+        drop, more = 0, True
+        while more:
+            byte = raw[at] if at < len(raw) else 0xFF
+            more = bool(byte & 0x80)
+            drop = drop << 7 | byte & 0x7F
+            if drop > len(name):
+                raise OSError("the git index has a form this reader does not know")
+            drop, at = drop + more, at + 1
+        end = raw.find(b"\0", at)
+        if end < 0:
+            raise OSError("the git index is cut off")
+        name = name[: len(name) - drop] + raw[at:end]
         names.add(name.lower())
         at = end + 1
     return names
