@@ -1,0 +1,184 @@
+"""MEMORY.md: one line a file, so that a person and a model see at a glance what is remembered.
+
+Loaded within two limits, with a warning that says which one fired; changed one line at a time, so that headings, prose
+and order, which are people's own, stay as they are. Text in, text out: it never touches the disk.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePosixPath
+from urllib.parse import quote, unquote
+
+MAX_LINES = 200
+MAX_BYTES = 25_000
+LINE_CHARACTERS = 150
+
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+# An entry is a list item that begins with a link; titles may hold balanced brackets, targets stand bare or in <>.
+_TITLE = r"\[(?P<title>(?:[^\[\]\\\n]|\\.|\[[^\[\]\n]*\])*)\]"
+_TARGET = r"\((?:<(?P<angled>[^<>\n]*)>|(?P<bare>(?:[^()\s]|\([^()\s]*\))*))(?:[ \t]+\"[^\"\n]*\")?\)"
+_ENTRY = re.compile(rf"(?P<lead>[ \t]*[-*+][ \t]+){_TITLE}{_TARGET}(?P<rest>[^\r\n]*)(?P<end>\r?\n?)")
+_LINK = re.compile(rf"(?<!!){_TITLE}{_TARGET}")
+_DASH = re.compile(r"\A[ \t]*(?:—|–|--|-|:)?[ \t]*")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/")
+
+
+class Limit(StrEnum):
+    """Which limit an index went over, judged on the whole of it."""
+
+    LINES = "lines"
+    BYTES = "bytes"
+    BOTH = "lines and bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedIndex:
+    """An index as the model is shown it."""
+
+    text: str
+    """Cut to the limits, the warning behind it if one fired."""
+    fired: Limit | None
+    lines: int
+    """Of the whole index, trimmed."""
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """One line that points to a file."""
+
+    line: int
+    """From 1."""
+    file: str
+    """Where it points, relative to the index's folder, as the file is called on disk."""
+    title: str
+    hook: str
+    text: str
+    """The whole line, without its end."""
+
+
+def load_index(text: str, *, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> LoadedIndex:
+    """The index within both limits, whole lines only where there are lines, never half a character."""
+    trimmed = text.removeprefix("\ufeff").strip()
+    lines = trimmed.split("\n")
+    size = len(trimmed.encode("utf-8", "replace"))
+    over_lines, over_bytes = len(lines) > max_lines, size > max_bytes
+    if not over_lines and not over_bytes:
+        return LoadedIndex(trimmed, None, len(lines) if trimmed else 0, size)
+    kept = "\n".join(lines[:max_lines]).encode("utf-8", "replace")
+    if len(kept) > max_bytes:
+        newline = kept.rfind(b"\n", 0, max_bytes + 1)
+        kept = kept[: newline if newline > 0 else max_bytes]
+    shown = kept.decode("utf-8", "ignore").rstrip("\r")
+    fired = Limit.BOTH if over_lines and over_bytes else Limit.LINES if over_lines else Limit.BYTES
+    warning = _warning(fired, len(lines), size, max_lines, max_bytes)
+    return LoadedIndex(f"{shown}\n\n{warning}", fired, len(lines), size)
+
+
+def _warning(fired: Limit, lines: int, size: int, max_lines: int, max_bytes: int) -> str:
+    match fired:
+        case Limit.LINES:
+            what = f"it has {lines:,} lines and only the first {max_lines:,} are loaded"
+        case Limit.BYTES:
+            what = f"it has {size:,} bytes and only about {max_bytes:,} are loaded: its entries are too long"
+        case Limit.BOTH:
+            what = (
+                f"it has {lines:,} lines and {size:,} bytes, and at most {max_lines:,} lines "
+                f"and {max_bytes:,} bytes are loaded"
+            )
+    return (
+        f"> Note: this index is cut short, because {what}. Give every file one line of at most "
+        f"{LINE_CHARACTERS} characters, and move detail into the files themselves."
+    )
+
+
+def index_line(title: str, file: str, hook: str) -> str:
+    """The line for a file: `- [Title](file.md) — hook`, the hook cut at a word so that the line stays short."""
+    title = " ".join(title.split()) or file
+    title = re.sub(r"([\[\]\\])", r"\\\1", title)
+    hook = " ".join(hook.split())
+    start = f"- [{title}]({_written(file)})"
+    room = LINE_CHARACTERS - len(start) - len(" — ")
+    if len(hook) > room:
+        cut = hook[: max(room - 1, 0)]
+        hook = (cut.rpartition(" ")[0] or cut).rstrip(" ,;:—-")
+        hook = f"{hook}…" if hook else ""
+    return f"{start} — {hook}" if hook else start
+
+
+def entries(text: str) -> tuple[IndexEntry, ...]:
+    """Every line that is an entry, in order; people's own lines are not."""
+    found: list[IndexEntry] = []
+    for number, line in enumerate(_LINES.findall(text), 1):
+        entry = _ENTRY.fullmatch(line)
+        file = _file(entry) if entry else None
+        if entry and file:
+            hook = _DASH.sub("", entry["rest"], count=1).strip()
+            title = re.sub(r"\\(.)", r"\1", entry["title"])
+            found.append(IndexEntry(number, file, title, hook, line.rstrip("\r\n")))
+    return tuple(found)
+
+
+def linked_files(text: str) -> frozenset[str]:
+    """Every file that any link in the text points to, also inside prose."""
+    return frozenset(file for match in _LINK.finditer(text) if (file := _file(match)))
+
+
+def with_entry(text: str, file: str, title: str, hook: str) -> str:
+    """The index with this file's line in it: the one it has is changed in place, else one is added behind the last."""
+    line = index_line(title, file, hook)
+    lines = _LINES.findall(text)
+    own = [number for number, entry in _numbered(lines) if _file(entry) == file]
+    if own:
+        entry = _ENTRY.fullmatch(lines[own[0]])
+        assert entry is not None
+        lines[own[0]] = entry["lead"] + line.removeprefix("- ") + entry["end"]
+        return "".join(lines)
+    end = "\r\n" if "\r\n" in text else "\n"
+    last = max((number for number, _ in _numbered(lines)), default=len(lines) - 1)
+    if last >= 0 and not lines[last].endswith("\n"):
+        lines[last] += end
+    lead = "" if not lines or _ENTRY.fullmatch(lines[last]) or not lines[last].strip() else end
+    lines.insert(last + 1, f"{lead}{line}{end}")
+    return "".join(lines)
+
+
+def without_entry(text: str, file: str) -> str:
+    """The index without the lines that list this file; links to it inside prose stay."""
+    lines = _LINES.findall(text)
+    gone = {number for number, entry in _numbered(lines) if _file(entry) == file}
+    return "".join(line for number, line in enumerate(lines) if number not in gone)
+
+
+def unlinked(text: str, file: str) -> str:
+    """The text with every link to this file replaced by its title, for prose that points to what is gone."""
+    return _LINK.sub(lambda match: match["title"] if _file(match) == file else match[0], text)
+
+
+def long_entries(text: str, limit: int = LINE_CHARACTERS) -> tuple[IndexEntry, ...]:
+    """Entries longer than a line should be."""
+    return tuple(entry for entry in entries(text) if len(entry.text) > limit)
+
+
+def _numbered(lines: list[str]) -> list[tuple[int, re.Match[str]]]:
+    return [(number, entry) for number, line in enumerate(lines) if (entry := _ENTRY.fullmatch(line)) and _file(entry)]
+
+
+def _file(match: re.Match[str]) -> str | None:
+    """The file a link means, or None if it leads elsewhere (the web, an anchor, out of the directory)."""
+    target = match["angled"] if match["angled"] is not None else match["bare"]
+    if not target or _SCHEME.match(target):
+        return None
+    path = unquote(target.partition("#")[0])
+    parts = PurePosixPath(path).parts
+    if not path.endswith(".md") or ".." in parts:
+        return None
+    return str(PurePosixPath(path))
+
+
+def _written(file: str) -> str:
+    """A file name as a link target: bare where Markdown can read it so."""
+    return re.sub(r"[\s()<>%#\"]", lambda found: quote(found[0], safe=""), file)
