@@ -1,4 +1,4 @@
-"""run_calls: one result a call whatever happens, reads side by side, changes alone and in order, denials with a reason."""
+"""run_calls: one result a call whatever happens, reads side by side, changes alone and in order, denials said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write and Edit: only what was read, only if unchanged, whole or not at all, everything else byte for byte as it was."""
+"""Write and Edit: only what was read, only if unchanged, whole or not at all, all else byte for byte as it was."""
 
 from __future__ import annotations
 

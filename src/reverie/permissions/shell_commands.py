@@ -44,8 +44,9 @@ def plain_commands(command: str) -> tuple[Simple, ...] | None:
     The only redirections are to /dev/null and between streams (`2>&1`); assignments, substitutions, subshells,
     line breaks, background jobs and comments all give None.
     """
-    source = command.strip()
-    if not source or _UNSAFE.search(source) or not _is_text(source):
+    source = command.strip(" \t\n")
+    # Characters that cannot be seen (no-break space, line separator) end a word for the grammar and not for bash.
+    if not source or _UNSAFE.search(source) or not source.replace("\t", " ").isprintable():
         return None
     root = _parse(source)
     collected = None if root.has_error else _collect(root)
@@ -87,14 +88,6 @@ def _language() -> Language:
     from tree_sitter import Language
 
     return Language(tree_sitter_bash.language())
-
-
-def _is_text(source: str) -> bool:
-    try:
-        source.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _walk(node: Node) -> Iterator[Node]:

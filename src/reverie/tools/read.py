@@ -112,9 +112,12 @@ class Read:
                 text.detach()
                 return _Lines([], number, False, False, False)
         while True:
+            if len(shown) >= min(limit, self.max_lines):
+                more = bool(text.read(1))  # not a whole line: the next one may be gigabytes long
+                break
             line, rest = self._line(text)
             size += len(line.encode("utf-8", "replace")) + 8
-            if not line or len(shown) >= min(limit, self.max_lines) or (size > self.max_bytes and shown):
+            if not line or (size > self.max_bytes and shown):
                 more = bool(line)
                 break
             clean = printable(line)

@@ -69,17 +69,11 @@ async def run_calls(
             while waiting:
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 for task in sorted(done, key=list(running).index):
-                    yield running[task].call, _result(task, running[task])
+                    yield running[task].call, task.result()
         finally:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
-
-
-def _result(task: asyncio.Future[ToolOutput], prepared: _Prepared) -> ToolOutput:
-    if task.cancelled():  # by the tool itself: had we been cancelled, nobody would ask
-        return ToolOutput(f"{prepared.call.name} was cancelled before it had a result.", is_error=True)
-    return task.result()
 
 
 def _prepare(call: ToolUseBlock, tools: Mapping[str, Tool]) -> _Prepared:
@@ -116,6 +110,12 @@ async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
         if reason := await _denied(prepared, context):
             return ToolOutput(reason, is_error=True)
         return _storable(await prepared.tool.run(prepared.given, context))
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # Nobody cancelled this call: something inside the tool gave itself up.
+        return ToolOutput(f"{prepared.call.name} was cancelled before it had a result.", is_error=True)
     except ReverieError as error:
         return ToolOutput(str(error), is_error=True)
     except Exception as error:  # noqa: BLE001 (the edge of a tool: whatever is wrong in one, the turn goes on and says so)
