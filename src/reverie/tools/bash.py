@@ -222,10 +222,10 @@ def _signal_name(number: int) -> str:
 
 def _environment(*, read_only: bool) -> dict[str, str]:
     """The user's own; for a command that runs unasked because it only reads, nothing that could make it do more."""
-    if not read_only:
-        return {**os.environ, "TERM": "dumb"}
-    kept = {key: value for key, value in os.environ.items() if key in _KEPT_VARIABLES or key.startswith("LC_")}
-    return {**kept, "TERM": "dumb"}
+    passed_on = dict(os.environ)
+    if read_only:
+        passed_on = {key: value for key, value in passed_on.items() if key in _KEPT_VARIABLES or key.startswith("LC_")}
+    return {**passed_on, "TERM": "dumb"}
 
 
 def _widen(pipe: int) -> None:
