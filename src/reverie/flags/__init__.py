@@ -62,6 +62,7 @@ class Flags:
     def __init__(self, provider: FeatureProvider) -> None:
         from openfeature import api
 
+        _keep_quiet()
         # A domain of its own: two sessions in one process may have different homes.
         self._domain = f"reverie-{next(_domains)}"
         self._provider = provider
@@ -146,7 +147,10 @@ class Flags:
         while self._client.get_provider_status() is ProviderStatus.NOT_READY and time.monotonic() < until:
             time.sleep(0.002)
         if self._client.get_provider_status() is not ProviderStatus.READY:
-            self._warn(f"The flag provider {self._provider.get_metadata().name!r} is not ready; the defaults hold.")
+            self._warn(
+                f"The flag provider {self._provider.get_metadata().name!r} is not ready; "
+                "where it does not answer, the defaults hold."
+            )
 
     def _source(self, name: str) -> str:
         from reverie.flags.file_provider import FileProvider
@@ -171,6 +175,14 @@ def _known(name: str, *, prefix: bool) -> Flag:
 
 
 @cache
+def _keep_quiet() -> None:
+    """Without any handler, a provider that fails would print a traceback at each use."""
+    import logging
+
+    logging.getLogger("openfeature").addHandler(logging.NullHandler())
+
+
+@cache
 def _nothing() -> FeatureProvider:
     from openfeature.provider.no_op_provider import NoOpProvider
 
@@ -183,9 +195,10 @@ def _named_provider(name: str) -> FeatureProvider:
     module, _, attribute = name.partition(":")
     try:
         found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+        is_provider = hasattr(found, "resolve_boolean_details") and not isinstance(found, type)
+        made = found if is_provider or not callable(found) else found()
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise SettingsError(f"flags.provider: {name!r} cannot be loaded: {error}.") from error
-    made = found if hasattr(found, "resolve_boolean_details") and not isinstance(found, type) else found()
     if not hasattr(made, "resolve_boolean_details"):
         raise SettingsError(f"flags.provider: {name!r} is no OpenFeature provider.")
     return cast("FeatureProvider", made)
