@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, assert_never
 
 from reverie.context.conversation import Budget
@@ -53,6 +53,10 @@ class Surroundings(Protocol):
 
     async def after_response(self) -> None:
         """Called when a response is recorded, before its tools run: the notes trigger."""
+        ...
+
+    async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
+        """What is recorded of a result: itself, or what stands for it once it is on disk."""
         ...
 
     async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
@@ -137,6 +141,7 @@ async def step(thread: Thread, cap: int) -> Response | None:
             raise
         response = await query(thread, await around.prepare(cap))
     thread.usage += response.usage
+    response = replace(response, content=thread.log.view.with_unique_calls(response.content))
     if response.stop_reason == "max_tokens" and cap < thread.output_cap_raised:
         thread.log.append(ForkUsage(thread.purpose.value, response.model, response.usage.wire(), thread.name))
         thread.emit(AnswerRestarted("the answer was cut off; asking again with a higher limit"))
@@ -192,7 +197,8 @@ async def execute(thread: Thread, calls: Sequence[ToolUseBlock]) -> None:
         started[call.id] = time.monotonic()
         thread.emit(ToolStarted(call.id, call.name, call.input))
 
-    async for call, output in run_calls(calls, thread.tools, thread.context, on_start=on_start):
+    async for call, raw in run_calls(calls, thread.tools, thread.context, on_start=on_start):
+        output = await thread.surroundings.keep(call, raw)
         record_result(thread.log, call.id, output)
         beside += await thread.surroundings.after_result(call, output)
         seconds = time.monotonic() - started.get(call.id, time.monotonic())

@@ -12,7 +12,7 @@ it holds no rule of its own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -22,18 +22,23 @@ from reverie.agents.fork import ForkPoint, ForkResult, run_fork
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.context.system_prompt import date_change, system_prompt
+from reverie.effects import Effects
 from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
 from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
 from reverie.gate import Gate
 from reverie.hook_points import HookPoints
+from reverie.hooks import HookEvent
+from reverie.layers.base import AskFork, EffectResult, RunHook, Stage
+from reverie.layers.l1_tool_results.message_budget import MessageBudget
 from reverie.live import LiveServer
+from reverie.live_verbs import verbs
 from reverie.loop import INTERRUPTED, Thread, close_open_calls, run
 from reverie.models.base import Model
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
 from reverie.outlet import Outlet
 from reverie.permissions.policy import Mode, Rules
-from reverie.permissions.rules import Decision, ToolCall
+from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.session_parts import Parts, gather
 from reverie.settings import Settings
 from reverie.storage.records import SessionHeader
@@ -63,6 +68,10 @@ class Session:
         self.gate = Gate(parts.hooks, Mode(given.mode), rules, can_ask=interactive, emit=outlet.emit)
         self._tools = {tool.name: tool for tool in tools}
         self._schemas = tool_schemas(tools)
+        folder = parts.places.tool_results(self.id)
+        self._effects = Effects(
+            parts.settings, parts.flags, parts.limits.window, folder, ask_fork=self._ask_fork, run_hook=self._run_hook
+        )
         self.conversation = self._converse()
         self._thread = self._main_thread()
 
@@ -109,10 +118,7 @@ class Session:
         """Answers other commands on a socket; a session that cannot is a session all the same."""
         if self.parts.lease is None:
             return
-        server = LiveServer(
-            self.parts.places.socket(self.id),
-            {"status": self._on_status, "tasks": self._on_tasks, "kill": self._on_kill, "cancel": self._on_cancel},
-        )
+        server = LiveServer(self.parts.places.socket(self.id), verbs(self))
         try:
             await server.start()
         except ReverieError as error:
@@ -159,8 +165,9 @@ class Session:
         """Hands over what happens between turns (background tasks, notices), and what happened while opening."""
         self._outlet.listen(listener)
 
-    async def send(self, text: str, *, images: Sequence[ImageBlock] = ()) -> AsyncIterator[Event]:
-        """Runs one turn. The last event is always `TurnEnded`. Leaving the loop early cancels the turn."""
+    async def send(self, text: str, *, images: Sequence[ImageBlock] = ()) -> AsyncGenerator[Event, None]:
+        """Runs one turn. The last event is always `TurnEnded`. Leaving the loop early cancels the turn, and
+        `contextlib.aclosing` around it does so at once."""
         if self._turn is not None:
             raise UserError("a turn is running in this session: wait for it, or cancel it")
         if not text.strip() and not images:
@@ -195,6 +202,11 @@ class Session:
         if ended.reason != "answered":
             raise ReverieError(ended.error or f"the turn ended without an answer ({ended.reason})")
         return ended.text
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn is running."""
+        return self._turn is not None
 
     def cancel(self) -> bool:
         """Stops the running turn; what was recorded stays. False if none is running."""
@@ -300,14 +312,37 @@ class Session:
             model=parts.model,
             thresholds=parts.limits,
             emit=self._emit,
-            pipeline=Pipeline(is_on=parts.flags.on, on_failure=self._stage_failed),
+            pipeline=Pipeline(self._stages(), parts.flags.on, self._stage_failed),
             retry=RetryPolicy(
                 model.retries, model.retry_first_wait_s, model.retry_longest_wait_s, model.retry_longest_asked_s
             ),
             request_log=RequestLog(log_to) if log_to is not None else None,
-            around=Around(after_result=self._points.after_result, may_stop=self._points.may_stop),
+            around=Around(
+                after_result=self._points.after_result,
+                may_stop=self._points.may_stop,
+                keep=self._effects.keep,
+                carry_out=self._effects.carry_out,
+            ),
             clock=self._clock,
         )
+
+    def _stages(self) -> dict[str, Stage]:
+        folder = self.parts.places.tool_results(self.id)
+        return {"tool_result_budget": MessageBudget(folder, self._effects.limits)}
+
+    async def _ask_fork(self, effect: AskFork) -> EffectResult:
+        result = await self.fork(
+            effect.directive,
+            purpose=effect.purpose,
+            permission=_no_tools,
+            max_rounds=1,
+            max_tokens=effect.max_tokens,
+        )
+        return EffectResult(ok=result.reason == "answered", text=result.text, usage=result.usage)
+
+    async def _run_hook(self, effect: RunHook) -> EffectResult:
+        outcome = await self.parts.hooks.fire(HookEvent(effect.event), effect.payload)
+        return EffectResult(ok=not outcome.blocked, text=outcome.reason or "\n".join(outcome.context))
 
     def _main_thread(self) -> Thread:
         parts, settings = self.parts, self.parts.settings
@@ -337,27 +372,9 @@ class Session:
         progress = info.progress[-1] if info.progress else ""
         self._emit(TaskChanged(info.id, info.purpose, info.title, info.state.value, progress))
 
-    # -- the socket -----------------------------------------------------------------------------------------------
 
-    async def _on_status(self, _request: JsonObject) -> JsonObject:
-        budget = self.conversation.budget()
-        return {
-            "session": self.id,
-            "model": self.model_name,
-            "cwd": str(self.parts.places.cwd),
-            "busy": self._turn is not None,
-            "used": budget.used,
-            "window": budget.window,
-        }
-
-    async def _on_tasks(self, _request: JsonObject) -> JsonObject:
-        return {"tasks": [info.to_json() for info in self.tasks.list()]}
-
-    async def _on_kill(self, request: JsonObject) -> JsonObject:
-        return {"task": (await self.tasks.kill(str(request.get("id", "")))).to_json()}
-
-    async def _on_cancel(self, _request: JsonObject) -> JsonObject:
-        return {"cancelled": self.cancel()}
+async def _no_tools(_call: ToolCall) -> Decision:
+    return Deny("this question is answered in words, without tools")
 
 
 def ask(text: str, *, cwd: Path | str | None = None, model: str | None = None, resume: str | None = None) -> str:

@@ -46,6 +46,10 @@ async def _no_result_blocks(_call: ToolUseBlock, _output: ToolOutput) -> Sequenc
     return ()
 
 
+async def _as_it_is(_call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
+    return output
+
+
 async def _no_objection(_answer: str) -> str | None:
     return None
 
@@ -66,6 +70,7 @@ class Around:
     after_result: Callable[[ToolUseBlock, ToolOutput], Awaitable[Sequence[Block]]] = _no_result_blocks
     between_rounds: Callable[[], Awaitable[Sequence[Block]]] = _no_blocks
     may_stop: Callable[[str], Awaitable[str | None]] = _no_objection
+    keep: Callable[[ToolUseBlock, ToolOutput], Awaitable[ToolOutput]] = _as_it_is
     carry_out: CarryOut = _not_carried_out
 
 
@@ -157,19 +162,22 @@ class Conversation:
     async def between_rounds(self) -> Sequence[Block]:
         return await self.around.between_rounds()
 
+    async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
+        return await self.around.keep(call, output)
+
     async def may_stop(self, answer: str) -> str | None:
         return await self.around.may_stop(answer)
 
     def forked(self, log: SessionLog, *, purpose: Purpose, thread: str, reused: bool) -> Conversation:
-        """The same way to a request for a fork: same model, limits and retry; no layers' stages, nothing around it."""
+        """The same way to a request for a fork: same model, limits and retry, layer 1, and nothing else around it."""
         return replace(
             self,
             log=log,
             purpose=purpose,
             thread=thread,
             reused=reused,
-            pipeline=Pipeline(),
-            around=Around(),
+            pipeline=self.pipeline.only("tool_result_budget"),
+            around=Around(keep=self.around.keep, carry_out=self.around.carry_out),
             blocks_when_full=purpose not in (Purpose.COMPACTION, Purpose.NOTES),
             emit=_unheard,
             announce=None,

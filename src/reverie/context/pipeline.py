@@ -38,6 +38,11 @@ class Pipeline:
     is_on: Callable[[str], bool] = _always_on
     on_failure: Callable[[str, Exception], None] = lambda _name, _error: None
 
+    def only(self, *names: str) -> Pipeline:
+        """The same pipeline with these stages alone: what a fork runs."""
+        kept = {name: stage for name, stage in self.stages.items() if name in names}
+        return Pipeline(kept, self.is_on, self.on_failure)
+
     async def prepare(self, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Prepared:
         """Runs every stage once, in order, each on what the one before it left."""
         breaks, notices, acted = list[str](), list[str](), list[str]()

@@ -272,6 +272,32 @@ class View:
                 return tuple(call for call in _calls_of(joined) if call.id not in self._answers)
         return ()
 
+    def fresh_results(self) -> list[ToolResultBlock]:
+        """Results that were never sent and are not decided yet: those after the last response."""
+        last = self._joined[-1] if self._joined else None
+        if last is None or last.role != "user":
+            return []
+        return [
+            block
+            for block in last.blocks
+            if isinstance(block, ToolResultBlock)
+            and block.tool_use_id not in self.replaced
+            and block.tool_use_id not in self.kept
+        ]
+
+    def with_unique_calls(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """The blocks of a new response, with every call id new to this conversation: some servers count from one."""
+        taken, out = set(self._calls), list[Block]()
+        for block in blocks:
+            if isinstance(block, ToolUseBlock):
+                name, number = block.id, 2
+                while name in taken:
+                    name, number = f"{block.id}-{number}", number + 1
+                taken.add(name)
+                block = block if name == block.id else replace(block, id=name)
+            out.append(block)
+        return tuple(out)
+
     def call_name(self, call_id: str) -> str | None:
         """The tool that a call in view was made to."""
         return self._calls.get(call_id)

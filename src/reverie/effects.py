@@ -1,0 +1,107 @@
+"""Carries out what layers decide: writes the file, runs the hook, asks the fork. A layer decides, this acts.
+
+A failed effect is a result like any other: the layer that wanted it says what follows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import assert_never
+
+from reverie.errors import ReverieError
+from reverie.flags import Flags
+from reverie.layers.base import AskFork, Effect, EffectResult, RunHook, WriteFile
+from reverie.layers.l1_tool_results.limits import ResultLimits
+from reverie.layers.l1_tool_results.single import judge
+from reverie.settings import Settings
+from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error
+from reverie.tools.base import ToolOutput
+from reverie.types import ToolUseBlock
+
+_LARGE = 1_000_000
+"""Bytes from which a write is worth a thread."""
+
+
+TAKEN = "another result is kept under this name"
+
+
+def _create(effect: WriteFile) -> bool:
+    """Whether the file holds this data now; False if it was there with other data."""
+    make_private_dir(effect.path.parent)
+    if create_exclusive(effect.path, effect.data):
+        return True
+    try:
+        return effect.path.stat().st_size == len(effect.data) and effect.path.read_bytes() == effect.data
+    except OSError as error:
+        raise storage_error(error, effect.path, "read") from error
+
+
+class Effects:
+    """One a session. `ask_fork` and `run_hook` are the session's."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        flags: Flags,
+        window: int,
+        folder: Path,
+        *,
+        ask_fork: Callable[[AskFork], Awaitable[EffectResult]],
+        run_hook: Callable[[RunHook], Awaitable[EffectResult]],
+    ) -> None:
+        self._settings = settings.tool_results
+        self._flags = flags
+        self._window = window
+        self._folder = folder
+        self._ask_fork = ask_fork
+        self._run_hook = run_hook
+
+    async def carry_out(self, effect: Effect) -> EffectResult:
+        match effect:
+            case WriteFile():
+                return await self._write(effect)
+            case RunHook():
+                return await self._run_hook(effect)
+            case AskFork():
+                return await self._ask_fork(effect)
+            case _:
+                assert_never(effect)
+
+    async def _write(self, effect: WriteFile) -> EffectResult:
+        try:
+            if len(effect.data) > _LARGE:
+                free = await asyncio.to_thread(_create, effect)
+            else:
+                free = _create(effect)
+        except ReverieError as error:
+            return EffectResult(ok=False, text=str(error))
+        return EffectResult(ok=free, text="" if free else TAKEN)
+
+    def limits(self) -> ResultLimits:
+        """The limits of layer 1 as they hold now: the settings, what a flag changes of them, and the window."""
+        given, number = self._settings, self._flags.number
+        limits = ResultLimits(
+            default=number("tool_results.default_limit", given.default_limit),
+            by_tool={tool: number(f"tool_results.limits.{tool}", limit) for tool, limit in given.limits.items()},
+            message=number("tool_results.message_characters", given.message_characters),
+            preview=number("tool_results.preview_bytes", given.preview_bytes),
+        )
+        return limits.for_window(self._window)
+
+    async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
+        """Layer 1 for one result: what is recorded of it."""
+        if not self._flags.on("tool_results"):
+            return output
+        judged = judge(call.name, call.id, output.content, self.limits(), self._folder)
+        if judged.write is None:
+            return output if judged.shown is output.content else replace(output, content=judged.shown)
+        done = await self._write(judged.write)
+        if done.text == TAKEN:  # two calls of one name: an agent beside this one, or a server that counts from one
+            own = f"{call.id}-{hashlib.sha256(judged.write.data).hexdigest()[:12]}"
+            judged = judge(call.name, own, output.content, self.limits(), self._folder)
+            done = await self._write(judged.write) if judged.write is not None else done
+        return replace(output, content=judged.shown if done.ok else judged.otherwise, structured=None)

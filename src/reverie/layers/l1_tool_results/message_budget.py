@@ -1,0 +1,76 @@
+"""All results of one round together, before they are first sent: the largest go to disk until the rest fits.
+
+Each message is judged alone and once. What was decided is recorded before the request goes out, for the results that
+stay as well, so that a resume with other settings or a healed disk cannot decide otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reverie.layers.base import Commit, Effect, EffectResult, Now, WriteFile
+from reverie.layers.l1_tool_results.limits import NEVER_PERSISTED, LimitsNow
+from reverie.layers.l1_tool_results.replacement import file_name, holds_image, persisted, text_and_form
+from reverie.storage.records import ResultDecisions
+from reverie.storage.view import View
+from reverie.types import ToolResultBlock
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    call_id: str
+    text: str
+    structured: bool
+
+
+class MessageBudget:
+    """The pipeline's first stage."""
+
+    flag = "tool_results.message_budget"
+
+    def __init__(self, folder: Path, limits: LimitsNow) -> None:
+        self._folder = folder
+        self._limits = limits
+
+    def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
+        fresh = view.fresh_results()
+        if not fresh:
+            return None
+        return [self._write(candidate) for candidate in self._chosen(view, fresh)]
+
+    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
+        fresh = view.fresh_results()
+        preview = self._limits().preview
+        replaced = {
+            chosen.call_id: persisted(chosen.text, self._path(chosen), preview)
+            for chosen, result in zip(self._chosen(view, fresh), results, strict=True)
+            if result.ok
+        }
+        kept = tuple(block.tool_use_id for block in fresh if block.tool_use_id not in replaced)
+        return Commit(payloads=(ResultDecisions(replaced, kept),))
+
+    def _chosen(self, view: View, fresh: Sequence[ToolResultBlock]) -> list[_Candidate]:
+        """Largest first until the sum fits; ties by position, so that a replay chooses the same."""
+        candidates = list[_Candidate]()
+        for block in fresh:
+            if view.call_name(block.tool_use_id) in NEVER_PERSISTED or holds_image(block.content or ""):
+                continue
+            text, structured = text_and_form(block.content or "")
+            candidates.append(_Candidate(block.tool_use_id, text, structured))
+        budget = self._limits().message
+        total = sum(len(candidate.text) for candidate in candidates)
+        chosen = list[_Candidate]()
+        for candidate in sorted(candidates, key=lambda each: -len(each.text)):
+            if total <= budget or len(candidate.text) <= self._limits().preview:
+                break
+            chosen.append(candidate)
+            total -= len(candidate.text)
+        return chosen
+
+    def _path(self, candidate: _Candidate) -> Path:
+        return self._folder / file_name(candidate.call_id, structured=candidate.structured)
+
+    def _write(self, candidate: _Candidate) -> WriteFile:
+        return WriteFile(self._path(candidate), candidate.text.encode("utf-8", "surrogatepass"))

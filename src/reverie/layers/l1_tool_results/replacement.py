@@ -1,0 +1,62 @@
+"""What stands for a result that went to disk: where it is, how large, and its first lines. Pure text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+from reverie.prompts import render
+from reverie.types import Block, ImageBlock, TextBlock
+
+ELLIPSIS = "…"
+EMPTY = "(The tool finished and printed nothing.)"
+CUT = "\n[… cut here: the result was larger than can be sent, and it could not be put on disk]"
+_SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,120}")
+
+
+def file_name(call_id: str, *, structured: bool) -> str:
+    """`<id>.txt`, or `.json` for structured results. An id that is not a safe file name is hashed."""
+    safe = call_id if _SAFE_ID.fullmatch(call_id) else hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()
+    return f"{safe}.{'json' if structured else 'txt'}"
+
+
+def text_and_form(content: str | tuple[Block, ...]) -> tuple[str, bool]:
+    """The text of a result and whether it is structured (more than one plain text): then it is kept as JSON."""
+    if isinstance(content, str):
+        return content, False
+    if len(content) == 1 and isinstance(content[0], TextBlock):
+        return content[0].text, False
+    return json.dumps([block.wire() for block in content], ensure_ascii=False, indent=1), True
+
+
+def holds_image(content: str | tuple[Block, ...]) -> bool:
+    return isinstance(content, tuple) and any(isinstance(block, ImageBlock) for block in content)
+
+
+def persisted(text: str, path: Path, preview_bytes: int) -> str:
+    """The replacement for a text that is in `path` now."""
+    size = len(text.encode("utf-8", "replace"))
+    shown = {"size": f"{size:,} bytes", "path": str(path), "preview": preview(text, preview_bytes)}
+    return render("reverie.layers.l1_tool_results", "persisted.md", shown)
+
+
+def preview(text: str, limit: int) -> str:
+    """The first `limit` bytes, up to the last newline if that lies past the half; never inside a character."""
+    start = text[:limit].encode("utf-8", "replace")  # a character is at least a byte: no need to encode all of it
+    if len(start) <= limit and len(text) <= limit:
+        return text
+    cut = start[:limit]
+    newline = cut.rfind(b"\n")
+    if newline > limit // 2:
+        cut = cut[:newline]
+    return cut.decode("utf-8", "ignore") + "\n" + ELLIPSIS
+
+
+def capped(text: str, cap: int) -> str:
+    """At most `cap` bytes of a text, for when the disk did not take it."""
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= cap:
+        return text
+    return raw[: max(0, cap - len(CUT.encode()))].decode("utf-8", "ignore") + CUT

@@ -1,0 +1,42 @@
+"""What other commands may ask of a live session over its socket, a handler a verb.
+
+`reverie tasks`, `reverie context` and the like act on the running session through these instead of beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+from reverie.types import JsonObject
+
+if TYPE_CHECKING:
+    from reverie.session import Session
+
+Verb = Callable[[JsonObject], Awaitable[JsonObject]]
+
+
+def verbs(session: Session) -> Mapping[str, Verb]:
+    """The handlers of one session, by verb."""
+
+    async def status(_request: JsonObject) -> JsonObject:
+        budget = session.conversation.budget()
+        return {
+            "session": session.id,
+            "model": session.model_name,
+            "cwd": str(session.parts.places.cwd),
+            "busy": session.busy,
+            "used": budget.used,
+            "window": budget.window,
+        }
+
+    async def tasks(_request: JsonObject) -> JsonObject:
+        return {"tasks": [info.to_json() for info in session.tasks.list()]}
+
+    async def kill(request: JsonObject) -> JsonObject:
+        return {"task": (await session.tasks.kill(str(request.get("id", "")))).to_json()}
+
+    async def cancel(_request: JsonObject) -> JsonObject:
+        return {"cancelled": session.cancel()}
+
+    return {"status": status, "tasks": tasks, "kill": kill, "cancel": cancel}
