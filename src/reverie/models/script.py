@@ -193,14 +193,29 @@ def _position(messages: Sequence[ApiMessage], purpose: str) -> int:
     A fork's request begins with its parent's answers. Its own begin at the first one that carries a call made for
     its purpose.
     """
-    answers = [message for message in messages if message["role"] == "assistant"]
+    answers = _answers(messages)
     if purpose == "main":
         return len(answers)
     own = f"toolu_{purpose}_"
-    for index, message in enumerate(answers):
-        if any(str(block.get("id", "")).startswith(own) for block in _blocks(message)):
+    for index, answer in enumerate(answers):
+        if any(str(block.get("id", "")).startswith(own) for message in answer for block in _blocks(message)):
             return len(answers) - index
     return 0
+
+
+def _answers(messages: Sequence[ApiMessage]) -> list[list[ApiMessage]]:
+    """The assistant's answers; one that was recorded in several messages is still one."""
+    answers: list[list[ApiMessage]] = []
+    last = "user"
+    for message in messages:
+        role = message["role"]
+        if role == "assistant":
+            if last == role:
+                answers[-1].append(message)
+            else:
+                answers.append([message])
+        last = role
+    return answers
 
 
 def _matched(section: Section, messages: Sequence[ApiMessage]) -> tuple[Reply, int | None] | None:
@@ -218,11 +233,13 @@ def _matched(section: Section, messages: Sequence[ApiMessage]) -> tuple[Reply, i
 def _heard(messages: Sequence[ApiMessage]) -> list[str]:
     """What the user side said between the answers, newest first; tool results included."""
     groups: list[list[str]] = [[]]
+    last = "user"
     for message in reversed(messages):
-        if message["role"] == "assistant":
-            groups.append([])
-        else:
+        if message["role"] != "assistant":
             groups[-1].append(_said(message))
+        elif last != "assistant":
+            groups.append([])
+        last = message["role"]
     return ["\n".join(reversed(group)) for group in groups]
 
 
