@@ -37,6 +37,7 @@ class MarkdownStream:
         self._column = 0
         self._indent = ""
         self._bold = self._code = self._heading = False
+        self._broken = False  # a word longer than a line is under way
         self._blank_before = True
 
     @property
@@ -158,15 +159,21 @@ class MarkdownStream:
         if char == " ":
             self._end_word()
             self._word = " "
-        else:
-            self._word += char
+            return
+        self._word += char
+        if len(self._word) >= self._columns:  # no line can hold it: the terminal breaks it where it must
+            self._end_word(goes_on=True)
 
-    def _end_word(self) -> None:
+    def _end_word(self, *, goes_on: bool = False) -> None:
         """Puts the word (with the space before it) on the line, or on the next one if it does not fit."""
         word, self._word = self._word, ""
         space = word.startswith(" ")
         shown, columns = self._styled(word.lstrip(" "))
+        broken, self._broken = self._broken, goes_on
         if not columns:
+            return
+        if broken:
+            self._put(shown, columns)
             return
         at_start = self._column <= width(_unstyled(self._indent))
         if not at_start and self._column + space + columns > self._columns:

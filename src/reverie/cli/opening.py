@@ -60,7 +60,7 @@ def session_options(function: F) -> F:
         click.option(
             "--allow", metavar="RULE", multiple=True, help="Allow such calls, as in 'Bash(npm test:*)'. Repeatable."
         ),
-        click.option("--permission-mode", type=click.Choice(_MODES), help="What happens to calls no rule speaks about."),
+        click.option("--permission-mode", type=click.Choice(_MODES), help="What happens to calls without a rule."),
         click.option("--max-rounds", type=click.IntRange(min=1), help="Stop a turn after so many model requests."),
     )
     for option in reversed(options):

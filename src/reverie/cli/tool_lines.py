@@ -5,12 +5,14 @@ Never shows a whole result: that is for the model, and is in the transcript.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, cast
 
 from reverie.cli.output import Paint, cut, one_line, plural, seconds
 from reverie.types import Json, JsonObject
 
+_NUMBERED = re.compile(r"\s*\d+\t")  # a line as Read gives it
 _TARGET_KEYS = ("file_path", "command", "pattern", "path", "query", "url", "prompt", "description", "name")
 
 
@@ -59,7 +61,8 @@ def result_note(text: str, is_error: bool) -> str:
         first = next((line for line in text.splitlines() if line.strip()), "failed")
         return one_line(first, 200)
     lines = text.count("\n") + bool(text and not text.endswith("\n"))
-    return plural(lines, "line") if lines > 1 else one_line(text, 60)
+    numbered = _NUMBERED.match(text) is not None
+    return plural(lines, "line") if lines > 1 or numbered else one_line(text, 60)
 
 
 def finished_line(call: str, text: str, is_error: bool, duration: float | None, paint: Paint, columns: int) -> str:

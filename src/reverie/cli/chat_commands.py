@@ -1,0 +1,158 @@
+"""The chat's slash commands: a name, a line of help, what completes it, and what it does.
+
+To add one, write `async def _name(chat, rest)` and put it in `COMMANDS`; help and completion follow by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reverie.cli.output import one_line, pad, plural, seconds, tokens
+from reverie.cli.session_usage import spent
+from reverie.errors import UserError
+
+if TYPE_CHECKING:
+    from reverie.cli.chat_loop import Chat
+
+Handler = Callable[["Chat", str], Awaitable[None]]
+Complete = Callable[["Chat"], Iterable[tuple[str, str]]]
+
+
+def _nothing(_chat: Chat) -> Iterable[tuple[str, str]]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    """`run` gets what was typed after the name; `complete` gives words that can stand there, and what they are."""
+
+    usage: str
+    help: str
+    run: Handler
+    complete: Complete = _nothing
+
+
+async def _help(chat: Chat, _rest: str) -> None:
+    paint = chat.view.paint
+    wide = max(len(command.usage) for command in COMMANDS.values()) + 2
+    for command in COMMANDS.values():
+        chat.view.say(f"  {paint.accent(pad(command.usage, wide))}{command.help}")
+    chat.view.say()
+    chat.view.say(paint.dim("  Alt-Enter or \\ at the end: another line. @ completes files. Tab completes."))
+    chat.view.say(paint.dim("  Ctrl-C stops the answer; twice leaves. Ctrl-D leaves."))
+
+
+async def _tasks(chat: Chat, rest: str) -> None:
+    what, _, id = rest.partition(" ")
+    tasks = chat.session.tasks
+    if what == "kill":
+        info = await tasks.kill(id.strip())
+        chat.view.tell(f"{info.id}: {info.state.value}")
+        return
+    if rest:
+        raise UserError("Write /tasks, or /tasks kill ID.")
+    listed = tasks.list()
+    if not listed:
+        chat.view.tell("No background tasks.")
+    for info in listed:
+        note = info.error or (info.progress[-1] if info.progress else "")
+        line = f"  {info.id}  {info.state.value:<9}  {seconds(info.seconds):>8}  {info.title}"
+        chat.view.say(line + (chat.view.paint.dim(f"  {one_line(note, 60)}") if note else ""))
+
+
+def _task_ids(chat: Chat) -> Iterable[tuple[str, str]]:
+    return ((f"kill {info.id}", info.title) for info in chat.session.tasks.running)
+
+
+async def _model(chat: Chat, rest: str) -> None:
+    if not rest:
+        chat.view.tell(f"{chat.session.model_name} answers. /model NAME changes it, from the next message on.")
+        return
+    await chat.change_model(rest)
+    chat.view.tell(f"From now on {chat.session.model_name} answers.")
+
+
+def _model_names(_chat: Chat) -> Iterable[tuple[str, str]]:
+    from reverie.models.catalogue import Catalogue
+
+    catalogue = Catalogue.load()
+    for name in catalogue.names:
+        facts = catalogue.facts(name)
+        if facts.provider in ("anthropic", "openai"):
+            yield f"{facts.provider}:{name}", f"window {tokens(facts.window)}"
+    yield "embedded", "no key, no network"
+
+
+async def _context(chat: Chat, _rest: str) -> None:
+    session, say = chat.session, chat.view.say
+    budget, limits = session.conversation.budget(), session.parts.limits
+    messages = len(session.parts.log.view.messages())
+    bar_wide = 30
+    full = min(bar_wide, round(bar_wide * budget.used / budget.window))
+    paint = chat.view.paint
+    say(f"  {paint.accent('█' * full)}{paint.dim('░' * (bar_wide - full))}  {budget.used / budget.window:.0%}")
+    say(f"  {budget.used:,} of {budget.window:,} tokens, {plural(messages, 'message')}")
+    say(
+        paint.dim(f"  warning at {limits.warning:,}, compaction at {limits.autocompact:,}, full at {limits.blocking:,}")
+    )
+
+
+async def _cost(chat: Chat, _rest: str) -> None:
+    session = chat.session
+    total = spent(session.parts.log.records, session.parts.facts)
+    usage, say = total.usage, chat.view.say
+    if not total.requests:
+        chat.view.tell("Nothing has been asked yet.")
+        return
+    say(f"  {plural(total.requests, 'request')}: {tokens(usage.prompt)} tokens in, {tokens(usage.output_tokens)} out")
+    say(f"  {total.cached_share:.0%} of what went in was read from the cache")
+    if total.beside.total:
+        say(f"  beside the conversation: {tokens(total.beside.prompt)} in, {tokens(total.beside.output_tokens)} out")
+    say(f"  ${total.dollars:.4f}" if total.dollars is not None else "  no price is known for this model")
+
+
+async def _clear(chat: Chat, _rest: str) -> None:
+    old = chat.session.id
+    await chat.start_anew()
+    chat.view.tell(f"A new conversation. The old one is kept: reverie chat --resume {old[:8]}")
+
+
+async def _exit(chat: Chat, _rest: str) -> None:
+    chat.leaving = True
+
+
+COMMANDS: dict[str, SlashCommand] = {
+    "help": SlashCommand("/help", "this list", _help),
+    "context": SlashCommand("/context", "how full the window is", _context),
+    "cost": SlashCommand("/cost", "what this conversation has used", _cost),
+    "model": SlashCommand("/model [NAME]", "who answers; or somebody else from now on", _model, _model_names),
+    "tasks": SlashCommand("/tasks [kill ID]", "what runs in the background", _tasks, _task_ids),
+    "clear": SlashCommand("/clear", "start a new conversation; this one is kept", _clear),
+    "exit": SlashCommand("/exit", "leave (also /quit, Ctrl-D)", _exit),
+}
+ALIASES = {"quit": "exit", "q": "exit", "?": "help", "new": "clear"}
+
+
+def command_in(text: str) -> tuple[str, str] | None:
+    """The name and the rest of a line that is a command. A path at the start of a line is none."""
+    if text.strip() in ("exit", "quit"):
+        return "exit", ""
+    name, _, rest = text.strip().partition(" ")
+    if not name.startswith("/") or "/" in name[1:] or "\n" in name or not name[1:2]:
+        return None
+    return ALIASES.get(name[1:], name[1:]), rest.strip()
+
+
+def completions(chat: Chat, text: str) -> Iterator[tuple[str, int, str]]:
+    """What can follow a line that begins with a slash."""
+    name, space, rest = text[1:].partition(" ")
+    if not space:
+        for known, command in COMMANDS.items():
+            if known.startswith(name):
+                yield f"/{known}", len(text), command.help
+    elif command := COMMANDS.get(name):
+        for word, about in command.complete(chat):
+            if rest.lower() in word.lower():
+                yield word, len(rest), about

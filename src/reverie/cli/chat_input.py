@@ -1,0 +1,75 @@
+"""Where the chat's lines come from: a terminal (see `chat_prompt.py`) or a pipe, one line a turn."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Protocol
+
+from reverie.events import PermissionAsked
+
+TWICE_S = 2.0
+"""Two Ctrl-C within this time leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a person said to a permission question."""
+
+    allow: bool
+    always: bool = False
+    reason: str = ""
+
+
+class ChatInput(Protocol):
+    interactive: bool
+    """Whether somebody is there to be asked."""
+
+    async def next(self) -> str | None:
+        """The next thing said; None when the person leaves."""
+        ...
+
+    def interrupted(self) -> None:
+        """Ctrl-C stopped a turn just now: at the prompt it counts as the first of two."""
+        ...
+
+    async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict:
+        """Asks about one call. `rule` is what "always" would allow, None if nothing can."""
+        ...
+
+
+class PipedInput:
+    """Lines from standard input; its end is the end of the chat. Bytes that are not UTF-8 are replaced."""
+
+    interactive = False
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._reading = False
+
+    async def next(self) -> str | None:
+        if not self._reading:
+            self._reading = True
+            # A thread of its own, left behind at exit: one that waits in a read cannot be ended.
+            threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True).start()
+        while True:
+            line = await self._lines.get()
+            if line is None or line.strip():
+                return line
+
+    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            for raw in sys.stdin.buffer:
+                loop.call_soon_threadsafe(self._lines.put_nowait, raw.decode("utf-8", "replace").rstrip("\r\n"))
+            loop.call_soon_threadsafe(self._lines.put_nowait, None)
+        except RuntimeError:  # the loop is closed: the chat has ended before its input
+            return
+
+    def interrupted(self) -> None:
+        pass
+
+    async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict:
+        del question, rule
+        return Verdict(False, reason="Nobody is there to be asked.")

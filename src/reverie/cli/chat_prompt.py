@@ -1,0 +1,218 @@
+"""The chat's prompt on a terminal: history, several lines, completion, a toolbar, and one-key answers to questions.
+
+The only module that knows prompt_toolkit. It reads keys and returns words; what they mean is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import termios
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.styles import Style
+
+from reverie.cli.chat_input import TWICE_S, Verdict
+from reverie.cli.output import Paint
+from reverie.errors import StorageError
+from reverie.events import PermissionAsked
+from reverie.paths import make_private
+
+_MOST_PATHS = 200
+_AT = re.compile(r"(?:^|\s)@(\S*)$")
+_PLAIN = Style.from_dict({"bottom-toolbar": "noreverse", "completion-menu.completion.current": "reverse"})
+
+SlashCompletion = Callable[[str], Iterable[tuple[str, int, str]]]
+"""What can follow a line that begins with a slash: text, how far back it begins, and what it is."""
+
+
+class TerminalInput:
+    """Reads from the terminal. `toolbar` gives the line below the prompt, `slash` completes commands."""
+
+    interactive = True
+
+    def __init__(
+        self, cwd: Path, history: Path, paint: Paint, *, toolbar: Callable[[], str], slash: SlashCompletion
+    ) -> None:
+        self._paint = paint
+        self._toolbar = toolbar
+        self._interrupted_at = -TWICE_S
+        depth = None if paint.on else ColorDepth.DEPTH_1_BIT
+        self._session: PromptSession[str | None] = PromptSession(
+            history=_history(history),
+            multiline=True,
+            prompt_continuation="  ",
+            key_bindings=self._keys(),
+            completer=_ChatCompleter(cwd, slash),
+            complete_while_typing=Condition(self._completes),
+            bottom_toolbar=self._bottom,
+            refresh_interval=1.0,
+            style=_PLAIN,
+            color_depth=depth,
+        )
+        self._asking: PromptSession[str] = PromptSession(key_bindings=_answer_keys(), style=_PLAIN, color_depth=depth)
+        self._why: PromptSession[str] = PromptSession(style=_PLAIN, color_depth=depth)
+        for session in (self._session, self._asking, self._why):
+            session.app.renderer.cpr_not_supported_callback = None  # a terminal that is less able is no reason to talk
+
+    async def next(self) -> str | None:
+        with patch_stdout(raw=True):  # what happens in the background is written above the prompt
+            try:
+                return await self._session.prompt_async(ANSI(self._paint.bold(self._paint.accent("›")) + " "))
+            except EOFError:
+                return None
+
+    def _completes(self) -> bool:
+        """Room for the menu is kept only where one is about to come."""
+        text = self._session.default_buffer.document.text_before_cursor
+        return text.startswith("/") or _AT.search(text) is not None
+
+    def interrupted(self) -> None:
+        self._interrupted_at = time.monotonic()
+
+    def _bottom(self) -> ANSI:
+        if time.monotonic() - self._interrupted_at < TWICE_S:
+            return ANSI(self._paint.dim(" Ctrl-C again leaves"))
+        return ANSI(self._paint.dim(f" {self._toolbar()}"))
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("enter")
+        def _(event: KeyPressEvent) -> None:
+            buffer = event.current_buffer
+            if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
+                buffer.complete_state = None  # Enter takes the completion that is marked
+                return
+            if buffer.document.text_before_cursor.endswith("\\"):
+                buffer.delete_before_cursor()
+                buffer.insert_text("\n")
+            elif buffer.text.strip():
+                buffer.validate_and_handle()
+
+        @keys.add("escape", "enter")
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        @keys.add("c-c")
+        @keys.add("<sigint>")
+        def _(event: KeyPressEvent) -> None:
+            now = time.monotonic()
+            if now - self._interrupted_at < TWICE_S:
+                event.app.exit(result=None)
+                return
+            self._interrupted_at = now
+            event.current_buffer.reset()
+
+        return keys
+
+    async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict:
+        paint = self._paint
+        always = f"  {paint.bold('a')} always {paint.dim(f'({rule})')}" if rule else ""
+        with suppress(termios.error):
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before the question is no answer to it
+        text = f"  Allow?  {paint.bold('y')} yes{always}  {paint.bold('n')} no {paint.accent('›')} "
+        answer = await self._asking.prompt_async(ANSI(text))
+        if answer == "always" and rule:
+            return Verdict(True, always=True)
+        if answer == "yes":
+            return Verdict(True)
+        if answer != "no":
+            return Verdict(False)
+        try:
+            return Verdict(
+                False, reason=(await self._why.prompt_async(ANSI(paint.dim("  Why not? (Enter: no reason) "))))
+            )
+        except EOFError:
+            return Verdict(False)
+
+
+def _answer_keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    def answers(key: str, word: str) -> None:
+        @keys.add(key, eager=True)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.text = word
+            event.app.exit(result=word)
+
+    for key, word in (("y", "yes"), ("a", "always"), ("n", "no"), ("escape", "no, as it is"), ("c-d", "no, as it is")):
+        answers(key, word)
+        if len(key) == 1:
+            answers(key.upper(), word)
+
+    @keys.add("<any>")
+    @keys.add("enter")
+    def _(_event: KeyPressEvent) -> None:
+        """Any other key is no answer."""
+
+    return keys
+
+
+def _history(path: Path) -> History:
+    """What was typed in this project, for this user's eyes only; in memory where the disk refuses."""
+    try:
+        make_private(path.parent)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+    except (OSError, StorageError):
+        return InMemoryHistory()
+    return FileHistory(str(path))
+
+
+class _ChatCompleter(Completer):
+    """Commands after a slash, files after an @."""
+
+    def __init__(self, cwd: Path, slash: SlashCompletion) -> None:
+        self._cwd = cwd
+        self._slash = slash
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
+        text = document.text_before_cursor
+        if text.startswith("/") and "\n" not in text:
+            for word, back, about in self._slash(text):
+                yield Completion(word, start_position=-back, display_meta=about)
+        elif found := _AT.search(text):
+            yield from self._paths(found[1])
+
+    def _paths(self, typed: str) -> Iterator[Completion]:
+        folder, _, name = typed.rpartition("/")
+        where = self._cwd / Path(f"{folder}/" if typed.startswith("/") else folder or ".").expanduser()
+        try:
+            entries = sorted(os.scandir(where), key=lambda entry: entry.name)
+        except (OSError, ValueError):
+            return
+        for entry in entries[: _MOST_PATHS * 10]:
+            if entry.name.lower().startswith(name.lower()) and (name.startswith(".") or not entry.name.startswith(".")):
+                end = "/" if entry.is_dir() else ""
+                yield Completion(entry.name + end, start_position=-len(name))
+
+
+@contextmanager
+def no_echo() -> Generator[None]:
+    """While a turn runs, typed keys are not shown in the middle of the answer; they wait for the next prompt."""
+    try:
+        before = termios.tcgetattr(sys.stdin)
+        quiet = termios.tcgetattr(sys.stdin)
+        quiet[3] &= ~(termios.ECHO | termios.ECHONL)
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, quiet)
+    except (termios.error, ValueError, OSError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        with suppress(termios.error):
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
