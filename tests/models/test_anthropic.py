@@ -9,8 +9,9 @@ import pytest
 
 from reverie import errors
 from reverie.models.anthropic import AnthropicModel
-from reverie.models.base import Marker, TextDelta, ThinkingDelta, ToolCallStarted
-from reverie.types import OtherBlock, TextBlock, ThinkingBlock, ToolUseBlock, Usage
+from reverie.models.base import PURPOSE_HEADER, Marker, TextDelta, ThinkingDelta, ToolCallStarted
+from reverie.models.sdk import own_headers
+from reverie.types import OtherBlock, Purpose, TextBlock, ThinkingBlock, ToolUseBlock, Usage
 from tests.models.canned import Canned, Server, call, events, message, serve, text
 from tests.models.requests import ask, collect, person, request, until
 
@@ -224,3 +225,12 @@ def test_text_that_is_not_unicode_is_still_sent() -> None:
     with serve(Canned(message(text("ok")))) as server:
         ask(model(server), request(person("half a pair: \ud83d.")))
     assert server.bodies[0]["messages"][0]["content"][0]["text"].startswith("half a pair: ")
+
+
+def test_only_a_server_on_this_machine_is_told_what_a_request_is_for() -> None:
+    with serve(Canned(message(text("Hi.")))) as server:
+        ask(model(server), request(purpose=Purpose.NOTES))
+    assert server.headers[0][PURPOSE_HEADER] == "notes"
+    asked = request(purpose=Purpose.NOTES)
+    assert own_headers("https://api.anthropic.com", asked) == {}
+    assert own_headers("https://127.0.0.1.example.org/v1", asked) == {}

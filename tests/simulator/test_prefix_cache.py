@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reverie.simulator import ApiError, Billing, Meter, Reply, Simulator
+from reverie.simulator.meter import Caller
 from tests.simulator.bodies import body, exchange, marked, text, tool
 
 MINUTE = 60.0
@@ -354,3 +355,14 @@ def test_prewarming_writes_the_cache_and_says_nothing() -> None:
         assert answer["usage"]["cache_read_input_tokens"] == 600
 
     asyncio.run(scenario())
+
+
+def test_a_beta_that_changes_how_tools_are_written_is_part_of_the_prefix() -> None:
+    meter = Meter()
+    asked = body(marked(text(2_000)), tools=[tool("a")])
+    plain, efficient = Caller(betas=("other-1",)), Caller(betas=("token-efficient-tools-2025-02-19",))
+    meter.begin(meter.open(asked, 0.0, plain), 0)
+    assert meter.begin(meter.open(asked, 1.0, Caller(betas=())), 0).usage.cache_read_input_tokens > 2_000
+    missed = meter.begin(meter.open(asked, 2.0, efficient), 0)
+    assert missed.usage.cache_read_input_tokens == 0
+    assert missed.miss is not None and missed.miss.cause == "betas"

@@ -22,7 +22,7 @@ from reverie.models.base import (
     ThinkingDelta,
     ToolCallStarted,
 )
-from reverie.models.sdk import Sdk, mapped_errors, open_stream
+from reverie.models.sdk import Sdk, mapped_errors, open_stream, own_headers
 from reverie.models.tool_input import read_input
 from reverie.models.wire import as_object
 from reverie.types import Json, JsonObject, Origin, Usage, parse_block
@@ -50,6 +50,7 @@ class AnthropicModel:
     ) -> None:
         self._model = model
         self._betas = betas
+        self._url = base_url or VENDOR_URL
         self._capabilities = capabilities or Capabilities(True, ("5m", "1h"), context_edits=True, output_schema=True)
 
         def make(module: Any) -> Any:
@@ -57,7 +58,7 @@ class AnthropicModel:
             by_token = {"auth_token": token} if token and not key else {"api_key": key or _NO_KEY}
             return module.AsyncAnthropic(
                 **by_token,
-                base_url=base_url or VENDOR_URL,
+                base_url=self._url,
                 timeout=module.Timeout(timeout_s, connect=min(30.0, timeout_s)),
                 max_retries=0,
             )
@@ -77,11 +78,12 @@ class AnthropicModel:
         body = wire.body(request)
         betas = (*self._betas, *(beta for beta in request.betas if beta not in self._betas))
         fixed: JsonObject = {"model": body["model"], "max_tokens": body["max_tokens"], "messages": []}
+        headers = own_headers(self._url, request)
         with mapped_errors(module):
             if betas or request.context_management is not None:
-                create = partial(client.beta.messages.create, **fixed, betas=list(betas))
+                create = partial(client.beta.messages.create, **fixed, betas=list(betas), extra_headers=headers)
             else:
-                create = partial(client.messages.create, **fixed)
+                create = partial(client.messages.create, **fixed, extra_headers=headers)
             opened = await open_stream(create, body)
             answer = _Answer(opened.response.headers.get("request-id"))
             async with opened as events:

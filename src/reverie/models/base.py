@@ -14,6 +14,9 @@ from reverie.types import Block, JsonObject, Message, Purpose, Usage
 
 Ttl: TypeAlias = Literal["5m", "1h"]
 
+PURPOSE_HEADER = "x-reverie-purpose"
+"""What a request is for. Sent to servers on this machine only: the simulator plays scripts and keeps books by it."""
+
 UNPARSED_INPUT = "_unparsed"
 """A model's tool input that is not a JSON object arrives as `{UNPARSED_INPUT: text}`, to be answered by an error."""
 

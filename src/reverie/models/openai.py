@@ -26,7 +26,7 @@ from reverie.models.base import (
     ThinkingDelta,
     ToolCallStarted,
 )
-from reverie.models.sdk import Sdk, mapped_errors, open_stream
+from reverie.models.sdk import Sdk, mapped_errors, open_stream, own_headers
 from reverie.models.tool_input import read_input
 from reverie.models.wire import as_object
 from reverie.types import Block, Json, JsonObject, Origin, TextBlock, ThinkingBlock, ToolUseBlock, Usage
@@ -56,7 +56,7 @@ class OpenAIModel:
         capabilities: Capabilities | None = None,
     ) -> None:
         self._model = model
-        url = base_url or VENDOR_URL
+        self._url = url = base_url or VENDOR_URL
         self._is_vendor = (urlsplit(url).hostname or "").endswith(("openai.com", "openai.azure.com"))
         self._capabilities = capabilities or Capabilities(output_schema=True)
 
@@ -83,7 +83,8 @@ class OpenAIModel:
         body = openai_wire.body(request, vendor=self._is_vendor)
         answer = _Answer(request)
         with mapped_errors(module):
-            create = partial(client.chat.completions.create, model=body["model"], messages=[])
+            headers = own_headers(self._url, request)
+            create = partial(client.chat.completions.create, model=body["model"], messages=[], extra_headers=headers)
             opened = await open_stream(create, body)
             answer.request_id = opened.response.headers.get("x-request-id")
             async with opened as chunks:

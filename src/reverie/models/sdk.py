@@ -16,9 +16,11 @@ from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from reverie import errors
 from reverie.errors import MissingExtra
+from reverie.models.base import PURPOSE_HEADER, Request
 from reverie.models.server_errors import Refusal, model_error
 from reverie.types import JsonObject
 
@@ -66,6 +68,12 @@ class Sdk(Generic[C]):
             self._module.set_exception(
                 MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: pip install 'reverie[{name}]'")
             )
+
+
+def own_headers(url: str, request: Request) -> dict[str, str]:
+    """What we tell a server on this machine about a request; elsewhere it is nobody's business."""
+    here = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
+    return {PURPOSE_HEADER: request.purpose.value} if here else {}
 
 
 async def open_stream(create: Callable[..., Awaitable[Any]], body: JsonObject) -> Any:

@@ -46,9 +46,9 @@ class Difference:
 class Miss:
     """Tokens that an earlier request had left in the cache and this one paid for again.
 
-    `cause` is `model`, `tools`, `system`, `messages`, one of the settings (`tool_choice`, `thinking`, `effort`,
-    `images`, `speed`, `citations`, `output_format`), what the server changed (`context_management`, `compaction`,
-    `thinking_stripped`), `cache_edits`, or, where no block differs, `expired`, `lookback`, `no_markers`.
+    `cause` is `model`, `betas`, `tools`, `system`, `messages`, one of the settings (`tool_choice`, `thinking`,
+    `effort`, `images`, `speed`, `citations`, `output_format`), what the server changed (`context_management`,
+    `compaction`, `thinking_stripped`), `cache_edits`, or, where no block differs, `expired`, `lookback`, `no_markers`.
     """
 
     cause: str
@@ -145,6 +145,8 @@ def difference(old: Footprint, new: Prompt) -> Difference | None:
     before = old.prompt
     if before.model != new.model:
         return Difference("model", "model", 0)
+    if before.betas != new.betas:
+        return Difference("betas", "betas", 0)
     limit = old.cached + 1
     at = _common(before, new, limit)
     found = _block_difference(before, new, at) if at < limit else None
@@ -165,7 +167,9 @@ def diagnose(old: Footprint, new: Prompt) -> dict[str, Any] | None:
     kind = "model" if found.cause == "model" else section if section in ("tools", "system") else "messages"
     if found.cause in SYSTEM_SETTINGS:
         kind = "system"
-    common = 0 if found.cause == "model" else tokens_at(new, found.position - 1)
+    elif found.cause == "betas":
+        kind = "tools"
+    common = 0 if found.cause in ("model", "betas") else tokens_at(new, found.position - 1)
     missed = max(0, tokens_at(old.prompt, len(old.prompt.chain) - 1) - common)
     return {"type": f"{kind}_changed", "cache_missed_input_tokens": missed}
 

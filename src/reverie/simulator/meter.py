@@ -144,7 +144,7 @@ class Meter:
         check_body(body)
         facts = self.catalogue.facts(str(body["model"]))
         result = self._edit(body, facts, caller)
-        prompt = render(body, result.views, facts, self._seen, caller.workspace)
+        prompt = render(body, result.views, facts, self._seen, caller.workspace, caller.betas or ())
         window = self._window_of(facts, caller)
         _check_window(body, prompt.total, window, facts)
         step = _Step(prompt, self.cache.read(prompt, facts.cache_minimum, now))
@@ -254,7 +254,8 @@ class Meter:
         block = {"type": "compaction", "content": opened.summary}
         view = View(_messages_count(opened.body), "assistant", (block,), "compaction")
         body = {**opened.body, "cache_edits": None}
-        rest = render(body, [view], opened.facts, self._seen, opened.caller.workspace)
+        caller = opened.caller
+        rest = render(body, [view], opened.facts, self._seen, caller.workspace, caller.betas or ())
         opened.step = _Step(rest, self.cache.read(rest, opened.facts.cache_minimum, opened.started))
 
     def _window_of(self, facts: ModelFacts, caller: Caller) -> int:

@@ -49,6 +49,8 @@ class Prompt:
     deleted_tokens: int = 0
     altered: dict[int, str] = field(default_factory=dict[int, str])
     """Messages the server changed before reading them: index and why."""
+    betas: tuple[str, ...] = ()
+    """Beta features that change how a prompt is rendered."""
     conversation: bytes = b""
     """Fingerprint of the first message block: requests of one conversation share it."""
 
@@ -75,17 +77,25 @@ def _dotted(place: Place) -> str:
 
 SYSTEM_SETTINGS = ("speed", "citations", "output_format")
 """Settings that change the system part: what comes before it stays cached."""
+RENDERING_BETAS = ("token-efficient-tools-",)
+"""Beta features that are part of a prefix's identity: sent now and then, they cost the whole cache."""
 MESSAGE_SETTINGS = ("tool_choice", "images", "thinking", "effort")
 """Settings that change only how messages are read: tools and system stay cached."""
 
 
 def render(
-    body: Mapping[str, Any], views: Sequence[View], facts: ModelFacts, seen: Fingerprints, workspace: str = ""
+    body: Mapping[str, Any],
+    views: Sequence[View],
+    facts: ModelFacts,
+    seen: Fingerprints,
+    workspace: str = "",
+    betas: Sequence[str] = (),
 ) -> Prompt:
     """Lays a request out. `views`: its messages after the server's edits. Refuses what breaks a marker rule."""
     model = facts.name if facts.known else str(body["model"])
-    prompt = Prompt(model)
-    writer = _Writer(prompt, seen, digest(f"{model}\0{workspace}"))
+    rendering = tuple(sorted(beta for beta in betas if beta.startswith(RENDERING_BETAS)))
+    prompt = Prompt(model, betas=rendering)
+    writer = _Writer(prompt, seen, digest("\0".join((model, workspace, *rendering))))
     writer.tools(cast("Sequence[Block]", body.get("tools") or ()))
     prompt.system_starts = len(prompt.chain)
     system = body.get("system") or ()

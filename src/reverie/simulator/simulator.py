@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Any, cast
 
 from reverie.errors import ReverieError, Unreachable
+from reverie.models.base import PURPOSE_HEADER
 from reverie.models.catalogue import Catalogue
 from reverie.models.script import Fault
 from reverie.simulator import chat as wire
@@ -24,9 +25,6 @@ from reverie.simulator.ledger import Ledger, usage_wire
 from reverie.simulator.meter import Billing, Caller, Meter, Opened
 from reverie.simulator.responder import EchoResponder, Reply, Responder, api_error
 from reverie.types import Usage
-
-PURPOSE_HEADER = "x-reverie-purpose"
-"""What a request is for, where the caller says it: scripts answer by it, the ledger books by it."""
 
 Body = Mapping[str, Any]
 Headers = Mapping[str, str]
