@@ -126,12 +126,15 @@ def test_headless_says_how_to_allow() -> None:
 # -- rules
 
 
-def test_deny_beats_allow_beats_ask_beats_the_mode() -> None:
+def test_deny_beats_ask_beats_allow_beats_the_mode() -> None:
     rules = Rules.parse(allow=["Bash(git:*)"], ask=["Bash(git push:*)", "Read"], deny=["Bash(git reset:*)"])
     policy = with_rules(rules, interactive)
     assert answer(policy, "Bash", command="git reset --hard") == "deny"
-    assert answer(policy, "Bash", command="git push") == "allow"
+    assert answer(policy, "Bash", command="git push") == "ask"
+    assert answer(policy, "Bash", command="git fetch") == "allow"
     assert answer(policy, "Read", file_path="a") == "ask"
+    answered = with_rules(rules.allowing({"Bash(git push)"}), interactive)
+    assert answer(answered, "Bash", command="git push") == "allow", "who was asked is not asked again"
     assert answer(policy, "Write", file_path="a") == "ask"
     assert answer(with_rules(rules, accept_all), "Read", file_path="a") == "ask"
     assert answer(with_rules(rules, accept_all), "Bash", command="cd x && git reset --hard") == "deny"

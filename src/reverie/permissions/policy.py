@@ -1,7 +1,7 @@
 """The default answers to "may this call run?": one small function a mode, and rules that come before them.
 
-A policy looks at one call and returns a decision; it remembers nothing and asks nobody. Deny rules beat allow rules,
-allow rules beat ask rules, and any rule beats the mode. What must never ask (a headless run, a fork) wraps a policy.
+A policy looks at one call and returns a decision; it remembers nothing and asks nobody. Deny rules beat ask rules, ask
+rules beat allow rules, and any rule beats the mode. What must never ask (a headless run, a fork) wraps a policy.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class Rules:
     allow: tuple[Rule, ...] = ()
     ask: tuple[Rule, ...] = ()
     deny: tuple[Rule, ...] = ()
+    always: tuple[Rule, ...] = ()
+    """What a person chose to always allow in this session: they were asked, so no ask rule asks them again."""
 
     @staticmethod
     def parse(allow: Iterable[str] = (), ask: Iterable[str] = (), deny: Iterable[str] = ()) -> Rules:
@@ -48,7 +50,7 @@ class Rules:
 
     def allowing(self, texts: Iterable[str]) -> Rules:
         """The same rules and what a person chose to "always allow" in this session."""
-        return replace(self, allow=(*self.allow, *(parse_rule(text) for text in sorted(texts))))
+        return replace(self, always=(*self.always, *(parse_rule(text) for text in sorted(texts))))
 
 
 def policy_for(mode: Mode, rules: Rules = Rules(), *, can_ask: bool = True) -> Policy:  # noqa: B008 (frozen)
@@ -69,15 +71,17 @@ def policy_for(mode: Mode, rules: Rules = Rules(), *, can_ask: bool = True) -> P
 
 
 def with_rules(rules: Rules, policy: Policy) -> Policy:
-    """Rules first: a deny rule beats an allow rule beats an ask rule; without any, the policy decides."""
+    """Rules first: deny beats what was always allowed, beats ask, beats allow; without any, the policy decides."""
 
     def decide(call: ToolCall) -> Decision:
         if rule := touched(call, rules.deny):
             return Deny(f"The permission rule {rule} denies this {call.tool} call.")
-        if covered(call, rules.allow):
+        if covered(call, rules.always):
             return Allow()
         if rule := touched(call, rules.ask):
             return Ask(f"The permission rule {rule} wants to be asked.")
+        if covered(call, rules.allow):
+            return Allow()
         return policy(call)
 
     return decide

@@ -110,7 +110,7 @@ class Lease:
         _open_leases.discard(self)
         if os.getpid() == self._owner:
             # Removed while still locked: whoever opened it meanwhile finds the name gone and opens anew.
-            with suppress(OSError):
+            with suppress(OSError, StorageError):
                 if _still_named(fd, self.path):
                     self.path.unlink()
             with suppress(OSError):
@@ -153,7 +153,7 @@ def _try_lock(fd: int, path: Path, kind: int) -> bool:
 def _still_named(fd: int, path: Path) -> bool:
     try:
         there = path.lstat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
         raise storage_error(error, path, "read the lease") from error
