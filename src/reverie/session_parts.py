@@ -19,7 +19,7 @@ from reverie.hooks import HookEvent, HookRule, Hooks
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.registry import ModelAccess, default_model_name, open_model, split_name
-from reverie.models.window import Thresholds, resolve_window, thresholds
+from reverie.models.window import Thresholds, Window, resolve_window, thresholds
 from reverie.paths import Places, check_session_id, make_private
 from reverie.paths.repo import current_branch, find_repo
 from reverie.settings import Settings, load_settings
@@ -98,7 +98,7 @@ def gather(
         log=log,
         model=opened,
         facts=facts,
-        limits=_thresholds(opened.name, facts, settings),
+        limits=limits_of(opened.name, facts, settings),
         hooks=_hooks(settings, places, name),
         background=BackgroundLog(places.background_log, name, rotate_bytes=settings.background.log_bytes),
         lease=lease,
@@ -154,11 +154,17 @@ def model_access(settings: Settings) -> ModelAccess:
     )
 
 
-def _thresholds(name: str, facts: ModelFacts, settings: Settings) -> Thresholds:
+def window_of(name: str, facts: ModelFacts, settings: Settings) -> Window:
+    """How large a model's window is, and who says so."""
+    catalogued = facts.window if facts.known else None
+    return resolve_window(name, catalogued=catalogued, configured=settings.window.context_window)
+
+
+def limits_of(name: str, facts: ModelFacts, settings: Settings) -> Thresholds:
+    """Where things happen in a model's window, with what the user has set."""
     given = settings.window
-    window = resolve_window(name, catalogued=facts.window if facts.known else None, configured=given.context_window)
     return thresholds(
-        window.tokens,
+        window_of(name, facts, settings).tokens,
         facts.max_output,
         autocompact_pct=given.autocompact_pct,
         autocompact_window=given.autocompact_window,
