@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 from openfeature.provider.in_memory_provider import InMemoryFlag, InMemoryProvider
 
@@ -346,6 +347,7 @@ def test_a_provider_named_in_settings(world: World) -> None:
             world.open(overrides={"flags.provider": name})
 
 
+@examples(deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(FLAGS)), st.booleans()))
 def test_what_the_file_says_holds_and_the_rest_is_default(
     tmp_path_factory: pytest.TempPathFactory, said: dict[str, bool]

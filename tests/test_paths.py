@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from reverie.errors import SettingsError, StorageError, UserError
@@ -83,6 +84,7 @@ def test_a_long_slug_is_cut_and_stays_unique() -> None:
     assert slug(one) == slug(Path(str(one)))
 
 
+@examples(deadline=None)
 @given(st.text(st.characters(exclude_characters="\0"), min_size=1))
 def test_a_slug_is_always_one_safe_name(text: str) -> None:
     name = slug(Path("/" + text))
@@ -226,6 +228,7 @@ def test_an_id_cannot_lead_anywhere_else(repo: Path, bad: str) -> None:
         places.inbox("x", bad)
 
 
+@examples(deadline=None)
 @given(st.text())
 def test_any_accepted_id_stays_in_the_project_folder(text: str) -> None:
     places = Places(Path("/h"), Path("/c"), Path("/c"), Path("/c"))

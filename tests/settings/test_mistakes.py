@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from reverie.errors import SettingsError
@@ -131,6 +132,7 @@ def test_an_unknown_override_is_an_error_with_the_nearest_key(load: Load) -> Non
         load(overrides={"tools.parallel": "many"})
 
 
+@examples(deadline=None)
 @given(st.data())
 def test_one_wrong_letter_is_found_again(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     full = data.draw(st.sampled_from([key for key in all_settings() if len(key.split(".")[1]) >= 5]))
@@ -161,6 +163,7 @@ def _values(key: str) -> st.SearchStrategy[object]:
             return st.nothing()
 
 
+@examples(deadline=None)
 @given(st.data())
 def test_what_is_written_is_what_is_read(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     from reverie.settings.reference import toml_text

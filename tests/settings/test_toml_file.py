@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.errors import SettingsError
@@ -161,6 +161,8 @@ def documents(draw: st.DrawFn) -> tuple[dict[str, Any], str, dict[KeyPath, int]]
     return data, writer.text, writer.lines
 
 
+@pytest.mark.soak
+@settings(max_examples=count(100, 3_000), deadline=None)
 @given(documents())
 def test_lines_are_right_whatever_the_layout(made: tuple[dict[str, Any], str, dict[KeyPath, int]]) -> None:
     data, text, lines = made
@@ -169,6 +171,8 @@ def test_lines_are_right_whatever_the_layout(made: tuple[dict[str, Any], str, di
     assert {path: found.get(path) for path in lines} == lines
 
 
+@pytest.mark.soak
+@settings(max_examples=count(100, 3_000), deadline=None)
 @given(documents())
 def test_every_key_has_a_line(made: tuple[dict[str, Any], str, dict[KeyPath, int]]) -> None:
     found = key_lines(made[1])
@@ -278,6 +282,8 @@ def test_a_number_of_many_digits_is_a_sentence(tmp_path: Path) -> None:
     assert "cannot be read" in refusal(path)
 
 
+@pytest.mark.soak
+@settings(max_examples=count(100, 3_000), deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_end_in_values_or_a_sentence(tmp_path_factory: pytest.TempPathFactory, raw: bytes) -> None:
     path = tmp_path_factory.mktemp("fuzz") / "x.toml"
