@@ -28,7 +28,7 @@ from reverie.models.sending import Restarted, SendEvent
 from reverie.storage.records import ForkUsage
 from reverie.storage.session_log import SessionLog
 from reverie.tools.base import Tool, ToolContext, ToolOutput
-from reverie.tools.run import run_calls
+from reverie.tools.run import MAX_PARALLEL, run_calls
 from reverie.types import Block, Message, Origin, Purpose, Record, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 
 GO_ON = "Your answer was cut off at the output limit. Go on exactly where it stopped; do not repeat or summarise."
@@ -84,6 +84,7 @@ class Thread:
     max_rounds: int
     output_cap: int
     output_cap_raised: int
+    parallel: Callable[[], int] = lambda: MAX_PARALLEL
     purpose: Purpose = Purpose.MAIN
     name: str = "main"
     usage: Usage = field(default_factory=Usage)
@@ -197,7 +198,9 @@ async def execute(thread: Thread, calls: Sequence[ToolUseBlock]) -> None:
         started[call.id] = time.monotonic()
         thread.emit(ToolStarted(call.id, call.name, call.input))
 
-    async for call, raw in run_calls(calls, thread.tools, thread.context, on_start=on_start):
+    async for call, raw in run_calls(
+        calls, thread.tools, thread.context, on_start=on_start, parallel=thread.parallel()
+    ):
         output = await thread.surroundings.keep(call, raw)
         record_result(thread.log, call.id, output)
         beside += await thread.surroundings.after_result(call, output)

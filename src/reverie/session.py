@@ -107,7 +107,8 @@ class Session:
             clock=clock,
             emit=outlet.emit,
         )
-        chosen = builtin_tools() if tools is None else tools
+        window = parts.limits.window
+        chosen = builtin_tools(parts.settings.tools, window=window) if tools is None else tools
         session = cls(parts, outlet, interactive=interactive, tools=chosen, clock=clock)
         close_open_calls(parts.log, CRASHED)
         await session._listen()
@@ -359,7 +360,8 @@ class Session:
                 keep_dir=parts.places.tool_results(self.id),
             ),
             emit=self._emit,
-            max_rounds=settings.tools.max_rounds,
+            max_rounds=parts.flags.number("tools.max_rounds", settings.tools.max_rounds),
+            parallel=lambda: parts.flags.number("tools.parallel", settings.tools.parallel),
             output_cap=cap,
             output_cap_raised=max(cap, min(settings.model.raised_output, parts.facts.max_output)),
         )

@@ -52,6 +52,8 @@ class Bash:
     """The Bash tool. Output beyond `inline_bytes` is kept in a file under the context's `keep_dir`."""
 
     inline_bytes: int = 400_000  # no result larger than this is ever sent to a model
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+    max_timeout_ms: int = MAX_TIMEOUT_MS
     name: str = "Bash"
 
     @property
@@ -64,7 +66,7 @@ class Bash:
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         command: str = given["command"]
-        seconds = int(given.get("timeout") or DEFAULT_TIMEOUT_MS) / 1_000
+        seconds = min(int(given.get("timeout") or self.timeout_ms), self.max_timeout_ms) / 1_000
         try:
             running = await _Running.start(command, context, read_only=self.is_read_only(given))
         except ReverieError as error:

@@ -16,7 +16,7 @@ from reverie.permissions.path_glob import compile_glob, split_literal
 from reverie.tools.base import ToolContext, ToolOutput
 from reverie.tools.description import description
 from reverie.tools.files import shown, shown_from
-from reverie.tools.ripgrep import MAX_READ_BYTES, ripgrep
+from reverie.tools.ripgrep import MAX_READ_BYTES, TIME_LIMIT_SECONDS, ripgrep
 from reverie.tools.text_form import is_clean
 from reverie.types import JsonObject
 
@@ -35,8 +35,10 @@ _INPUT: JsonObject = {
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """The Glob tool."""
+    """The Glob tool. At most `shown_files` are returned, the newest."""
 
+    shown_files: int = SHOWN_FILES
+    timeout_s: float = TIME_LIMIT_SECONDS
     name: str = "Glob"
 
     @property
@@ -55,7 +57,7 @@ class Glob:
             if not real.is_dir():
                 raise UserError(f"{shown(folder)} is not a folder: give one that exists, or leave path out.")
             listed = await ripgrep(
-                ["--no-config", "--files", "--hidden", "--glob=!.git", "--null"], real, lambda _: False
+                ["--no-config", "--files", "--hidden", "--glob=!.git", "--null"], real, lambda _: False, self.timeout_s
             )
         except ReverieError as error:
             return ToolOutput(str(error), is_error=True)
@@ -65,15 +67,16 @@ class Glob:
             return ToolOutput(f"The files could not be listed: {listed.complaint.removeprefix('rg: ')}", is_error=True)
         names = [os.fsdecode(raw) for raw in listed.data.split(b"\0")[:-1]]
         found = await asyncio.to_thread(lambda: _newest_first(real, [name for name in names if matcher.matches(name)]))
-        lines = [shown_from(folder / name, context.cwd) for name in found[:SHOWN_FILES]]
+        lines = [shown_from(folder / name, context.cwd) for name in found[: self.shown_files]]
         if not found:
             lines.append("No files found (files ignored by git are not listed).")
-        if len(found) > SHOWN_FILES:
-            lines.append(f"[The newest {SHOWN_FILES} of {len(found):,} files are shown: narrow the pattern.]")
+        if len(found) > self.shown_files:
+            lines.append(f"[The newest {self.shown_files} of {len(found):,} files are shown: narrow the pattern.]")
         if listed.stopped or listed.late:
             why = f"the list exceeds {MAX_READ_BYTES:,} bytes" if listed.stopped else "it took too long"
             lines.append(f"[Not all files were looked at, because {why}: start from a folder further down.]")
-        structured = {"numFiles": min(len(found), SHOWN_FILES), "truncated": len(found) > SHOWN_FILES or listed.stopped}
+        cut = len(found) > self.shown_files or listed.stopped
+        structured = {"numFiles": min(len(found), self.shown_files), "truncated": cut}
         return ToolOutput("\n".join(lines), structured=structured)
 
 

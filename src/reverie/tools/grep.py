@@ -66,6 +66,7 @@ class _Target:
 class Grep:
     """The Grep tool."""
 
+    timeout_s: float = TIME_LIMIT_SECONDS
     name: str = "Grep"
 
     @property
@@ -83,7 +84,7 @@ class Grep:
         try:
             target = _target(given.get("path"), context)
             _check_text(given)
-            searched = await ripgrep(_options(given, mode, target), target.cwd, _enough(mode, wanted))
+            searched = await ripgrep(_options(given, mode, target), target.cwd, _enough(mode, wanted), self.timeout_s)
             if searched.code == 2 and not searched.data:
                 raise UserError(f"The search failed: {_first_line(searched.complaint)}")
         except ReverieError as error:
@@ -222,7 +223,7 @@ def _within_bytes(entries: list[str]) -> tuple[list[str], bool]:
 def _notes(searched: Searched, page: list[str], more: bool, mode: str) -> list[str]:
     notes: list[str] = []
     if searched.late:
-        notes.append(f"[The search was stopped after {TIME_LIMIT_SECONDS:g} seconds: narrow it with path or glob.]")
+        notes.append("[The search was stopped at its time limit: narrow it with path or glob.]")
     elif more and page:
         notes.append("[There is more: narrow the pattern, or go on with offset and head_limit.]")
     elif not page:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from reverie.models.window import scaled
+from reverie.settings.sections import Tools
 from reverie.tools.base import Tool
 from reverie.tools.bash import Bash
 from reverie.tools.edit import Edit
@@ -21,9 +23,19 @@ BUILT_IN_ORDER: tuple[str, ...] = ("Read", "Write", "Edit", "Grep", "Glob", "Bas
 """The order of the built-ins in a request. New ones go to the end."""
 
 
-def builtin_tools() -> tuple[Tool, ...]:
-    """The tools that need nothing but a context, in the order a request lists them."""
-    return (Read(), Write(), Edit(), Grep(), Glob(), Bash())
+def builtin_tools(given: Tools | None = None, *, window: int = 200_000) -> tuple[Tool, ...]:
+    """The tools that need nothing but a context, in the order a request lists them, with their limits for a window."""
+    given = given or Tools()
+    read = Read(
+        max_lines=max(1, scaled(given.read_lines, window)),
+        max_line_chars=given.read_line_chars,
+        max_bytes=max(1, scaled(given.read_bytes, window)),
+        max_image_bytes=given.read_image_bytes,
+    )
+    grep = Grep(timeout_s=given.grep_timeout_s)
+    glob = Glob(shown_files=given.glob_files, timeout_s=given.grep_timeout_s)
+    bash = Bash(timeout_ms=round(given.bash_timeout_s * 1_000), max_timeout_ms=round(given.bash_timeout_max_s * 1_000))
+    return (read, Write(), Edit(), grep, glob, bash)
 
 
 def in_order(tools: Iterable[Tool]) -> tuple[Tool, ...]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from reverie.errors import UserError
 from reverie.permissions.sensitive import SENSITIVE_NAMES, SENSITIVE_PATHS
 
-TIME_LIMIT_SECONDS = 60.0
+TIME_LIMIT_SECONDS = 30.0
 MAX_READ_BYTES = 32 * 1024 * 1024
 _CHUNK_BYTES = 256 * 1024
 _COMPLAINT_BYTES = 4_000
@@ -50,7 +50,9 @@ def listing_options() -> list[str]:
     return ["--no-config", "--color=never", "--hidden", *(f"--glob=!{name}" for name in passed_over)]
 
 
-async def ripgrep(options: list[str], cwd: Path, enough: Callable[[bytes], bool]) -> Searched:
+async def ripgrep(
+    options: list[str], cwd: Path, enough: Callable[[bytes], bool], timeout_s: float = TIME_LIMIT_SECONDS
+) -> Searched:
     """Runs ripgrep in a folder and collects its output until it ends, or `enough` says so for the chunk just read."""
     process = await asyncio.create_subprocess_exec(
         find_ripgrep(),
@@ -66,7 +68,7 @@ async def ripgrep(options: list[str], cwd: Path, enough: Callable[[bytes], bool]
     data = bytearray()
     stopped = late = False
     try:
-        async with asyncio.timeout(TIME_LIMIT_SECONDS):
+        async with asyncio.timeout(timeout_s):
             while chunk := await process.stdout.read(_CHUNK_BYTES):
                 data += chunk
                 if enough(chunk) or len(data) > MAX_READ_BYTES:

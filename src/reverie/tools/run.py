@@ -47,13 +47,14 @@ async def run_calls(
     *,
     on_start: OnStart = lambda _call: None,
     on_finish: OnFinish = lambda _call, _output, _seconds: None,
+    parallel: int = MAX_PARALLEL,
 ) -> AsyncIterator[tuple[ToolUseBlock, ToolOutput]]:
     """Yields each call with its result the moment it is there; calls that run side by side come in the order they end.
 
     When cancelled, or closed early (use `contextlib.aclosing`), it first lets the running tools clean up.
     """
     for batch in _batches([_prepare(call, tools) for call in calls]):
-        gate = asyncio.Semaphore(MAX_PARALLEL)
+        gate = asyncio.Semaphore(parallel)
 
         async def one(prepared: _Prepared, gate: asyncio.Semaphore = gate) -> ToolOutput:
             async with gate:
