@@ -17,7 +17,7 @@ from reverie.models.embedded.model import EmbeddedModel
 from reverie.models.embedded.schema import smallest
 from reverie.models.embedded.terms import read_question
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock
-from tests.models.requests import ask, collect, person, request
+from tests.models.requests import answered, ask, collect, person, request
 
 
 def tool(name: str, *properties: str) -> dict[str, Any]:
@@ -219,3 +219,14 @@ def test_whatever_is_said_it_answers(texts: list[str]) -> None:
         messages += [person(text), Message("assistant", (TextBlock("Yes.", Origin.MODEL),))]
     _, response = ask(EmbeddedModel(), request(*messages[:-1], tools=TOOLS))
     assert response.content and response.stop_reason in ("end_turn", "tool_use")
+
+
+def test_it_runs_a_command_that_is_asked_for_and_quotes_what_it_printed() -> None:
+    asked = request(person("Please run `wc -l src/*.py`."), tools=TOOLS)
+    _, first = ask(EmbeddedModel(), asked)
+    call = first.content[-1]
+    assert isinstance(call, ToolUseBlock)
+    assert (call.name, call.input) == ("Bash", {"command": "wc -l src/*.py"})
+    _, second = ask(EmbeddedModel(), answered(asked, first, "  3 src/a.py\n"))
+    assert "3 src/a.py" in Message("assistant", second.content).text
+    assert second.stop_reason == "end_turn"

@@ -20,6 +20,7 @@ MOST_CALLS = 5
 
 QUOTED_LINES = 6
 READ_LINES = 40
+PRINTED_LINES = 20
 
 _ANSWERED = (Purpose.MAIN, Purpose.AGENT, Purpose.SIDE_QUESTION)
 """The other purposes want judgement; until this model has some, it adds nothing rather than nonsense."""
@@ -56,6 +57,8 @@ def next_step(request: Request) -> Step:
     if request.purpose not in _ANSWERED:
         return Answer("Nothing to add.")
     question = read_question(turn.question)
+    if question.command and "Bash" in _offered(request):
+        return _run(turn, question, _offered(request))
     if not question.terms and not question.paths:
         return Answer(f"{_remembered(turn, question)}\n\n{ABOUT}".lstrip())
     if question.about_us and (known := _remembered(turn, question, share=1.0)):
@@ -102,6 +105,16 @@ def _look(turn: Turn, question: Question, offered: dict[str, JsonObject]) -> Loo
         window = {"file_path": path, "offset": max(1, number - READ_LINES // 4), "limit": READ_LINES}
         return _call(offered, f"{path} looks right; let me read it.", "Read", window)
     return None
+
+
+def _run(turn: Turn, question: Question, offered: dict[str, JsonObject]) -> Step:
+    """Runs what the person asked to be run, once, and quotes what it printed."""
+    ran = next((done for done in turn.done if done.tool == "Bash"), None)
+    if ran is None:
+        return _call(offered, "Let me run it.", "Bash", {"command": question.command})
+    shown = [line[:200] for line in ran.text.splitlines() if line.strip()][:PRINTED_LINES]
+    said = "It did not work" if ran.failed else "It printed"
+    return Answer("\n".join([f"{said}:", "", "```", *shown, "```"]) if shown else "It ran and printed nothing.")
 
 
 def _call(offered: dict[str, JsonObject], say: str, tool: str, given: JsonObject) -> Look:

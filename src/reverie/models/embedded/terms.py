@@ -29,6 +29,7 @@ _STOP_WORDS = frozenset(
 """,
     )
 )
+_RUN = re.compile(r"\b(?:run|execute)\s+`([^`\n]+)`", re.IGNORECASE)
 _ABBREVIATIONS = frozenset({"e.g", "i.e"})
 _ABOUT_US = re.compile(r"\b(?:i|my|me|we|our|us)\b", re.IGNORECASE)
 
@@ -41,6 +42,8 @@ class Question:
     paths: tuple[str, ...]
     about_us: bool = False
     """It is about the people talking, so the conversation may hold the answer."""
+    command: str = ""
+    """A command the person asks to be run, written between backquotes."""
 
 
 def read_question(text: str) -> Question:
@@ -55,7 +58,9 @@ def read_question(text: str) -> Question:
         stem = _stem(term)
         if stem:
             found.setdefault(stem.lower(), stem)
-    return Question(tuple(list(found.values())[:MOST_TERMS]), paths, bool(_ABOUT_US.search(text)))
+    asked = _RUN.search(text)
+    about_us = bool(_ABOUT_US.search(text))
+    return Question(tuple(list(found.values())[:MOST_TERMS]), paths, about_us, asked[1].strip() if asked else "")
 
 
 def fit(line: str, question: Question) -> float:
