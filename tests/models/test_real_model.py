@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,10 +38,10 @@ def _model_file() -> Path:
     return next(Path(found.origin).parent.glob("*.gguf"))
 
 
-@pytest.fixture(scope="module")
-def access() -> Iterator[ModelAccess]:
+@contextmanager
+def _serving(window: int) -> Iterator[str]:
     script = Path(__file__).with_name("gguf_server.py")
-    command = [sys.executable, str(script), str(_model_file()), str(WINDOW)]
+    command = [sys.executable, str(script), str(_model_file()), str(window)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as server:
@@ -47,10 +49,16 @@ def access() -> Iterator[ModelAccess]:
         try:
             url = server.stdout.readline().strip()
             assert url.startswith("http://"), "the server did not start"
-            yield ModelAccess(anthropic_base_url=url, openai_base_url=url, timeout_s=120)
+            yield url
         finally:
             server.stdin.close()
             server.terminate()
+
+
+@pytest.fixture(scope="module")
+def access() -> Iterator[ModelAccess]:
+    with _serving(WINDOW) as url:
+        yield ModelAccess(anthropic_base_url=url, openai_base_url=url, timeout_s=120)
 
 
 def opened(name: str, access: ModelAccess) -> Model:
@@ -126,3 +134,18 @@ def test_cancelling_frees_the_server_for_the_next(name: str, access: ModelAccess
 
     content = asyncio.run(run()).response.content
     assert all(isinstance(block, TextBlock) for block in content)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_command_line_talks_to_it(name: str, tmp_path: Path, own_home: Path) -> None:
+    settings = own_home / ".reverie" / "settings.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text("[model]\nmax_output = 16\nraised_output = 16\n")
+    with _serving(8192) as url:
+        command = [sys.executable, "-m", "reverie", "run", "--json", "--model", name, "Say hello."]
+        env = {**os.environ, "ANTHROPIC_BASE_URL": url, "OPENAI_BASE_URL": url}
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    ended = json.loads(done.stdout.splitlines()[-1])
+    assert ended["type"] == "turn_ended" and ended["reason"] == "answered" and ended["text"]
+    assert ended["usage"]["output_tokens"] > 0
