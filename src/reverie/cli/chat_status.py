@@ -4,6 +4,7 @@ is written. Shows nothing where there is no terminal."""
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable
 
@@ -26,6 +27,8 @@ class StatusLine:
 
     def show(self, text: str) -> None:
         """From now on this is going on. Things that are over in a blink are never shown."""
+        if not sys.stdout.isatty():
+            return
         if text != self._text:
             self._text, self._since = text, time.monotonic()
         if self._ticker is None:
