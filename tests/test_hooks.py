@@ -10,6 +10,7 @@ import shlex
 import sys
 import time
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,13 @@ from reverie.types import JsonObject
 from tests.counts import count
 
 E = HookEvent
+
+
+@pytest.fixture(autouse=True)
+def nothing_on_the_terminal(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """The event loop reports what goes wrong in its callbacks on standard error, in the middle of a conversation."""
+    yield
+    assert [record.message for record in caplog.get_records("call") if record.name == "asyncio"] == []
 
 
 def hooks(cwd: Path, event: HookEvent, *rules: HookRule | str) -> Hooks:

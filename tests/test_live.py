@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,6 +27,13 @@ from reverie.types import JsonObject
 from tests.counts import count
 
 T = TypeVar("T")
+
+
+@pytest.fixture(autouse=True)
+def nothing_on_the_terminal(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """The event loop reports what goes wrong in its callbacks on standard error, in the middle of a conversation."""
+    yield
+    assert [record.message for record in caplog.get_records("call") if record.name == "asyncio"] == []
 
 
 async def echo(request: JsonObject) -> JsonObject:

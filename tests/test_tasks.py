@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,13 @@ from reverie.types import Purpose
 
 NOTES = Purpose.NOTES
 S = TaskState
+
+
+@pytest.fixture(autouse=True)
+def nothing_on_the_terminal(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """The event loop reports what goes wrong in its callbacks on standard error, in the middle of a conversation."""
+    yield
+    assert [record.message for record in caplog.get_records("call") if record.name == "asyncio"] == []
 
 
 class Board:

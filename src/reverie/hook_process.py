@@ -98,43 +98,48 @@ class _Talk:
     """The three pipes of a process: what it is told, and the beginning of what it prints."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        pipes = cast("tuple[IO[bytes], IO[bytes], IO[bytes]]", (process.stdin, process.stdout, process.stderr))
         self.over = asyncio.Event()
         self.printed = (_Printed(self._lost), _Printed(self._lost))
-        self._told = _Told()
-        self._pipes = cast("tuple[IO[bytes], IO[bytes], IO[bytes]]", (process.stdin, process.stdout, process.stderr))
-        self._feed: asyncio.WriteTransport | None = None
+        self._stdin, *self._outputs = pipes
         self._readers: list[asyncio.ReadTransport] = []
+        self._rest = memoryview(b"")
 
     async def begin(self, stdin: bytes) -> None:
         loop = asyncio.get_running_loop()
-        for printed, pipe in zip(self.printed, self._pipes[1:], strict=True):
+        for printed, pipe in zip(self.printed, self._outputs, strict=True):
             self._readers.append((await loop.connect_read_pipe(lambda printed=printed: printed, pipe))[0])
-        self._feed = (await loop.connect_write_pipe(lambda: self._told, self._pipes[0]))[0]
-        self._feed.write(stdin)
-        self._feed.close()  # flushes first
+        self._rest = memoryview(stdin)
+        os.set_blocking(self._stdin.fileno(), False)
+        loop.add_writer(self._stdin.fileno(), self._tell)
 
     def end(self) -> None:
         """Lets go of the pipes, whoever still holds their other ends."""
-        if self._feed is not None and not self._told.lost:
-            self._feed.abort()
+        self._stop_telling()
         for reader in self._readers:
             reader.close()
-        for pipe in self._pipes:
+        for pipe in self._outputs:
             pipe.close()
+
+    def _tell(self) -> None:
+        """Writes what the pipe takes. A command need not read what it is told."""
+        try:
+            self._rest = self._rest[os.write(self._stdin.fileno(), self._rest) :]
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:  # it closed its end
+            self._rest = memoryview(b"")
+        if not self._rest:
+            self._stop_telling()
+
+    def _stop_telling(self) -> None:
+        if not self._stdin.closed:
+            asyncio.get_running_loop().remove_writer(self._stdin.fileno())
+            self._stdin.close()
 
     def _lost(self) -> None:
         if all(printed.lost for printed in self.printed):
             self.over.set()
-
-
-class _Told(asyncio.BaseProtocol):
-    """Knows whether the pipe to the command is closed. A command need not read what it is told."""
-
-    def __init__(self) -> None:
-        self.lost = False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.lost = True
 
 
 class _Printed(asyncio.Protocol):

@@ -71,7 +71,7 @@ class LiveServer:
             listener.bind(os.fspath(self.path))
             self.path.chmod(0o600)  # before anybody can connect: it does not listen yet
             self._inode = self.path.lstat().st_ino
-            self._server = await asyncio.start_unix_server(self._serve, sock=listener, limit=LARGEST_REQUEST)
+            self._server = await asyncio.start_unix_server(self._accept, sock=listener, limit=LARGEST_REQUEST)
         except OSError as error:
             listener.close()
             raise storage_error(error, self.path, "listen at") from error
@@ -110,10 +110,15 @@ class LiveServer:
     async def _ping(self, _: JsonObject) -> JsonObject:
         return {"pid": os.getpid(), "verbs": sorted(self._handlers)}
 
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A task of our own: those asyncio makes for a coroutine complain on standard error when they are cancelled.
+        client = asyncio.create_task(self._serve(reader, writer))
+        self._clients.add(client)
+        client.add_done_callback(self._clients.discard)
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One client, until it leaves, idles too long or breaks the rules."""
         client = cast("asyncio.Task[Any]", asyncio.current_task())
-        self._clients.add(client)
         try:
             uid = peer(cast(socket.socket, writer.get_extra_info("socket")))[1]
             if uid not in (None, os.geteuid(), 0):
@@ -141,8 +146,6 @@ class LiveServer:
                     await writer.wait_closed()
             except (OSError, TimeoutError):
                 writer.transport.abort()  # it does not take its last answer
-            finally:
-                self._clients.discard(client)
 
     async def _line(self, reader: asyncio.StreamReader) -> bytes | None:
         """The next request; empty at the end, None if it is too long."""
