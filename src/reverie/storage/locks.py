@@ -1,0 +1,85 @@
+"""A lock between processes for short work on shared files: waits its turn, and the kernel drops it when a holder dies.
+
+One flock on a file that stays where it is; threads of one process exclude each other too. It never waits for ever: who
+does not get it in time is told so.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from reverie.errors import StorageError
+from reverie.storage.atomic import storage_error
+
+_HELD = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+_FIRST_PAUSE_S = 0.000_5
+_LONGEST_PAUSE_S = 0.01
+
+
+class LockTimeout(StorageError):
+    """Somebody else held the lock for too long; nothing was done."""
+
+
+@contextmanager
+def exclusive(path: Path, *, timeout_s: float, what: str) -> Generator[None]:
+    """Holds the lock at `path` for the length of the `with`; the folder must exist. `LockTimeout` says what is busy."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise storage_error(error, path, "open the lock") from error
+    _open_locks.add(fd)
+    if not _registered:
+        _registered.append(True)
+        os.register_at_fork(after_in_child=_close_all)
+    owner = os.getpid()
+    try:
+        _wait(fd, path, timeout_s, what)
+        yield
+    finally:
+        if os.getpid() == owner:
+            _open_locks.discard(fd)
+            with suppress(OSError):
+                fcntl.flock(fd, fcntl.LOCK_UN)  # at once, even where a child shares the descriptor
+            os.close(fd)
+
+
+def _wait(fd: int, path: Path, timeout_s: float, what: str) -> None:
+    until = time.monotonic() + timeout_s
+    pause = _FIRST_PAUSE_S
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                raise StorageError(
+                    f"Cannot lock {path}: this file system has no locks; keep {what} on a local disk."
+                ) from error
+            if error.errno not in _HELD:
+                raise storage_error(error, path, "lock") from error
+        if time.monotonic() > until:
+            raise LockTimeout(
+                f"{what[:1].upper()}{what[1:]} is being changed by another process for more than {timeout_s:g} s; "
+                "try again, or see who holds it."
+            )
+        time.sleep(pause * (0.5 + os.urandom(1)[0] / 255))  # out of step with others who wait
+        pause = min(pause * 2, _LONGEST_PAUSE_S)
+
+
+_open_locks: set[int] = set()
+_registered: list[bool] = []
+
+
+def _close_all() -> None:
+    """A child forked without exec must let go of its copies, or the lock outlives its holder."""
+    for fd in _open_locks:
+        with suppress(OSError):
+            os.close(fd)
+    _open_locks.clear()
