@@ -21,6 +21,8 @@ from reverie.errors import ReverieError
 PIPE_CLOSED = 141
 """Exit code when whoever read our output has gone: what a shell reports for a program ended by SIGPIPE."""
 
+_COMPLETING = "_REVERIE_COMPLETE"
+
 EXIT_CODES: Mapping[int, str] = {
     0: "done",
     1: "it went wrong (the sentence on standard error says how), or was refused",
@@ -133,7 +135,9 @@ def app() -> NoReturn:
 
 def _run() -> int:
     try:
-        code: Any = commands.main(prog_name="reverie", standalone_mode=False)
+        code = _invoke()
+    except click.exceptions.Exit as done:
+        return done.exit_code
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx is not None else "reverie"
         return _tell(f"{_sentence(error.format_message())} (`{where} --help` shows how.)", 2)
@@ -151,6 +155,14 @@ def _run() -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _tell(f"{where}{error.strerror or error}.", 4)
     return code if isinstance(code, int) else 0
+
+
+def _invoke() -> Any:
+    if _COMPLETING in os.environ:  # a shell asks what can follow: click answers and ends the process
+        return commands.main(prog_name="reverie", complete_var=_COMPLETING)
+    # Not `main`, which has an exit code of its own for a closed pipe.
+    with commands.make_context("reverie", sys.argv[1:]) as context:
+        return commands.invoke(context)
 
 
 def _sentence(text: str) -> str:

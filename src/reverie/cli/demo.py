@@ -106,7 +106,7 @@ Scene = Callable[[Stage], Awaitable[None]]
 async def _first_talk(stage: Stage) -> None:
     """Three turns: searching, finding by name, running a command that only reads."""
     async with await stage.open() as session:
-        await stage.say(session, "What is the default port?")
+        await stage.say(session, "Which pier does it leave from?")
         await stage.say(session, "Is anything known about closures?")
         await stage.say(session, "By the way, my ferry is called Halcyon. Please run `wc -l ferry/*.py`.")
 

@@ -1,0 +1,60 @@
+"""Writes docs/cli.md from the commands themselves: `python -m reverie.cli.reference > docs/cli.md`.
+
+Every command's --help as it is shown at 100 columns, and the exit codes. A test checks that the page is current.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from reverie.cli.app import EXIT_CODES, commands
+
+_COLUMNS = 100
+_HEAD = """# The command line
+
+This page is written by `python -m reverie.cli.reference > docs/cli.md` from the commands' own help.
+
+Every command takes `--help`. Where a program would read the output there is `--json`. A mistake is one line on standard
+error, `reverie: …`, and an exit code; colour follows the terminal, `NO_COLOR` and `FORCE_COLOR`.
+
+## Exit codes
+
+| code | meaning |
+|---|---|
+"""
+
+
+def reference_page() -> str:
+    """The whole page."""
+    codes = "".join(f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items())
+    sections = "".join(_section(name, text) for name, text in _helps(commands, None, "reverie"))
+    return f"{_HEAD}{codes}{sections}"
+
+
+def _section(name: str, text: str) -> str:
+    depth = "#" * (2 + name.count(" ") - (name.count(" ") > 0))
+    return f"\n{depth} {name}\n\n```\n{text.rstrip()}\n```\n"
+
+
+def _helps(command: click.Command, parent: click.Context | None, name: str) -> Iterator[tuple[str, str]]:
+    with click.Context(
+        command,
+        parent=parent,
+        info_name=name,
+        terminal_width=_COLUMNS,
+        max_content_width=_COLUMNS,
+        help_option_names=["-h", "--help"],
+    ) as context:
+        path = context.command_path
+        yield path, "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+        if isinstance(command, click.Group):
+            for sub in command.list_commands(context):
+                found = command.get_command(context, sub)
+                if found is not None and not found.hidden:
+                    yield from _helps(found, context, sub)
+
+
+if __name__ == "__main__":
+    click.echo(reference_page(), nl=False)

@@ -1,0 +1,96 @@
+"""A terminal for tests: a program on a pseudo-terminal, keys to press, and a wait for what it shows."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+from types import TracebackType
+
+_STYLE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[=>]|\][^\x07]*\x07|\([A-Z0-9])")
+
+
+class Terminal:
+    """`reverie` with these arguments on a terminal of 80 columns. Use it in a `with`."""
+
+    def __init__(self, *args: str, cwd: Path, env: dict[str, str], columns: int = 80) -> None:
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        self.raw = ""
+        self._seen = 0
+
+        def own_terminal() -> None:
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "reverie", *args],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            cwd=cwd,
+            env={**env, "TERM": "xterm-256color"},
+            preexec_fn=own_terminal,
+        )
+        os.close(slave)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._master)
+
+    @property
+    def shown(self) -> str:
+        """All that was written so far, without styles."""
+        return _STYLE.sub("", self.raw).replace("\r", "")
+
+    def press(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    def say(self, text: str) -> None:
+        """Types a line at the prompt. Enter comes a moment later, as from a person: at once it would be a paste."""
+        self.press(text)
+        self.until(text[-10:])
+        self.press("\r")
+
+    def until(self, text: str, seconds: float = 20.0) -> str:
+        """Reads until `text` shows up after what was waited for before; what came up to there."""
+        ends = time.monotonic() + seconds
+        while True:
+            found = self.shown.find(text, self._seen)
+            if found >= 0:
+                before, self._seen = self.shown[self._seen : found], found + len(text)
+                return before
+            left = ends - time.monotonic()
+            assert left > 0, f"no {text!r} within {seconds} s in:\n{self.shown[self._seen :]}"
+            self._read(left)
+
+    def ended(self, seconds: float = 20.0) -> int:
+        """Waits for the end; the exit code."""
+        ends = time.monotonic() + seconds
+        while self.process.poll() is None:
+            assert time.monotonic() < ends, f"it goes on after {seconds} s:\n{self.shown[self._seen :]}"
+            self._read(0.1)
+        self._read(0.1)
+        return self.process.returncode
+
+    def _read(self, seconds: float) -> None:
+        if select.select([self._master], [], [], min(seconds, 0.2))[0]:
+            try:
+                self.raw += os.read(self._master, 65536).decode(errors="replace")
+            except OSError:  # the other end is closed
+                time.sleep(0.05)
