@@ -85,6 +85,7 @@ class Thread:
     output_cap: int
     output_cap_raised: int
     parallel: Callable[[], int] = lambda: MAX_PARALLEL
+    max_nudges: int = MAX_NUDGES
     purpose: Purpose = Purpose.MAIN
     name: str = "main"
     usage: Usage = field(default_factory=Usage)
@@ -113,7 +114,7 @@ async def run(thread: Thread) -> Outcome:
         calls = Message("assistant", response.content).tool_uses
         if calls:
             await execute(thread, calls)
-        elif response.stop_reason == "max_tokens" and nudges < MAX_NUDGES:
+        elif response.stop_reason == "max_tokens" and nudges < thread.max_nudges:
             nudges += 1
             say(thread, [TextBlock(GO_ON, Origin.INJECTED)])
         elif response.stop_reason == "refusal":

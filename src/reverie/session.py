@@ -22,6 +22,8 @@ from reverie.agents.fork import ForkPoint, ForkResult, run_fork
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.context.system_prompt import date_change, system_prompt
+from reverie.context.ttl import choose_ttl
+from reverie.context.window_fill import fill
 from reverie.effects import Effects
 from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
 from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
@@ -39,7 +41,7 @@ from reverie.models.sending import RetryPolicy
 from reverie.outlet import Outlet
 from reverie.permissions.policy import Mode, Rules
 from reverie.permissions.rules import Decision, Deny, ToolCall
-from reverie.session_parts import Parts, gather
+from reverie.session_parts import Parts, gather, open_accounts
 from reverie.settings import Settings
 from reverie.storage.records import SessionHeader
 from reverie.storage.session_log import Clock, utc_now
@@ -72,6 +74,7 @@ class Session:
         self._effects = Effects(
             parts.settings, parts.flags, parts.limits.window, folder, ask_fork=self._ask_fork, run_hook=self._run_hook
         )
+        self.accounts = open_accounts(parts, outlet.emit, clock)
         self.conversation = self._converse()
         self._thread = self._main_thread()
 
@@ -236,6 +239,8 @@ class Session:
         thread = self._thread
         reason, answer, error, code = "failed", "", None, 0
         thread.rounds, thread.usage = 0, Usage()
+        given = self.parts
+        self.conversation.thresholds = limits_of(given.model.name, given.facts, given.settings, given.flags)
         try:
             refusal = await self._take_in(text, images)
             if refusal is None:
@@ -279,6 +284,7 @@ class Session:
         header = log.view.header
         if header is None:
             system = system_prompt(parts.places.cwd, parts.branch, self._today())
+            kept = choose_ttl(parts.places.project, parts.facts, parts.model.capabilities.ttls, skip=self.id)
             log.append(
                 SessionHeader(
                     model=parts.model.name,
@@ -286,6 +292,8 @@ class Session:
                     tools=self._schemas,
                     date=self._today().isoformat(),
                     flags=dict(parts.flags.snapshot().to_json()),
+                    ttl=kept.ttl,
+                    ttl_reason=kept.reason,
                 )
             )
             if log.view.entries:
@@ -325,6 +333,7 @@ class Session:
                 carry_out=self._effects.carry_out,
             ),
             clock=self._clock,
+            account=self.accounts.main(),
         )
 
     def _stages(self) -> dict[str, Stage]:
@@ -362,6 +371,7 @@ class Session:
             emit=self._emit,
             max_rounds=parts.flags.number("tools.max_rounds", settings.tools.max_rounds),
             parallel=lambda: parts.flags.number("tools.parallel", settings.tools.parallel),
+            max_nudges=settings.model.go_on_nudges,
             output_cap=cap,
             output_cap_raised=max(cap, min(settings.model.raised_output, parts.facts.max_output)),
         )

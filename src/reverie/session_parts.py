@@ -12,6 +12,8 @@ from pathlib import Path
 
 from reverie import __version__
 from reverie.background_log import BackgroundLog
+from reverie.context.accounts import Accounts
+from reverie.context.day_book import Caps, DayBook
 from reverie.errors import StorageError, UserError
 from reverie.events import Event, Notice, SessionOpened
 from reverie.flags import Flags
@@ -98,12 +100,32 @@ def gather(
         log=log,
         model=opened,
         facts=facts,
-        limits=limits_of(opened.name, facts, settings),
+        limits=limits_of(opened.name, facts, settings, flags),
         hooks=_hooks(settings, places, name),
         background=BackgroundLog(places.background_log, name, rotate_bytes=settings.background.log_bytes),
         lease=lease,
         resumed=found is not None,
         branch=branch,
+    )
+
+
+def open_accounts(parts: Parts, emit: Callable[[Event], None], clock: Clock) -> Accounts:
+    """The session's accounts: where its requests are booked, its cache is watched and background work is capped."""
+    settings, flags = parts.settings.budget, parts.flags
+    book = DayBook(parts.places.day_books, clock=clock)
+    tokens, dollars = settings.background_tokens_per_day, settings.background_dollars_per_day or 0.0
+    return Accounts(
+        parts.log,
+        Catalogue.load(parts.settings.catalogue.files),
+        window=parts.limits.window,
+        emit=emit,
+        watching=lambda: flags.on("cache_watch"),
+        book=book,
+        caps=Caps(
+            book,
+            tokens_per_day=lambda: flags.number("budget.background_tokens_per_day", tokens),
+            dollars_per_day=lambda: flags.number("budget.background_dollars_per_day", dollars),
+        ),
     )
 
 
@@ -160,15 +182,24 @@ def window_of(name: str, facts: ModelFacts, settings: Settings) -> Window:
     return resolve_window(name, catalogued=catalogued, configured=settings.window.context_window)
 
 
-def limits_of(name: str, facts: ModelFacts, settings: Settings) -> Thresholds:
-    """Where things happen in a model's window, with what the user has set."""
+def limits_of(name: str, facts: ModelFacts, settings: Settings, flags: Flags | None = None) -> Thresholds:
+    """Where things happen in a model's window, with what the user has set and what flags change of it now."""
     given = settings.window
+
+    def number(key: str) -> int:
+        value: int = getattr(given, key)
+        return value if flags is None else flags.number(f"window.{key}", value)
+
     return thresholds(
         window_of(name, facts, settings).tokens,
         facts.max_output,
         autocompact_pct=given.autocompact_pct,
         autocompact_window=given.autocompact_window,
         blocking_limit=given.blocking_limit,
+        output_reserve=number("output_reserve"),
+        autocompact_buffer=number("autocompact_buffer"),
+        warning_buffer=number("warning_buffer"),
+        blocking_buffer=number("blocking_buffer"),
     )
 
 

@@ -140,7 +140,4 @@ def test_defaults_are_those_of_the_reference() -> None:
     assert (settings.model.max_output, settings.model.raised_output, settings.model.go_on_nudges) == (8_000, 64_000, 3)
     assert settings.background.exit_wait_s == 60.0
     assert (settings.transcript.fsync, settings.transcript.expire_days) == (False, 0)
-    assert (settings.tokens.bytes_per_token, settings.tokens.json_bytes_per_token) == (4.0, 2.0)
-    assert (settings.tokens.image_tokens, settings.tokens.padding) == (2_000, 4 / 3)
-    assert settings.model.images_per_request == 100
     assert settings.memory.enabled and settings.memory.disable is None

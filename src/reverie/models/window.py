@@ -99,6 +99,10 @@ def thresholds(
     autocompact_pct: float | None = None,
     autocompact_window: int | None = None,
     blocking_limit: int | None = None,
+    output_reserve: int = OUTPUT_RESERVE,
+    autocompact_buffer: int = AUTOCOMPACT_BUFFER,
+    warning_buffer: int = WARNING_BUFFER,
+    blocking_buffer: int = BLOCKING_BUFFER,
 ) -> Thresholds:
     """The thresholds for a window and a model's output limit, with what the user has set.
 
@@ -111,18 +115,18 @@ def thresholds(
     if autocompact_window is not None:
         size = min(size, _positive(autocompact_window, "REVERIE_AUTOCOMPACT_WINDOW"))
     # A window of a few tokens would round every reserve to nothing; keep one token between the steps.
-    effective = max(1, size - min(max_output, scaled(OUTPUT_RESERVE, size)))
-    compact_at = max(1, effective - scaled(AUTOCOMPACT_BUFFER, size))
+    effective = max(1, size - min(max_output, scaled(output_reserve, size)))
+    compact_at = max(1, effective - scaled(autocompact_buffer, size))
     if autocompact_pct is not None:
         if not 0 < autocompact_pct <= 100:
             raise SettingsError(
                 f"REVERIE_AUTOCOMPACT_PCT is {autocompact_pct:g}; set a percentage above 0 and up to 100."
             )
         compact_at = max(1, min(compact_at, math.floor(effective * autocompact_pct / 100)))
-    blocking = max(1, effective - scaled(BLOCKING_BUFFER, size))
+    blocking = max(1, effective - scaled(blocking_buffer, size))
     if blocking_limit is not None:
         blocking = _positive(blocking_limit, "REVERIE_BLOCKING_LIMIT")
-    warning = max(0, min(compact_at - 1, compact_at - scaled(WARNING_BUFFER, size)))
+    warning = max(0, min(compact_at - 1, compact_at - scaled(warning_buffer, size)))
     return Thresholds(size, effective, compact_at, warning, blocking)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from reverie.settings.fields import Setting, settings_of
 from reverie.settings.sections import (
     Background,
+    Budget,
     Catalogue,
     Debug,
     FlagSettings,
@@ -21,7 +22,6 @@ from reverie.settings.sections import (
     PlaceSettings,
     Remote,
     SessionSettings,
-    Tokens,
     ToolResults,
     Tools,
     Transcript,
@@ -49,7 +49,6 @@ class Settings:
     session: SessionSettings = field(default_factory=SessionSettings)
     model: Model = field(default_factory=Model)
     window: Window = field(default_factory=Window)
-    tokens: Tokens = field(default_factory=Tokens)
     transcript: Transcript = field(default_factory=Transcript)
     permissions: Permissions = field(default_factory=Permissions)
     hooks: Hooks = field(default_factory=Hooks)
@@ -57,6 +56,7 @@ class Settings:
     tool_results: ToolResults = field(default_factory=ToolResults)
     memory: Memory = field(default_factory=Memory)
     background: Background = field(default_factory=Background)
+    budget: Budget = field(default_factory=Budget)
     catalogue: Catalogue = field(default_factory=Catalogue)
     trust: Trust = field(default_factory=Trust)
     flags: FlagSettings = field(default_factory=FlagSettings)

@@ -54,13 +54,11 @@ class Model(Section):
     effort: Literal["default", "low", "medium", "high", "max"] = choice(
         "default", ("default", "low", "medium", "high", "max"), "How hard the model tries. default: as the model does."
     )
-    fallback_embedded: bool = switch(True, "Without any key, answer with the embedded model instead of an error.")
     retries: int = whole(8, "times", "How often an overloaded or unreachable server is asked again.", minimum=0)
     retry_first_wait_s: float = number(1.0, "seconds", "Longest first wait before a retry; doubles each time.")
     retry_longest_wait_s: float = number(60.0, "seconds", "Longest wait before a retry.")
     retry_longest_asked_s: float = number(300.0, "seconds", "A server that asks for more patience gets an error.")
     timeout_s: float = number(600.0, "seconds", "Longest silence of a server before it counts as unreachable.")
-    images_per_request: int = whole(100, "images", "Most images sent at once; older ones become short notes.")
     anthropic_api_key: str = secret("ANTHROPIC_API_KEY", "Key for `anthropic:` models.")
     anthropic_auth_token: str = secret(
         "ANTHROPIC_AUTH_TOKEN", "Bearer token for `anthropic:` models, instead of a key."
@@ -113,16 +111,6 @@ class Window(Section):
     )
     disable_compact: bool = switch(False, "No compaction at all, not even by hand.", env="REVERIE_DISABLE_COMPACT")
     disable_autocompact: bool = switch(False, "No compaction unless asked for.", env="REVERIE_DISABLE_AUTOCOMPACT")
-
-
-class Tokens(Section):
-    """How the size of text is estimated until the server has reported usage."""
-
-    bytes_per_token: float = number(4.0, "bytes", "Plain text.")
-    json_bytes_per_token: float = number(2.0, "bytes", "Tool inputs, .json and .jsonl content.")
-    image_tokens: int = whole(2_000, "tokens", "An image or a document, whatever its size.")
-    padding: float = number(4 / 3, "times", "Safety factor of an uncalibrated estimate that must not be late.")
-    calibrate: bool = switch(True, "Learn the ratios from the usage each response reports.")
 
 
 class Transcript(Section):
@@ -227,6 +215,22 @@ class Background(Section):
 
     exit_wait_s: float = number(60.0, "seconds", "Longest wait at exit for a run in flight.")
     log_bytes: int = whole(5_000_000, "bytes", "The background log starts anew beyond this; one old one is kept.")
+
+
+class Budget(Section):
+    """What work nobody asked for may cost. Once a cap is reached, such work is left out until the day is over."""
+
+    background_tokens_per_day: int = whole(
+        20_000_000,
+        "tokens",
+        "Recall, notes, extraction, dreams and progress of all sessions, as fresh input (a cache read counts a tenth, "
+        "an output token about five). 0: no cap.",
+        minimum=0,
+        live=True,
+    )
+    background_dollars_per_day: float | None = number(
+        None, "US dollars", "The same in currency, for models with a known price. Not set: no cap.", live=True
+    )
 
 
 class Catalogue(Section):
