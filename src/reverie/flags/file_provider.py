@@ -154,6 +154,8 @@ class _Watched:
                 raise
             warn(f"{error} The flags stay as they were.")
         else:
+            if self._signature() != signature and not strict:
+                return  # it changed while it was read, and may have been read half: looked at again next time
             self.values = values
         young = signature is not None and time.time_ns() - signature[0] < _RACY_NS
         self._seen = None if young else signature
