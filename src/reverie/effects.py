@@ -14,13 +14,13 @@ from typing import assert_never
 
 from reverie.errors import ReverieError
 from reverie.flags import Flags
-from reverie.layers.base import AskFork, Effect, EffectResult, RunHook, WriteFile
+from reverie.layers.base import AskFork, Effect, EffectResult, ReadFile, RunHook, WaitFor, WriteFile
 from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.single import judge
 from reverie.settings import Settings
 from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error
 from reverie.tools.base import ToolOutput
-from reverie.types import ToolUseBlock
+from reverie.types import Purpose, ToolUseBlock
 
 _LARGE = 1_000_000
 """Bytes from which a write is worth a thread."""
@@ -40,6 +40,17 @@ def _create(effect: WriteFile) -> bool:
         raise storage_error(error, effect.path, "read") from error
 
 
+def _read(effect: ReadFile) -> EffectResult:
+    try:
+        with effect.path.open("rb") as file:
+            raw = file.read(effect.max_bytes + 1)
+    except OSError as error:
+        return EffectResult(ok=False, text=str(storage_error(error, effect.path, "read")))
+    if b"\0" in raw:
+        return EffectResult(ok=False, text=f"{effect.path} is not text")
+    return EffectResult(ok=True, text=raw[: effect.max_bytes].decode("utf-8", "replace"))
+
+
 class Effects:
     """One a session. `ask_fork` and `run_hook` are the session's."""
 
@@ -52,6 +63,7 @@ class Effects:
         *,
         ask_fork: Callable[[AskFork], Awaitable[EffectResult]],
         run_hook: Callable[[RunHook], Awaitable[EffectResult]],
+        wait_for: Callable[[Purpose, float], Awaitable[bool]],
     ) -> None:
         self._settings = settings.tool_results
         self._flags = flags
@@ -59,6 +71,7 @@ class Effects:
         self._folder = folder
         self._ask_fork = ask_fork
         self._run_hook = run_hook
+        self._wait_for = wait_for
 
     async def carry_out(self, effect: Effect) -> EffectResult:
         match effect:
@@ -68,6 +81,10 @@ class Effects:
                 return await self._run_hook(effect)
             case AskFork():
                 return await self._ask_fork(effect)
+            case ReadFile():
+                return await asyncio.to_thread(_read, effect)
+            case WaitFor():
+                return EffectResult(ok=await self._wait_for(effect.purpose, effect.timeout_s))
             case _:
                 assert_never(effect)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
+from reverie.context.window_fill import fill
 from reverie.types import JsonObject
 
 if TYPE_CHECKING:
@@ -30,13 +31,10 @@ def verbs(session: Session) -> Mapping[str, Verb]:
             "window": budget.window,
         }
 
-    async def tasks(_request: JsonObject) -> JsonObject:
-        return {"tasks": [info.to_json() for info in session.tasks.list()]}
-
-    async def kill(request: JsonObject) -> JsonObject:
-        return {"task": (await session.tasks.kill(str(request.get("id", "")))).to_json()}
-
     async def cancel(_request: JsonObject) -> JsonObject:
         return {"cancelled": session.cancel()}
 
-    return {"status": status, "tasks": tasks, "kill": kill, "cancel": cancel}
+    async def context(_request: JsonObject) -> JsonObject:
+        return {"context": fill(session.parts.log.view, session.conversation.thresholds).to_json()}
+
+    return {"status": status, "cancel": cancel, "context": context, **session.tasks.verbs()}

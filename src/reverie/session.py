@@ -23,7 +23,6 @@ from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.context.system_prompt import date_change, system_prompt
 from reverie.context.ttl import choose_ttl
-from reverie.context.window_fill import fill
 from reverie.effects import Effects
 from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
 from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
@@ -41,7 +40,7 @@ from reverie.models.sending import RetryPolicy
 from reverie.outlet import Outlet
 from reverie.permissions.policy import Mode, Rules
 from reverie.permissions.rules import Decision, Deny, ToolCall
-from reverie.session_parts import Parts, gather, open_accounts
+from reverie.session_parts import Parts, gather, limits_of, open_accounts
 from reverie.settings import Settings
 from reverie.storage.records import SessionHeader
 from reverie.storage.session_log import Clock, utc_now
@@ -72,7 +71,13 @@ class Session:
         self._schemas = tool_schemas(tools)
         folder = parts.places.tool_results(self.id)
         self._effects = Effects(
-            parts.settings, parts.flags, parts.limits.window, folder, ask_fork=self._ask_fork, run_hook=self._run_hook
+            parts.settings,
+            parts.flags,
+            parts.limits.window,
+            folder,
+            ask_fork=self._ask_fork,
+            run_hook=self._run_hook,
+            wait_for=self.tasks.settle,
         )
         self.accounts = open_accounts(parts, outlet.emit, clock)
         self.conversation = self._converse()

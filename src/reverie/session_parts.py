@@ -27,7 +27,7 @@ from reverie.paths.repo import current_branch, find_repo
 from reverie.settings import Settings, load_settings
 from reverie.storage.lease import Lease
 from reverie.storage.session_log import Clock, SessionLog
-from reverie.storage.sessions import LEASE, expire_sessions, find_session
+from reverie.storage.sessions import expire_sessions, find_session
 from reverie.types import JsonObject
 
 
@@ -133,7 +133,7 @@ def _lease(places: Places, session_id: str, emit: Callable[[Event], None]) -> Le
     folder = places.session(session_id)
     try:
         make_private(folder)
-        return Lease.take(folder / LEASE, info={"session": session_id, "socket": str(places.socket(session_id))})
+        return Lease.take(folder / Lease.NAME, info={"session": session_id, "socket": str(places.socket(session_id))})
     except StorageError as error:
         emit(_in_memory(error))
         return None

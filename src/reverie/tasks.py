@@ -194,6 +194,16 @@ class Tasks:
             self._end(task, TaskState.KILLED, error=f"It did not stop within {grace_s:g} s and was left to itself.")
         return task.info
 
+    async def settle(self, purpose: Purpose, timeout_s: float) -> bool:
+        """Waits until no task of this purpose is under way, at most so long; whether none is."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout_s
+        while waiting := [task for task in self._live.values() if task.info.purpose is purpose]:
+            if loop.time() >= until:
+                return False
+            await waiting[0].wait(until - loop.time())
+        return True
+
     async def drain(self, timeout_s: float) -> tuple[TaskInfo, ...]:
         """Waits for all tasks at the end of a session, and for those they start; kills what is left. Returns these."""
         loop = asyncio.get_running_loop()

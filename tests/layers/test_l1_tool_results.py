@@ -255,7 +255,11 @@ def test_two_results_of_one_name_do_not_overwrite_each_other(tmp_path: Path) -> 
     async def nothing(_effect: object) -> EffectResult:
         return EffectResult(ok=False)
 
-    effects = Effects(settings_, Flags.open(places, settings_), 200_000, folder, ask_fork=nothing, run_hook=nothing)
+    async def idle(_purpose: object, _seconds: float) -> bool:
+        return True
+
+    flags = Flags.open(places, settings_)
+    effects = Effects(settings_, flags, 200_000, folder, ask_fork=nothing, run_hook=nothing, wait_for=idle)
 
     async def keep(text: str) -> str:
         return str((await effects.keep(ToolUseBlock("call_1", "x", {}), ToolOutput(text))).content)

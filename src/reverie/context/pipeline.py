@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from reverie.layers.base import CarryOut, Commit, Now, Stage
 from reverie.storage.session_log import SessionLog
+from reverie.types import Message
 
 ORDER = ("tool_result_budget", "snip", "microcompact", "collapse", "autocompact")
 RECOVERY = "reactive"
@@ -76,6 +77,9 @@ class Pipeline:
             return None
         for payload in commit.payloads:
             log.append(payload)
-        for message in commit.messages:
-            log.append_message(message, isMeta=True)
+        for append in commit.appends:
+            if isinstance(append.what, Message):
+                log.append_message(append.what, **append.fields)
+            else:
+                log.append(append.what, **append.fields)
         return commit

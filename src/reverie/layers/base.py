@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from reverie.storage.records import Payload
 from reverie.storage.view import View
@@ -52,7 +52,23 @@ class AskFork:
     max_tokens: int
 
 
-Effect: TypeAlias = WriteFile | RunHook | AskFork
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """Read this file from disk, at most so many bytes; its text comes back."""
+
+    path: Path
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitFor:
+    """Wait until no background task of this purpose runs, at most so long; `ok` says whether none does."""
+
+    purpose: Purpose
+    timeout_s: float
+
+
+Effect: TypeAlias = WriteFile | RunHook | AskFork | ReadFile | WaitFor
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +81,19 @@ class EffectResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Append:
+    """One record to append, with fields of its own (a uuid that others name, what it belongs to)."""
+
+    what: Payload | Message
+    fields: JsonObject = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
-    """What a stage wants recorded: decisions, then messages. `breaks_prefix` announces a break and says why."""
+    """What a stage wants recorded, in order. `breaks_prefix` announces a break of the prefix and says why."""
 
     payloads: tuple[Payload, ...] = ()
-    messages: tuple[Message, ...] = ()
+    appends: tuple[Append, ...] = ()
     breaks_prefix: str | None = None
     notice: str | None = None
 

@@ -18,7 +18,6 @@ from reverie.storage.lease import Lease
 from reverie.storage.transcript import parse_line, tail_records
 from reverie.types import Origin, Record, TextBlock
 
-LEASE = "session.lock"
 _HEAD_BYTES = 262_144
 _TITLE_LENGTH = 80
 
@@ -42,7 +41,7 @@ class SessionInfo:
 
     @property
     def lease(self) -> Path:
-        return self.folder / LEASE
+        return self.folder / Lease.NAME
 
 
 def list_sessions(project: Path) -> list[SessionInfo]:
