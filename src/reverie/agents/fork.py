@@ -2,7 +2,8 @@
 
 It shares the parent's system prompt, tools, model and messages, and therefore its cache. Cloned: the view with its
 decisions, and the read cache. Fresh: its denials. Linked: cancellation, since it runs inside a task of the parent's
-session. It changes nothing of the parent but one record that says what it cost. It leaves no transcript.
+session. It changes nothing of the parent but for records that say what each of its requests cost. It leaves no
+transcript.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from itertools import count
 from reverie.context.conversation import Conversation
 from reverie.loop import Thread, run
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
-from reverie.storage.records import ForkUsage
 from reverie.tools.base import Caller, PathMapping, Tool, ToolContext
 from reverie.types import Message, Origin, Purpose, TextBlock, Usage
 
@@ -56,8 +56,7 @@ async def run_fork(
 ) -> ForkResult:
     """Runs one fork to its end. `permission` decides every call; the tool list stays the parent's, for the prefix."""
     name = f"{purpose.value}-{next(_numbers)}"
-    parent = point.conversation.log
-    log = parent.forked(name)
+    log = point.conversation.log.forked(name)
     denied = list[str]()
 
     async def decide(call: ToolCall) -> Decision:
@@ -88,10 +87,5 @@ async def run_fork(
         name=name,
     )
     log.append_message(Message("user", (TextBlock(directive, Origin.INJECTED),)), isMeta=True)
-    try:
-        outcome = await run(thread)
-    finally:
-        if thread.usage.total:
-            model = point.conversation.model.name
-            parent.append(ForkUsage(purpose.value, model, thread.usage.wire(), name))
+    outcome = await run(thread)
     return ForkResult(outcome.reason, outcome.text, thread.usage, thread.rounds, tuple(denied))

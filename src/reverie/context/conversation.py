@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
+from reverie.context.accounts import Account
 from reverie.context.pipeline import Pipeline, Prepared
-from reverie.context.request import assemble
+from reverie.context.request import End, assemble, end_of, images_left_out
 from reverie.errors import PromptTooLong
 from reverie.events import Event, Notice, Retrying
 from reverie.layers.base import CarryOut, Effect, EffectResult, Now
-from reverie.models.base import Model, Request
+from reverie.models.base import Finished, Model, Request
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import Retry, RetryPolicy, SendEvent, send
 from reverie.models.window import Thresholds
@@ -93,6 +95,13 @@ class Conversation:
     clock: Clock = utc_now
     announce: str | None = None
     """A break of the prefix that the next request will make, and why."""
+    account: Account | None = None
+    """Who is told what every response cost."""
+    sent: End | None = None
+    """Where the last request of this thread ended."""
+    own_from: int | None = None
+    """In a fork: the first message that is not its parent's."""
+    images_left_out: int = 0
 
     async def prepare(self, max_tokens: int) -> Request:
         """Runs every stage, then assembles the request."""
@@ -100,9 +109,11 @@ class Conversation:
         self._tell(done)
         header = self.log.view.header
         assert header is not None, "a conversation has a header before its first request"
+        messages = self.log.view.messages()
+        self._leave_out_images(images_left_out(messages))
         request = assemble(
             header,
-            self.log.view.messages(),
+            messages,
             max_tokens=max_tokens,
             capabilities=self.model.capabilities,
             purpose=self.purpose,
@@ -110,9 +121,17 @@ class Conversation:
             thread=self.thread,
             announced_break=self.announce,
             reused=self.reused,
+            sent=self.sent,
+            own_from=self.own_from,
+            images_left_out=self.images_left_out,
         )
         self.announce = None
         return request
+
+    def _leave_out_images(self, count: int) -> None:
+        if count != self.images_left_out:
+            self.images_left_out = count
+            self.announce = "; ".join(filter(None, (self.announce, "older images were left out")))
 
     async def recover(self, error: PromptTooLong) -> bool:
         """One try at a shorter context after the server said that the prompt is too long."""
@@ -129,14 +148,27 @@ class Conversation:
             self.emit(Notice(text, source="layers"))
 
     async def send(self, request: Request) -> AsyncIterator[SendEvent]:
-        """Sends through the one place that retries, and tells about each retry."""
-        stream = send(self.model, request, policy=self.retry, on_retry=self._retrying, log=self.request_log)
-        async with aclosing(stream) as events:
-            async for event in events:
-                yield event
+        """Sends through the one place that retries, tells about each retry, and has the response booked."""
+        began, answered = self.clock(), False
+        self.sent = end_of(request.messages)
 
-    def _retrying(self, retry: Retry) -> None:
-        self.emit(Retrying(retry.reason, retry.seconds, retry.attempt))
+        def retrying(retry: Retry) -> None:
+            nonlocal began
+            began = self.clock() + timedelta(seconds=retry.seconds)
+            self.emit(Retrying(retry.reason, retry.seconds, retry.attempt))
+
+        stream = send(self.model, request, policy=self.retry, on_retry=retrying, log=self.request_log)
+        try:
+            async with aclosing(stream) as events:
+                async for event in events:
+                    if isinstance(event, Finished):
+                        answered = True
+                        if self.account is not None:
+                            self.account.finished(request, event.response, began)
+                    yield event
+        finally:
+            if not answered and self.account is not None:
+                self.account.failed(request)
 
     def now(self) -> Now:
         return Now(
@@ -170,6 +202,8 @@ class Conversation:
 
     def forked(self, log: SessionLog, *, purpose: Purpose, thread: str, reused: bool) -> Conversation:
         """The same way to a request for a fork: same model, limits and retry, layer 1, and nothing else around it."""
+        messages = log.view.messages()
+        answers = [i for i, message in enumerate(messages) if message.role == "assistant"]
         return replace(
             self,
             log=log,
@@ -180,5 +214,6 @@ class Conversation:
             around=Around(keep=self.around.keep, carry_out=self.around.carry_out),
             blocks_when_full=purpose not in (Purpose.COMPACTION, Purpose.NOTES),
             emit=_unheard,
-            announce=None,
+            account=self.account.forked() if self.account is not None else None,
+            own_from=answers[-1] + 1 if answers else 0,
         )

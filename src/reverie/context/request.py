@@ -1,8 +1,8 @@
 """From the view to a request: system, tools, messages, and where the cache markers stand.
 
-Pure: the same view gives the same request. Markers stand on the end of the system prompt, on the ends of the two
-requests before this one and on the end of this one. A request therefore always finds its predecessor's entry at a
-marker, however many blocks a round added; the walk back of twenty blocks is never relied on.
+Pure: the same view gives the same request. Markers stand on the end of the system prompt, where the turn began, on the
+end of the request before this one and on the end of this one. A request therefore always finds its predecessor's entry
+at a marker, however many blocks a round added; the walk back of twenty blocks is never relied on for it.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reverie.models.base import Capabilities, Marker, Request
+from reverie.models.base import Capabilities, Marker, Request, Ttl
 from reverie.storage.records import SessionHeader
 from reverie.types import Block, ImageBlock, Message, Purpose, TextBlock, ThinkingBlock, ToolResultBlock
 
+LOOKBACK = 20
+"""Blocks a server looks at from a marker backwards, the marker's own included."""
 MAX_IMAGES = 100
 IMAGE_BATCH = 20  # left out in batches, so that the prefix does not break with every new image
 IMAGE_LEFT_OUT = "[An older image was left out: a request holds at most 100.]"
+
+End = tuple[int, int]
+"""Where a request ends: the message and the block in it that its last marker stands on."""
 
 
 def assemble(
@@ -30,18 +35,26 @@ def assemble(
     thread: str = "main",
     announced_break: str | None = None,
     reused: bool = True,
+    sent: End | None = None,
+    own_from: int | None = None,
+    images_left_out: int = 0,
 ) -> Request:
-    """The request for these messages. `reused`: a later request will extend it, so its end is worth a cache entry."""
-    shown = limit_images(messages)
-    if shown is not messages:
-        announced_break = announced_break or "older images were left out"
+    """The request for these messages. `reused`: a later request will extend it, so its end is worth a cache entry.
+
+    `sent` is where the last request of this thread ended; `own_from`, for a fork, the first message that is its own.
+    """
+    shown = without_images(messages, images_left_out) if images_left_out else messages
+    markers: tuple[Marker, ...] = ()
+    if capabilities.cache_markers:
+        ttl = header.ttl if header.ttl in capabilities.ttls else "5m"
+        markers = place_markers(header, shown, ttl=ttl, reused=reused, sent=sent, own_from=own_from)
     return Request(
         model=header.model,
         system=header.system,
         tools=header.tools,
         messages=shown,
         max_tokens=max_tokens,
-        markers=place_markers(header, shown, reused=reused) if capabilities.cache_markers else (),
+        markers=markers,
         thinking=header.thinking,
         effort=header.effort,
         betas=header.betas,
@@ -52,45 +65,78 @@ def assemble(
     )
 
 
-def place_markers(header: SessionHeader, messages: Sequence[Message], *, reused: bool = True) -> tuple[Marker, ...]:
-    """At most four: the end of the static part, the ends of the last two requests, the end of this one."""
+def place_markers(
+    header: SessionHeader,
+    messages: Sequence[Message],
+    *,
+    ttl: Ttl = "5m",
+    reused: bool = True,
+    sent: End | None = None,
+    own_from: int | None = None,
+) -> tuple[Marker, ...]:
+    """At most four markers, in the order of the prompt, a longer lifetime never behind a shorter one.
+
+    What a fork adds is read again within seconds or never, so its own messages are kept for 5 minutes only.
+    """
     markers = list[Marker]()
     if header.system:
-        markers.append(Marker("system", len(header.system) - 1, ttl=header.ttl))
+        markers.append(Marker("system", len(header.system) - 1, ttl=ttl))
     elif header.tools:
-        markers.append(Marker("tools", len(header.tools) - 1, ttl=header.ttl))
-    ends = [i for i, message in enumerate(messages) if message.role == "user"]
-    if not reused and len(ends) > 1:
-        ends = ends[:-1]
-    for index in ends[-3:]:
-        block = _last_markable(messages[index])
-        if block is not None:
-            markers.append(Marker("messages", index, block, ttl=header.ttl))
+        markers.append(Marker("tools", len(header.tools) - 1, ttl=ttl))
+    for index, block in sorted(_ends(messages, reused, sent)):
+        own = own_from is not None and index >= own_from
+        markers.append(Marker("messages", index, block, ttl="5m" if own else ttl))
     return tuple(markers)
 
 
-def _last_markable(message: Message) -> int | None:
-    """Thinking and empty text cannot carry a marker."""
-    for i in range(len(message.content) - 1, -1, -1):
-        block = message.content[i]
+def _ends(messages: Sequence[Message], reused: bool, sent: End | None) -> list[End]:
+    """The three ends worth a marker, the most useful first."""
+    asked = [i for i, message in enumerate(messages) if message.role == "user"]
+    if not asked:
+        return []
+    last = asked[-1]
+    wanted = [_end(messages, last), *(_end(messages, i) for i in asked[-2:-1])]
+    if sent is not None and sent[0] == last and _end(messages, last)[1] - sent[1] >= LOOKBACK:
+        # The answer to the last request never came, and much was added to the message it ended with.
+        wanted.append(sent)
+    # Models that drop the thinking of a finished turn go on from where it began; so does an edited last message.
+    began = next((i for i in reversed(asked[:-1]) if not messages[i].tool_results), None)
+    if began is not None:
+        wanted.append(_end(messages, began))
+    wanted += [_end(messages, i) for i in reversed(asked[:-2])][:2]
+    found = list(dict.fromkeys(end for end in wanted if end[1] >= 0))
+    return found[:3] if reused else [end for end in found if end != wanted[0]][:3]
+
+
+def end_of(messages: Sequence[Message]) -> End | None:
+    """Where a request with these messages ends."""
+    return _end(messages, len(messages) - 1) if messages and messages[-1].role == "user" else None
+
+
+def _end(messages: Sequence[Message], index: int) -> End:
+    """The last block of a message that can carry a marker; -1 if none can."""
+    blocks = messages[index].content
+    for i in range(len(blocks) - 1, -1, -1):
+        block = blocks[i]
         if not isinstance(block, ThinkingBlock) and not (isinstance(block, TextBlock) and not block.text):
-            return i
-    return None
+            return index, i
+    return index, -1
 
 
-def limit_images(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Keeps the newest hundred images; a text stands for each older one."""
+def images_left_out(messages: Sequence[Message]) -> int:
+    """How many of the oldest images do not fit into a request."""
     total = sum(_images(message.content) for message in messages)
-    if total <= MAX_IMAGES:
-        return messages
-    excess = -(-(total - MAX_IMAGES) // IMAGE_BATCH) * IMAGE_BATCH
+    return max(0, -(-(total - MAX_IMAGES) // IMAGE_BATCH) * IMAGE_BATCH)
+
+
+def without_images(messages: tuple[Message, ...], count: int) -> tuple[Message, ...]:
+    """The messages with a text for each of the `count` oldest images."""
     out = list(messages)
     for i, message in enumerate(messages):
-        if excess <= 0:
+        if count <= 0:
             break
-        held = _images(message.content)
-        if held:
-            kept, excess = _without_images(message.content, excess)
+        if _images(message.content):
+            kept, count = _without_images(message.content, count)
             out[i] = replace(message, content=kept)
     return tuple(out)
 

@@ -165,6 +165,11 @@ class Places:
         return self.home / "logs" / "background.jsonl"
 
     @property
+    def day_books(self) -> Path:
+        """What background work has cost, a file a day; derived from the transcripts."""
+        return self.home / "ledger"
+
+    @property
     def chat_history(self) -> Path:
         return self.home / "history" / slug(self.root)
 

@@ -27,6 +27,7 @@ class SessionHeader:
     date: str = ""
     flags: JsonObject = field(default_factory=dict[str, Any])
     ttl: Literal["5m", "1h"] = "5m"
+    ttl_reason: str = ""
     betas: tuple[str, ...] = ()
     thinking: JsonObject | None = None
     effort: str | None = None
@@ -83,7 +84,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class ForkUsage:
-    """What a request outside the main conversation cost; it counts on this session's ledger."""
+    """What one request outside the main conversation cost; it counts on this session's ledger."""
 
     subtype: ClassVar[str] = "fork_usage"
     purpose: str
@@ -122,8 +123,40 @@ class Rewind:
     reason: str = "rewind"
 
 
+@dataclass(frozen=True, slots=True)
+class CacheBreak:
+    """A request read less from the prompt cache than the one before had left there; tokens, and US dollars.
+
+    `announcement`: somebody had said that this break would come, and why; it was then not reported.
+    """
+
+    subtype: ClassVar[str] = "cache_break"
+    cause: str
+    detail: str
+    lost_tokens: int
+    expected: int = 0
+    read: int = 0
+    cost: float = 0.0
+    equivalents: float = 0.0
+    path: str = ""
+    model: str = ""
+    purpose: str = "main"
+    thread: str = "main"
+    announcement: str | None = None
+
+
 Payload: TypeAlias = (
-    SessionHeader | CompactBoundary | ResultDecisions | Clears | Surfaced | Cursor | ForkUsage | Pin | Undo | Rewind
+    SessionHeader
+    | CompactBoundary
+    | ResultDecisions
+    | Clears
+    | Surfaced
+    | Cursor
+    | ForkUsage
+    | Pin
+    | Undo
+    | Rewind
+    | CacheBreak
 )
 _KINDS: dict[str, type[Payload]] = {
     kind.subtype: kind
@@ -138,6 +171,7 @@ _KINDS: dict[str, type[Payload]] = {
         Pin,
         Undo,
         Rewind,
+        CacheBreak,
     )
 }
 

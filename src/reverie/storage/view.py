@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from reverie.models.count import ContextMeter
 from reverie.storage.records import (
+    CacheBreak,
     Clears,
     CompactBoundary,
     Cursor,
@@ -136,8 +137,8 @@ class View:
                     self.pins[payload.id] = payload.text
             case Rewind():
                 self.surfaced.clear()  # what was shown may be out of view now: it may be shown again
-            case Undo():
-                pass  # the order of the records already passes over what it undid
+            case Undo() | CacheBreak():
+                pass  # the order of the records already passes over what was undone; a break is only told of
 
     def _compact(self, boundary: CompactBoundary) -> None:
         entries = self.entries

@@ -1,0 +1,226 @@
+"""Why one request does not continue another: every difference that loses cached tokens, in the order a server reads.
+
+Compares objects by identity first, so what two requests share costs a pointer each. Only describes; whether anything
+was lost is for `cache_watch.py` to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import assert_never
+
+from reverie.models.base import Request
+from reverie.models.wire import Rendered, model_id
+from reverie.types import (
+    Block,
+    DocumentBlock,
+    ImageBlock,
+    JsonObject,
+    Message,
+    OtherBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+
+_EXCERPT = 32
+_BEFORE = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One reason for a break: a word to count by, a sentence about it, and the block where it shows."""
+
+    kind: str
+    detail: str
+    path: str = ""
+
+
+def differences(before: Request, after: Request) -> Iterator[Cause]:
+    """What of `before` is not the start of `after`, the most costly difference first."""
+    if model_id(before.model) != model_id(after.model):
+        yield Cause("model", f"the model changed from {model_id(before.model)} to {model_id(after.model)}", "model")
+    if before.betas != after.betas:
+        changed = sorted(set(before.betas) ^ set(after.betas)) or ["their order"]
+        yield Cause("betas", f"the beta features changed ({', '.join(changed)})", "betas")
+    if before.tools is not after.tools and before.tools != after.tools:
+        yield from _tools(before.tools, after.tools)
+    if before.output_schema != after.output_schema:
+        yield Cause("output_format", "another form of answer was asked for", "output_schema")
+    if before.system is not after.system and before.system != after.system:
+        yield _system(before.system, after.system)
+    yield from _settings(before, after)
+    first = _messages(before.messages, after.messages)
+    if first is not None:
+        yield first
+    if not _continues(before.cache_edits, after.cache_edits):
+        yield Cause("cache_edits", "a deletion in the cache was not sent again in its place", "cache_edits")
+
+
+def _tools(before: Sequence[JsonObject], after: Sequence[JsonObject]) -> Iterator[Cause]:
+    was, now = [_name(tool) for tool in before], [_name(tool) for tool in after]
+    place = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(was), len(now)))
+    path = f"tools[{place}]"
+    added, removed = [n for n in now if n not in was], [n for n in was if n not in now]
+    old = dict(zip(was, before, strict=True))
+    changed = [name for name, tool in zip(now, after, strict=True) if name in old and old[name] != tool]
+    if added:
+        yield Cause("tools", f"{_named(added)} added", path)
+    if removed:
+        yield Cause("tools", f"{_named(removed)} removed", path)
+    if changed:
+        yield Cause("tools", f"{_named(changed)} changed", path)
+    if not (added or removed or changed):
+        moved = next(a for a, b in zip(now, was, strict=True) if a != b)
+        yield Cause("tools", f"the order of the tools changed, from {moved} on", path)
+
+
+def _name(tool: JsonObject) -> str:
+    return str(tool.get("name") or tool.get("type") or "?")
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"the tool {shown} was" if len(names) == 1 else f"the tools {shown} were"
+
+
+def _system(before: Sequence[str], after: Sequence[str]) -> Cause:
+    for i, (old, new) in enumerate(zip(before, after, strict=False)):
+        if old != new:
+            return Cause("system", f"the system prompt changed: {_contrast(old, new)}", f"system[{i}]")
+    count = min(len(before), len(after))
+    return Cause("system", f"the system prompt has {len(after)} blocks and had {len(before)}", f"system[{count}]")
+
+
+def _settings(before: Request, after: Request) -> Iterator[Cause]:
+    if (before.tool_choice or _AUTO) != (after.tool_choice or _AUTO):
+        yield Cause("tool_choice", "the choice of tools changed", "tool_choice")
+    if (before.thinking or _OFF) != (after.thinking or _OFF):
+        yield Cause(
+            "thinking", f"thinking changed from {_mode(before.thinking)} to {_mode(after.thinking)}", "thinking"
+        )
+    if before.effort != after.effort:
+        was, now = before.effort or "the default", after.effort or "the default"
+        yield Cause("effort", f"the effort changed from {was} to {now}", "effort")
+    if before.context_management != after.context_management:
+        yield Cause("context_management", "the server was asked to edit the context differently", "context_management")
+    had, has = _first_image(before.messages), _first_image(after.messages)
+    if (had is None) != (has is None):
+        detail = "the first image came into the conversation" if had is None else "the last image left the conversation"
+        yield Cause("images", detail, has or had or "")
+
+
+_AUTO: JsonObject = {"type": "auto"}
+_OFF: JsonObject = {"type": "disabled"}
+
+
+def _mode(thinking: JsonObject | None) -> str:
+    given = thinking or _OFF
+    budget = given.get("budget_tokens")
+    return f"{given.get('type')} ({budget} tokens)" if budget else str(given.get("type"))
+
+
+def _messages(before: Sequence[Message], after: Sequence[Message]) -> Cause | None:
+    """The first block of `before` that `after` does not have in the same place."""
+    rendered = Rendered()
+    last = len(before) - 1
+    for i, old in enumerate(before):
+        if i >= len(after):
+            return _changed(old, 0, None, i)
+        new = after[i]
+        if old is new:
+            continue
+        was, now = rendered.parts(old), rendered.parts(new)
+        if was == now or (i == last and was == now[: len(was)]):
+            continue
+        same = next((k for k, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), min(len(was), len(now)))
+        return _changed(old, same, new, i)
+    return None
+
+
+def _changed(old: Message, block: int, new: Message | None, index: int) -> Cause:
+    path = f"messages[{index}].content[{block}]"
+    was = old.content[block] if block < len(old.content) else None
+    now = new.content[block] if new is not None and block < len(new.content) else None
+    if was is None and now is not None:
+        return Cause("messages", f"{_described(now)} was put in", path)
+    if was is None:
+        return Cause("messages", "the history changed", path)
+    if now is None:
+        return Cause("messages", f"{_described(was)} is gone", path)
+    old_text, new_text = _text(was), _text(now)
+    if type(was) is type(now) and old_text != new_text:
+        return Cause("messages", f"{_described(was)} changed: {_contrast(old_text, new_text)}", path)
+    return Cause("messages", f"{_described(was)} changed", path)
+
+
+def _described(block: Block) -> str:
+    match block:
+        case TextBlock():
+            return f"the text {_quoted(block.text)}"
+        case ThinkingBlock():
+            return "a thinking block"
+        case ToolUseBlock():
+            return f"the call of {block.name} ({block.id})"
+        case ToolResultBlock():
+            return f"the result {block.tool_use_id}"
+        case ImageBlock():
+            return "an image"
+        case DocumentBlock():
+            return "a document"
+        case OtherBlock():
+            return "a block"
+        case _:
+            assert_never(block)
+
+
+def _text(block: Block) -> str:
+    match block:
+        case TextBlock():
+            return block.text
+        case ThinkingBlock():
+            return block.thinking
+        case ToolUseBlock():
+            return str(block.input)
+        case ToolResultBlock():
+            return block.text
+        case ImageBlock() | DocumentBlock() | OtherBlock():
+            return ""
+        case _:
+            assert_never(block)
+
+
+def _contrast(old: str, new: str) -> str:
+    """The two texts around the first character in which they differ."""
+    at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    return f"it was {_quoted(old, at)}, it is {_quoted(new, at)}"
+
+
+def _quoted(text: str, at: int = 0) -> str:
+    start = max(0, at - _BEFORE)
+    piece = " ".join(text[start : start + _EXCERPT].split())
+    return f"“{'…' if start else ''}{piece}{'…' if start + _EXCERPT < len(text) else ''}”"
+
+
+def _first_image(messages: Sequence[Message]) -> str | None:
+    for i, message in enumerate(messages):
+        for j, block in enumerate(message.content):
+            inner = block.content if isinstance(block, ToolResultBlock) and isinstance(block.content, tuple) else ()
+            if any(isinstance(part, ImageBlock) for part in chain((block,), inner)):
+                return f"messages[{i}].content[{j}]"
+    return None
+
+
+def _continues(before: JsonObject | None, after: JsonObject | None) -> bool:
+    """Whether the edits of the cache only grew: what was sent once is sent again in the same place."""
+    old: list[object] = (before or {}).get("edits") or []
+    new: list[object] = (after or {}).get("edits") or []
+    return new[: len(old)] == old
+
+
+def has_thinking(messages: Sequence[Message], is_signed: Callable[[ThinkingBlock], bool]) -> bool:
+    """Whether any thinking went out with these messages."""
+    return any(isinstance(b, ThinkingBlock) and is_signed(b) for message in messages for b in message.content)

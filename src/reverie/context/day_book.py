@@ -1,0 +1,166 @@
+"""What background work has cost today, over all sessions of this home, and the cap that stops it.
+
+One small file a day, one line a request, appended by a single write, so that many processes share it. The transcripts
+hold the same; the file only saves reading them all before every background job. It can be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+from reverie.context.ledger import Entry, Ledger
+from reverie.errors import StorageError
+from reverie.storage.atomic import make_private_dir, write_atomic
+from reverie.storage.session_log import Clock, utc_now
+from reverie.types import Purpose
+
+BACKGROUND = frozenset({Purpose.RECALL, Purpose.NOTES, Purpose.EXTRACTION, Purpose.DREAM, Purpose.PROGRESS})
+"""What nobody asked for and nobody waits for. Compaction is not among them: without it a conversation ends."""
+
+_KEPT_DAYS = 35
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Tokens of fresh input, and US dollars."""
+
+    tokens: float = 0.0
+    dollars: float = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(self.tokens + other.tokens, self.dollars + other.dollars)
+
+
+class DayBook:
+    """The books of one home, in `folder`. Never raises for the disk's sake: what it refuses is counted in memory."""
+
+    def __init__(self, folder: Path, *, clock: Clock = utc_now) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._day: date | None = None
+        self._read = 0
+        self._spent = Spent()
+        self._unsaved = Spent()
+
+    def path(self, day: date) -> Path:
+        return self._folder / f"{day.isoformat()}.jsonl"
+
+    def add(self, one: Entry) -> None:
+        """Books a request of background work; others are passed over."""
+        if one.purpose not in BACKGROUND:
+            return
+        day = self._today()
+        try:
+            make_private_dir(self._folder)
+            self._append(self.path(day), _line(one))
+        except (StorageError, OSError):
+            self._unsaved += Spent(one.equivalents, one.cost)
+
+    def today(self) -> Spent:
+        """What all processes together have spent today. Reads only what was added since the last look."""
+        self._catch_up(self.path(self._today()))
+        return self._spent + self._unsaved
+
+    def rebuild(self, day: date, ledger: Ledger) -> None:
+        """Writes a day's file anew from the transcripts."""
+        make_private_dir(self._folder)
+        lines = [_line(one) for one in ledger.only(day=day).entries if one.purpose in BACKGROUND]
+        write_atomic(self.path(day), b"".join(lines))
+        self._day = None
+
+    def _today(self) -> date:
+        day = self._clock().astimezone().date()
+        if day != self._day:
+            self._day, self._read = day, 0
+            self._spent = self._unsaved = Spent()
+            self._forget_old(day)
+        return day
+
+    def _append(self, path: Path, line: bytes) -> None:
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if os.write(fd, line) != len(line):
+                raise OSError("the disk took only a part of the line")
+        finally:
+            os.close(fd)
+
+    def _catch_up(self, path: Path) -> None:
+        try:
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size < self._read:  # rebuilt or cut: begin anew
+                    self._read, self._spent = 0, Spent()
+                file.seek(self._read)
+                added = file.read()
+        except OSError:
+            return
+        whole = added.rfind(b"\n") + 1  # another process may be in the middle of a line
+        self._read += whole
+        for line in added[:whole].splitlines():
+            self._spent += _spent(line)
+
+    def _forget_old(self, today: date) -> None:
+        oldest = self.path(today - timedelta(days=_KEPT_DAYS)).name
+        with suppress(OSError):
+            for file in self._folder.glob("????-??-??.jsonl"):
+                if file.name < oldest:
+                    file.unlink(missing_ok=True)
+
+
+def _line(one: Entry) -> bytes:
+    at = None if one.at is None else one.at.isoformat(timespec="seconds")
+    body = {
+        "at": at,
+        "session": one.session,
+        "purpose": one.purpose,
+        "model": one.model,
+        "tokens": round(one.equivalents, 1),
+        "usd": round(one.cost, 8),
+    }
+    return json.dumps(body, separators=(",", ":")).encode() + b"\n"
+
+
+def _spent(line: bytes) -> Spent:
+    try:
+        raw: Any = json.loads(line)
+        body = cast("dict[str, Any]", raw)
+        return Spent(max(0.0, float(body["tokens"])), max(0.0, float(body["usd"])))
+    except (ValueError, TypeError, KeyError):
+        return Spent()
+
+
+class Caps:
+    """Asked before background work is begun. The limits are functions: a flag may change them while a session runs."""
+
+    def __init__(
+        self, book: DayBook, *, tokens_per_day: Callable[[], float], dollars_per_day: Callable[[], float]
+    ) -> None:
+        self._book = book
+        self._tokens = tokens_per_day
+        self._dollars = dollars_per_day
+
+    def may_spend(self, purpose: Purpose) -> str | None:
+        """None if such work may be begun now; else the reason why not, in one sentence."""
+        if purpose not in BACKGROUND:
+            return None
+        tokens, dollars = self._tokens(), self._dollars()
+        if tokens <= 0 and dollars <= 0:
+            return None
+        spent = self._book.today()
+        if 0 < tokens <= spent.tokens:
+            return (
+                f"background work has used {spent.tokens:,.0f} of the {tokens:,.0f} tokens it may use a day "
+                "(budget.background_tokens_per_day)"
+            )
+        if 0 < dollars <= spent.dollars:
+            return (
+                f"background work has cost ${spent.dollars:.2f} of the ${dollars:.2f} it may cost a day "
+                "(budget.background_dollars_per_day)"
+            )
+        return None

@@ -1,0 +1,325 @@
+"""What every token was spent on, read from the transcripts themselves: no book is kept that could differ from them.
+
+An entry is one request: a response of the conversation, or one made beside it (notes, recall, a dream …). Sums are by
+purpose, day, session, model or project, in tokens and in currency, next to what the same would have cost uncached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from reverie.models.catalogue import Catalogue
+from reverie.models.prices import cost, input_equivalents, price
+from reverie.models.wire import model_id
+from reverie.storage.atomic import storage_error
+from reverie.storage.records import CacheBreak, ForkUsage, from_record
+from reverie.storage.transcript import parse_line
+from reverie.types import JsonObject, Purpose, Record, Usage
+
+By: TypeAlias = Literal["layer", "day", "session", "model", "project"]
+UNDATED = "undated"
+_TELLING = (b'"usage"', b'"fork_usage"', b'"cache_break"')
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One request: what it was for and what it cost (US dollars; 0 where the model has no price)."""
+
+    at: datetime | None
+    purpose: str
+    model: str
+    usage: Usage
+    cost: float
+    uncached: float
+    """What it would have cost without any cache."""
+    equivalents: float
+    """The same in tokens of fresh input."""
+    session: str = ""
+    project: str = ""
+    priced: bool = True
+
+    def key(self, by: By) -> str:
+        match by:
+            case "layer":
+                return self.purpose
+            case "day":
+                return self.at.astimezone().date().isoformat() if self.at is not None else UNDATED
+            case "session":
+                return self.session
+            case "model":
+                return self.model
+            case "project":
+                return self.project
+
+
+def entry(
+    usage: Usage,
+    model: str,
+    catalogue: Catalogue,
+    *,
+    purpose: str = Purpose.MAIN.value,
+    at: datetime | None = None,
+    session: str = "",
+    project: str = "",
+) -> Entry:
+    """Books one request."""
+    name = model_id(model)
+    facts = catalogue.facts(name)
+    each = price(facts, usage.prompt)
+    uncached = (usage.prompt * each.input + usage.output_tokens * each.output) / 1_000_000
+    return Entry(
+        at,
+        purpose,
+        name,
+        usage,
+        cost(usage, facts),
+        uncached,
+        input_equivalents(usage, facts),
+        session,
+        project,
+        facts.priced,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A sum of entries."""
+
+    requests: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    uncached: float = 0.0
+    equivalents: float = 0.0
+    unpriced: int = 0
+    """Requests to models without a price: they are in the tokens and not in the currency."""
+
+    @property
+    def hit_rate(self) -> float:
+        """The share of all prompts that was read from the cache."""
+        return self.usage.cache_read_input_tokens / self.usage.prompt if self.usage.prompt else 0.0
+
+    @property
+    def saved(self) -> float:
+        """What the cache saved, after what writing it cost."""
+        return self.uncached - self.cost
+
+    def plus(self, one: Entry) -> Totals:
+        return Totals(
+            self.requests + 1,
+            self.usage + one.usage,
+            self.cost + one.cost,
+            self.uncached + one.uncached,
+            self.equivalents + one.equivalents,
+            self.unpriced + (not one.priced),
+        )
+
+    def to_json(self) -> JsonObject:
+        used = self.usage
+        return {
+            "requests": self.requests,
+            "input_tokens": used.input_tokens,
+            "cache_write_tokens": used.cache_creation_input_tokens,
+            "cache_write_1h_tokens": used.cache_creation_1h,
+            "cache_read_tokens": used.cache_read_input_tokens,
+            "output_tokens": used.output_tokens,
+            "prompt_tokens": used.prompt,
+            "hit_rate": round(self.hit_rate, 4),
+            "cost_usd": round(self.cost, 6),
+            "uncached_usd": round(self.uncached, 6),
+            "saved_usd": round(self.saved, 6),
+            "input_equivalents": round(self.equivalents),
+            "unpriced_requests": self.unpriced,
+        }
+
+
+def total(entries: Iterable[Entry]) -> Totals:
+    """The sum of entries."""
+    found = Totals()
+    for one in entries:
+        found = found.plus(one)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A break of the cache, and when it was."""
+
+    at: datetime | None
+    broken: CacheBreak
+    session: str = ""
+
+
+class Ledger:
+    """Entries in the order they were read. Feed it records, or begin with `of_session` or `of_transcripts`."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.entries: list[Entry] = []
+        self.breaks: list[Broken] = []
+        self._catalogue = catalogue
+        self._places: dict[tuple[str, str], tuple[int, str]] = {}
+
+    @classmethod
+    def of_session(cls, records: Iterable[Record], catalogue: Catalogue) -> Ledger:
+        """The ledger of one session's records."""
+        ledger = cls(catalogue)
+        for record in records:
+            ledger.add(record)
+        return ledger
+
+    @classmethod
+    def of_transcripts(cls, paths: Sequence[Path], catalogue: Catalogue, *, since: float = 0.0) -> Ledger:
+        """The ledger of whole files; one that was last written before `since` (a time stamp) is not opened."""
+        ledger = cls(catalogue)
+        for path in paths:
+            try:
+                if path.stat().st_mtime >= since:
+                    for record in telling_records(path):
+                        ledger.add(record, session=path.stem, project=path.parent.name)
+            except FileNotFoundError:
+                continue  # deleted while we looked
+        return ledger
+
+    def add(self, record: Record, *, session: str = "", project: str = "") -> None:
+        """Takes in one record; those that cost nothing are passed over."""
+        session = session or str(record.data.get("sessionId") or "")
+        project = str(record.data.get("cwd") or project)
+        at = when(record)
+        payload = from_record(record)
+        if isinstance(payload, ForkUsage):
+            self.entries.append(
+                entry(
+                    payload.tokens(),
+                    payload.model,
+                    self._catalogue,
+                    purpose=payload.purpose,
+                    at=at,
+                    session=session,
+                    project=project,
+                )
+            )
+        elif isinstance(payload, CacheBreak):
+            self.breaks.append(Broken(at, payload, session))
+        elif record.message is not None and record.message.role == "assistant":
+            self._add_response(record, at, session, project)
+
+    def _add_response(self, record: Record, at: datetime | None, session: str, project: str) -> None:
+        message = record.message
+        usage = message.usage if message is not None else None
+        if message is None or usage is None or usage.total == 0 or record.data.get("isApiErrorMessage"):
+            return
+        purpose = Purpose.AGENT if record.is_sidechain else Purpose.MAIN
+        model = str(message.fields.get("model") or "")
+        found = entry(usage, model, self._catalogue, purpose=purpose.value, at=at, session=session, project=project)
+        # Records split from one response share its id and repeat its usage; resuming may copy them to another file.
+        name = (message.id or "", str(record.data.get("requestId") or session))
+        known = self._places.get(name) if message.id else None
+        if known is None:
+            self._places[name] = (len(self.entries), session)
+            self.entries.append(found)
+        elif known[1] == session and usage.output_tokens >= self.entries[known[0]].usage.output_tokens:
+            self.entries[known[0]] = found
+
+    def only(self, *, since: datetime | None = None, day: date | None = None) -> Ledger:
+        """The entries and breaks from a moment on, or of one local day."""
+
+        def counts(at: datetime | None) -> bool:
+            if at is None:
+                return since is None and day is None
+            return (since is None or at >= since) and (day is None or at.astimezone().date() == day)
+
+        part = Ledger(self._catalogue)
+        part.entries = [one for one in self.entries if counts(one.at)]
+        part.breaks = [one for one in self.breaks if counts(one.at)]
+        return part
+
+    def by(self, what: By) -> dict[str, Totals]:
+        """Sums by purpose (`layer`), day, session, model or project, in the order they first appear."""
+        found = dict[str, Totals]()
+        for one in self.entries:
+            key = one.key(what)
+            found[key] = found.get(key, Totals()).plus(one)
+        return found
+
+    @property
+    def main(self) -> Totals:
+        """The conversation itself."""
+        return total(one for one in self.entries if one.purpose == Purpose.MAIN)
+
+    @property
+    def beside(self) -> Totals:
+        """Everything that ran beside it."""
+        return total(one for one in self.entries if one.purpose != Purpose.MAIN)
+
+    @property
+    def total(self) -> Totals:
+        return total(self.entries)
+
+    def to_json(self, by: By = "layer") -> JsonObject:
+        """All of it, for programs."""
+        told = [one.broken for one in self.breaks if one.broken.announcement is not None]
+        found = [one.broken for one in self.breaks if one.broken.announcement is None]
+        return {
+            "total": self.total.to_json(),
+            "by": by,
+            "parts": {key: sums.to_json() for key, sums in self.by(by).items()},
+            "hit_rate": {"main": round(self.main.hit_rate, 4), "beside": round(self.beside.hit_rate, 4)},
+            "breaks": {"announced": _breaks_json(told), "unannounced": _breaks_json(found)},
+        }
+
+
+def _breaks_json(breaks: Sequence[CacheBreak]) -> JsonObject:
+    causes = dict[str, int]()
+    for one in breaks:
+        causes[one.cause] = causes.get(one.cause, 0) + 1
+    return {
+        "count": len(breaks),
+        "lost_tokens": sum(one.lost_tokens for one in breaks),
+        "cost_usd": round(sum(one.cost for one in breaks), 6),
+        "causes": causes,
+    }
+
+
+def telling_records(path: Path) -> Iterator[Record]:
+    """The records of a transcript that a ledger reads; other lines are not even parsed, and bad ones passed over."""
+    try:
+        with path.open("rb") as lines:
+            for line in lines:
+                if not any(word in line for word in _TELLING):
+                    continue
+                try:
+                    yield from parse_line(line)
+                except (ValueError, RecursionError):
+                    continue
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise storage_error(error, path, "read the transcript") from error
+
+
+def when(record: Record) -> datetime | None:
+    """When a record was written, if it says so."""
+    try:
+        moment = datetime.fromisoformat(str(record.timestamp))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
+
+
+class RunningLedger:
+    """The ledger of a live session: every look takes in what was appended since the last one."""
+
+    def __init__(self, records: Sequence[Record], catalogue: Catalogue) -> None:
+        self._records = records
+        self._ledger = Ledger(catalogue)
+        self._seen = 0
+
+    def now(self) -> Ledger:
+        """Everything up to this moment."""
+        for record in self._records[self._seen :]:
+            self._ledger.add(record)
+        self._seen = len(self._records)
+        return self._ledger

@@ -1,0 +1,187 @@
+"""What fills the window, by source: system prompt, tools, instructions, what was said, thought, called and returned.
+
+Every block is weighed by the calibrated estimate and the weights are scaled to the count the window goes by, so the
+parts always add up to it. Looks at everything once, when asked; never during a round.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import assert_never
+
+from reverie.models.features import measure_blocks
+from reverie.models.window import Thresholds
+from reverie.models.wire import model_id
+from reverie.storage.view import View
+from reverie.types import (
+    Block,
+    DocumentBlock,
+    ImageBlock,
+    JsonObject,
+    Message,
+    Origin,
+    OtherBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+
+SOURCES = {
+    "system": "system prompt",
+    "tools": "tool definitions",
+    "instructions": "instructions and memory index",
+    "summary": "summary of what came before",
+    "user": "what you wrote",
+    "assistant": "what the model wrote",
+    "thinking": "thinking",
+    "tool_calls": "tool calls",
+    "tool_results": "tool results",
+    "images": "images and documents",
+    "recalled": "recalled memories",
+    "injected": "reminders and hooks",
+    "agents": "messages of agents",
+}
+"""Every source, in the order it is shown, with what people call it."""
+
+_TEXTS = {
+    Origin.PERSON: "user",
+    Origin.MODEL: "assistant",
+    Origin.TOOL: "injected",
+    Origin.WEB: "injected",
+    Origin.RECALLED: "recalled",
+    Origin.HOOK: "injected",
+    Origin.AGENT: "agents",
+    Origin.SUMMARY: "summary",
+    Origin.INJECTED: "injected",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one source holds of the window; tool results are told apart by `tool`."""
+
+    source: str
+    tokens: int
+    blocks: int
+    tool: str = ""
+
+    @property
+    def label(self) -> str:
+        name = SOURCES[self.source]
+        return f"{name}: {self.tool}" if self.tool else name
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFill:
+    """The window, in tokens: `used` + `free` + `buffer` + `reserve` is the window, unless it is over-full."""
+
+    model: str
+    window: int
+    used: int
+    shares: tuple[Share, ...]
+    free: int
+    """Left before the context is compacted."""
+    buffer: int
+    """Between compaction and the reserve."""
+    reserve: int
+    """Kept for the reply."""
+    percent_left: int
+    ttl: str = "5m"
+    ttl_reason: str = ""
+
+    def to_json(self) -> JsonObject:
+        return {
+            "model": self.model,
+            "window": self.window,
+            "used": self.used,
+            "free": self.free,
+            "buffer": self.buffer,
+            "reserve": self.reserve,
+            "percent_left": self.percent_left,
+            "sources": [
+                {"source": s.source, "label": s.label, "tokens": s.tokens, "blocks": s.blocks}
+                | ({"tool": s.tool} if s.tool else {})
+                for s in self.shares
+            ],
+            "cache": {"ttl": self.ttl, "why": self.ttl_reason},
+        }
+
+    @classmethod
+    def from_json(cls, raw: JsonObject) -> WindowFill:
+        """Reads what `to_json` gave, as a live session answers with it."""
+        shares = tuple(Share(s["source"], s["tokens"], s["blocks"], s.get("tool", "")) for s in raw["sources"])
+        plain = {key: raw[key] for key in ("model", "window", "used", "free", "buffer", "reserve", "percent_left")}
+        return cls(shares=shares, ttl=raw["cache"]["ttl"], ttl_reason=raw["cache"]["why"], **plain)
+
+
+def fill(view: View, limits: Thresholds) -> WindowFill:
+    """What the window of this conversation holds right now."""
+    weigh = view.meter.calibrator.estimate
+    weights, blocks = dict[tuple[str, str], float](), dict[tuple[str, str], int]()
+    for source, tool, block in _sources(view):
+        key = (source, tool)
+        weights[key] = weights.get(key, 0.0) + max(0.0, weigh(measure_blocks((block,))))
+        blocks[key] = blocks.get(key, 0) + 1
+    used = view.meter.tokens if blocks else 0
+    header = view.header
+    room = max(0, limits.effective - limits.autocompact)
+    return WindowFill(
+        model=model_id(header.model) if header is not None else "",
+        window=limits.window,
+        used=used,
+        shares=tuple(_shares(weights, blocks, used)),
+        free=max(0, limits.autocompact - used),
+        buffer=max(0, min(room, limits.effective - used)),
+        reserve=max(0, min(limits.window - limits.effective, limits.window - used)),
+        percent_left=limits.percent_left(used),
+        ttl=header.ttl if header is not None else "5m",
+        ttl_reason=header.ttl_reason if header is not None else "",
+    )
+
+
+def _shares(weights: dict[tuple[str, str], float], blocks: dict[tuple[str, str], int], used: int) -> Iterator[Share]:
+    """Whole tokens that add up to `used`: each share is the step between two rounded running sums."""
+    scale = used / (sum(weights.values()) or 1.0)
+    order = list(SOURCES)
+    running, before = 0.0, 0
+    for key in sorted(weights, key=lambda key: (order.index(key[0]), -weights[key])):
+        running += weights[key] * scale
+        yield Share(key[0], round(running) - before, blocks[key], key[1])
+        before = round(running)
+
+
+def _sources(view: View) -> Iterator[tuple[str, str, Block]]:
+    header = view.header
+    reminder = header.reminder if header is not None else ""
+    if header is not None:
+        for text in header.system:
+            yield "system", "", TextBlock(text)
+        for schema in header.tools:
+            yield "tools", "", TextBlock(json.dumps(schema))
+    for number, message in enumerate(view.messages()):
+        for block in message.content:
+            if number == 0 and reminder and isinstance(block, TextBlock) and block.text == reminder:
+                yield "instructions", "", block
+            else:
+                yield (*_source(message, block, view.call_name), block)
+
+
+def _source(message: Message, block: Block, call_name: Callable[[str], str | None]) -> tuple[str, str]:
+    match block:
+        case TextBlock():
+            return ("assistant" if message.role == "assistant" else _TEXTS[block.origin]), ""
+        case ThinkingBlock():
+            return "thinking", ""
+        case ToolUseBlock():
+            return "tool_calls", ""
+        case ToolResultBlock():
+            return "tool_results", call_name(block.tool_use_id) or "unknown"
+        case ImageBlock() | DocumentBlock():
+            return "images", ""
+        case OtherBlock():
+            return ("assistant" if message.role == "assistant" else "injected"), ""
+        case _:
+            assert_never(block)
