@@ -25,7 +25,7 @@ from reverie.memory.changes import (
     WriteInfo,
     Writer,
 )
-from reverie.memory.index import entries, index_line, with_entry, without_entry
+from reverie.memory.index import entry_of, index_line, with_entry, without_entry
 from reverie.memory.scan import ScanEntry, scan
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, decode, encode
@@ -351,7 +351,7 @@ def _indexed(index: str, name: str, before: TopicFile | None, after: TopicFile, 
     if not after.text.strip():
         return index
     title = after.name or pointer.removesuffix(".md")
-    own = next((entry for entry in entries(index) if entry.file == pointer), None)
+    own = entry_of(index, pointer)
     if own is not None and not hook:
         derived = index_line(before.name, pointer, before.description) if before else ""
         if own.text.strip() != derived or (

@@ -6,10 +6,10 @@ and order, which are people's own, stay as they are. Text in, text out: it never
 
 from __future__ import annotations
 
+import posixpath
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import PurePosixPath
 from urllib.parse import quote, unquote
 
 MAX_LINES = 200
@@ -23,6 +23,7 @@ _TARGET = r"\((?:<(?P<angled>[^<>\n]*)>|(?P<bare>(?:[^()\s]|\([^()\s]*\))*))(?:[
 _ENTRY = re.compile(rf"(?P<lead>[ \t]*[-*+][ \t]+){_TITLE}{_TARGET}(?P<rest>[^\r\n]*)(?P<end>\r?\n?)")
 _LINK = re.compile(rf"(?<!!){_TITLE}{_TARGET}")
 _DASH = re.compile(r"\A[ \t]*(?:—|–|--|-|:)?[ \t]*")
+_SIMPLE = re.compile(r"[\w-][\w.-]*\.md")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/")
 
 
@@ -111,15 +112,26 @@ def index_line(title: str, file: str, hook: str) -> str:
 
 def entries(text: str) -> tuple[IndexEntry, ...]:
     """Every line that is an entry, in order; people's own lines are not."""
-    found: list[IndexEntry] = []
-    for number, line in enumerate(_LINES.findall(text), 1):
-        entry = _ENTRY.fullmatch(line)
-        file = _file(entry) if entry else None
-        if entry and file:
-            hook = _DASH.sub("", entry["rest"], count=1).strip()
-            title = re.sub(r"\\(.)", r"\1", entry["title"])
-            found.append(IndexEntry(number, file, title, hook, line.rstrip("\r\n")))
-    return tuple(found)
+    lines = _LINES.findall(text)
+    return tuple(_entry(number + 1, entry) for number, entry in _numbered(lines))
+
+
+def entry_of(text: str, file: str) -> IndexEntry | None:
+    """The first line that lists this file."""
+    for number, entry in _numbered(_LINES.findall(text)):
+        if _file(entry) == file:
+            return _entry(number + 1, entry)
+    return None
+
+
+def _entry(line: int, entry: re.Match[str]) -> IndexEntry:
+    return IndexEntry(
+        line=line,
+        file=_file(entry) or "",
+        title=re.sub(r"\\(.)", r"\1", entry["title"]),
+        hook=_DASH.sub("", entry["rest"], count=1).strip(),
+        text=entry[0].rstrip("\r\n"),
+    )
 
 
 def linked_files(text: str) -> frozenset[str]:
@@ -170,13 +182,14 @@ def _numbered(lines: list[str]) -> list[tuple[int, re.Match[str]]]:
 def _file(match: re.Match[str]) -> str | None:
     """The file a link means, or None if it leads elsewhere (the web, an anchor, out of the directory)."""
     target = match["angled"] if match["angled"] is not None else match["bare"]
+    if _SIMPLE.fullmatch(target):
+        return target
     if not target or _SCHEME.match(target):
         return None
     path = unquote(target.partition("#")[0])
-    parts = PurePosixPath(path).parts
-    if not path.endswith(".md") or ".." in parts:
+    if not path.endswith(".md") or ".." in path.split("/"):
         return None
-    return str(PurePosixPath(path))
+    return posixpath.normpath(path)
 
 
 def _written(file: str) -> str:

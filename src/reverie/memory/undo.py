@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reverie.errors import UserError
-from reverie.memory.index import entries, with_entry
+from reverie.memory.index import entry_of, with_entry
 from reverie.memory.taxonomy import index_of, is_index, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, decode, encode
 from reverie.storage.history import FileChange, History, Version
@@ -85,7 +85,7 @@ def plan_restore(history: History, name: str, spec: str | None, now: ReadNow) ->
     if is_topic(name):
         index = index_of(name)
         text = decode(now(index) or b"")
-        if all(entry.file != pointer_of(name) for entry in entries(text)):
+        if entry_of(text, pointer_of(name)) is None:
             title, hook = _old_line(history, version, name) or _line(data, name)
             writes[index] = encode(with_entry(text, pointer_of(name), title, hook))
     return writes, version
@@ -108,10 +108,8 @@ def _old_line(history: History, version: str, name: str) -> tuple[str, str] | No
     content = history.files(version).get(index_of(name))
     if content is None:
         return None
-    for entry in entries(decode(history.read(content))):
-        if entry.file == pointer_of(name):
-            return entry.title, entry.hook
-    return None
+    entry = entry_of(decode(history.read(content)), pointer_of(name))
+    return (entry.title, entry.hook) if entry else None
 
 
 def _line(data: bytes, name: str) -> tuple[str, str]:

@@ -211,7 +211,6 @@ class Held:
         self.files = {name: one.content for name, one in self._seen.items()}
         changes = _differences(known, self.files)
         if not changes:
-            self._folder.note(self._seen, self._began)
             return None
         contents: dict[str, bytes] = {}
         for change in changes:

@@ -22,6 +22,8 @@ _HEADER = "reverie files 1"
 _TICK_NS = 20_000_000  # the kernel stamps files with a clock that steps every few milliseconds
 _COARSE_NS = 2_000_000_000  # and some file systems keep only seconds
 
+_NOTE_ABOVE = 16  # files read in one look, worth a new note even if no version follows
+
 Stamp = tuple[int, int, int, int]
 """Inode, size, mtime and ctime in nanoseconds."""
 
@@ -49,16 +51,20 @@ class FolderState:
         began = time.time_ns()
         noted_at, noted = self._load()
         found: dict[str, Seen] = {}
+        read = 0
         for name, path, stamp in walk(root):
             last = noted.get(name)
             if last is not None and last.stamp == stamp and not _too_fresh(stamp, noted_at):
                 found[name] = last
                 continue
+            read += 1
             content = _hash(path)
             if content is None:
                 content = known.get(name)
             if content is not None:
                 found[name] = Seen(stamp, content)
+        if read > _NOTE_ABOVE:
+            self.save(found, began)
         return found, began
 
     def save(self, seen: Mapping[str, Seen], began: int) -> None:
@@ -88,7 +94,7 @@ class FolderState:
         return int(noted_at), seen
 
 
-def walk(root: Path) -> Iterator[tuple[str, Path, Stamp]]:
+def walk(root: Path) -> Iterator[tuple[str, str, Stamp]]:
     """Every Markdown file below `root`: its relative name, its path, its stamp. No links, nothing hidden.
 
     Staged files that a crash left behind are cleared away: callers hold the lock, so nobody waits for them.
@@ -116,7 +122,7 @@ def walk(root: Path) -> Iterator[tuple[str, Path, Stamp]]:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append((f"{above}{name}/", entry.path))
                 elif name.endswith(".md") and entry.is_file(follow_symlinks=False):
-                    yield above + name, Path(entry.path), _stamp(entry.stat(follow_symlinks=False))
+                    yield above + name, entry.path, _stamp(entry.stat(follow_symlinks=False))
 
 
 def seen(path: Path, content: str) -> Seen:
@@ -134,8 +140,8 @@ def _too_fresh(stamp: Stamp, noted_at: int) -> bool:
     return latest > noted_at - slack
 
 
-def _hash(path: Path) -> str | None:
+def _hash(path: str) -> str | None:
     try:
-        return blob_id(path.read_bytes())
+        return blob_id(Path(path).read_bytes())
     except OSError:
         return None
