@@ -227,9 +227,14 @@ class Budget(Section):
         "an output token about five). 0: no cap.",
         minimum=0,
         live=True,
+        project=Project.NEVER,
     )
     background_dollars_per_day: float | None = number(
-        None, "US dollars", "The same in currency, for models with a known price. Not set: no cap.", live=True
+        None,
+        "US dollars",
+        "The same in currency, for models with a known price. Not set: no cap.",
+        live=True,
+        project=Project.NEVER,
     )
 
 

@@ -1,0 +1,56 @@
+"""A simulated server for sessions: real HTTP, a clock that both sides share, and the bill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from reverie.models.script import Script
+from reverie.simulator import ScriptResponder, Simulator
+from reverie.simulator.http import running
+from reverie.simulator.ledger import Row
+
+ANTHROPIC = "anthropic:claude-sonnet-5-5"
+OPENAI = "openai:gpt-5.5"
+MINIMUM = 1_024
+
+
+@dataclass(slots=True)
+class Served:
+    """What a test sees of the server."""
+
+    simulator: Simulator
+
+    @property
+    def rows(self) -> list[Row]:
+        return list(self.simulator.ledger.rows)
+
+    def now(self) -> datetime:
+        """The clock for sessions: time passes here when the server's clock is moved."""
+        return datetime.fromtimestamp(self.simulator.clock.now(), UTC)
+
+    def advance(self, seconds: float) -> None:
+        self.simulator.clock.advance(seconds)
+
+
+@contextmanager
+def served(script: str, patch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """Serves a script; both vendors' addresses point at it for as long as the block lasts."""
+    simulator = Simulator(ScriptResponder(Script.parse(script)))
+    with running(simulator) as url:
+        patch.setenv("ANTHROPIC_BASE_URL", url)
+        patch.setenv("ANTHROPIC_API_KEY", "simulated")
+        patch.setenv("OPENAI_BASE_URL", url)
+        patch.setenv("OPENAI_API_KEY", "simulated")
+        yield Served(simulator)
+
+
+def files(folder: Path, count: int = 30, size: int = 400) -> None:
+    """Files f1.txt … to read."""
+    for i in range(1, count + 1):
+        (folder / f"f{i}.txt").write_text(f"This is file {i}.\n" + "All work and no play. " * (size // 22))
