@@ -30,7 +30,8 @@ from reverie.storage.history_objects import (
 from reverie.storage.history_packs import Chain, write_pack
 
 BRANCH = "refs/heads/main"
-_PACK_ABOVE = 3_000  # loose objects; four a version
+PACK_ABOVE = 3_000
+"""Loose objects that are packed; a version has about four."""
 _LATEST = ("latest", "HEAD", "@")
 _PREFIX = re.compile(r"[0-9a-f]{4,40}")
 _TRAILER = re.compile(r"([A-Z][A-Za-z-]*): (.*)")
@@ -86,8 +87,9 @@ class Version:
 class History:
     """The versions of one folder. `History(git_dir)` opens nothing; `create` makes the repository if it is missing."""
 
-    def __init__(self, git_dir: Path) -> None:
+    def __init__(self, git_dir: Path, *, pack_above: int = PACK_ABOVE) -> None:
         self.git_dir = git_dir
+        self._pack_above = pack_above
         self.objects = ObjectStore(git_dir / "objects")
         self._trees: dict[str, dict[str, TreeEntry]] = {}
 
@@ -234,13 +236,10 @@ class History:
 
     def pack_if_many(self) -> bool:
         """Packs the loose objects of the log if there are thousands. Callers hold the folder's lock."""
-        if not self.objects.many_loose(_PACK_ABOVE):
-            return False
-        self.pack()
-        return True
+        return self.objects.many_loose(self._pack_above) and self.pack(at_least=self._pack_above // 4) > 0
 
-    def pack(self) -> int:
-        """Moves loose objects that the log needs into one pack; returns how many."""
+    def pack(self, *, at_least: int = 1) -> int:
+        """Moves loose objects that the log needs into one pack; returns how many. Fewer than `at_least` stay loose."""
         loose = set(self.objects.loose())
         chains: dict[str, list[str]] = {}
         at = self.head()
@@ -254,6 +253,8 @@ class History:
                     chains.setdefault(path, []).append(name)
             at = parent
         packed = {name for chain in chains.values() for name in chain}
+        if len(packed) < at_least:
+            return 0
         write_pack(self.git_dir / "objects" / "pack", map(Chain, chains.values()), self.objects.get)
         self.objects.forget_packs()
         for name in packed:

@@ -5,6 +5,8 @@ Made for what memories are: text where a line came or went, folders where an ent
 
 from __future__ import annotations
 
+_SHORTEST_COPY = 7  # an order to copy takes up to eight bytes itself
+
 
 def apply_delta(base: bytes, delta: bytes) -> bytes:
     """What `delta` makes of `base`; `ValueError` if it does not fit."""
@@ -67,11 +69,10 @@ def difference(base: bytes, target: bytes, *, tree: bool) -> bytes:
     for piece in _pieces(target[head : len(target) - tail], tree):
         found = where.get(piece)
         last = steps[-1] if steps else None
-        if found is not None and len(piece) > 8:
-            if isinstance(last, tuple) and last[0] + last[1] == found:
-                steps[-1] = last[0], last[1] + len(piece)
-            else:
-                steps.append((found, len(piece)))
+        if isinstance(last, tuple) and base.startswith(piece, last[0] + last[1]):
+            steps[-1] = last[0], last[1] + len(piece)
+        elif found is not None and len(piece) >= _SHORTEST_COPY:
+            steps.append((found, len(piece)))
         elif isinstance(last, bytes):
             steps[-1] = last + piece
         else:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from reverie.errors import ReverieError, StorageError
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
-from reverie.storage.history import FileChange, History, HistoryDamaged, Version, VersionInfo
+from reverie.storage.history import PACK_ABOVE, FileChange, History, HistoryDamaged, Version, VersionInfo
 from reverie.storage.history_objects import blob_id
 from reverie.storage.history_purge import PurgeReport, Replace, finish_purge, purge_history
 from reverie.storage.history_state import FolderState, Seen, seen
@@ -56,9 +56,17 @@ def history_place(root: Path) -> Path:
 class VersionedFolder:
     """A folder and its history. Opening touches nothing; `locked` makes what is missing."""
 
-    def __init__(self, root: Path, git_dir: Path, path_for: PathFor, *, lock_timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        root: Path,
+        git_dir: Path,
+        path_for: PathFor,
+        *,
+        lock_timeout_s: float = 30.0,
+        pack_above: int = PACK_ABOVE,
+    ) -> None:
         self.root = root
-        self.history = History(git_dir)
+        self.history = History(git_dir, pack_above=pack_above)
         self._path_for = path_for
         self._timeout_s = lock_timeout_s
         self._state = FolderState(git_dir / "reverie-files")
