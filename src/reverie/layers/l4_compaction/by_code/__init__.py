@@ -1,0 +1,12 @@
+"""What code can say of a conversation without a model: what was done, what failed and how, which names came up.
+
+Deterministic, bounded and quick. It stands beside every summary, so that nothing is done again and no known failure is
+retried; and it is the whole summary when no model can be asked. Never guesses: every line is taken from a record.
+"""
+
+from reverie.layers.l4_compaction.by_code.ledger import operation_ledger
+from reverie.layers.l4_compaction.by_code.names import names_in_use
+from reverie.layers.l4_compaction.by_code.operations import Operation, operations
+from reverie.layers.l4_compaction.by_code.written import Limits, write_notes, write_summary
+
+__all__ = ["Limits", "Operation", "names_in_use", "operation_ledger", "operations", "write_notes", "write_summary"]
