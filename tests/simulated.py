@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from reverie.models.script import Script
+from reverie.paths import Places
+from reverie.settings import load_settings
 from reverie.simulator import ScriptResponder, Simulator
 from reverie.simulator.http import running
 from reverie.simulator.ledger import Row
@@ -53,4 +56,19 @@ def served(script: str, patch: pytest.MonkeyPatch) -> Iterator[Served]:
 def files(folder: Path, count: int = 30, size: int = 400) -> None:
     """Files f1.txt … to read."""
     for i in range(1, count + 1):
-        (folder / f"f{i}.txt").write_text(f"This is file {i}.\n" + "All work and no play. " * (size // 22))
+        (folder / f"f{i}.txt").write_text(f"This is file {i}.\n" + "All work and no play.\n" * (size // 22))
+
+
+def past_session(cwd: Path, *, gap_s: float, requests: int = 30, name: str = "past") -> Path:
+    """A transcript of an earlier session in `cwd`, whose requests came `gap_s` seconds apart."""
+    path = Places.of(cwd, load_settings(cwd)).project / f"{name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    at, lines = datetime(2026, 3, 1, 9, tzinfo=UTC), list[str]()
+    for i in range(requests):
+        stamp = (at + timedelta(seconds=gap_s * i)).isoformat()
+        usage = {"input_tokens": 0, "cache_creation_input_tokens": 500, "cache_read_input_tokens": 20_000 + 500 * i}
+        answer = {"role": "assistant", "id": f"msg_{i}", "model": "claude-sonnet-5-5", "content": [], "usage": usage}
+        lines.append(json.dumps({"type": "user", "timestamp": stamp, "message": {"role": "user", "content": "go"}}))
+        lines.append(json.dumps({"type": "assistant", "timestamp": stamp, "message": answer}))
+    path.write_text("\n".join(lines) + "\n")
+    return path
