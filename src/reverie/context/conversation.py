@@ -21,9 +21,10 @@ from reverie.models.base import Finished, Model, Request
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import Retry, RetryPolicy, SendEvent, send
 from reverie.models.window import Thresholds
+from reverie.storage.records import AppliedEdits
 from reverie.storage.session_log import Clock, SessionLog, utc_now
 from reverie.tools.base import ToolOutput
-from reverie.types import Block, Purpose, ToolUseBlock
+from reverie.types import Block, JsonObject, Purpose, ToolUseBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,8 @@ class Conversation:
             sent=self.sent,
             own_from=self.own_from,
             images_left_out=self.images_left_out,
+            cache_edits=self.log.view.pinned_edits(),
+            server_edits=self.log.view.server_edits,
         )
         self.announce = None
         return request
@@ -163,12 +166,26 @@ class Conversation:
                 async for event in events:
                     if isinstance(event, Finished):
                         answered = True
+                        self._applied(event.response.applied_edits)
                         if self.account is not None:
                             self.account.finished(request, event.response, began)
                     yield event
         finally:
             if not answered and self.account is not None:
                 self.account.failed(request)
+
+    def _applied(self, edits: tuple[JsonObject, ...]) -> None:
+        """Records and tells what the server cleared by itself, when that changed."""
+        if not edits or self.purpose is not Purpose.MAIN or edits == self.log.view.applied_edits:
+            return
+        self.log.append(AppliedEdits(edits))
+        what = ", ".join(
+            f"{edit.get('cleared_tool_uses') or edit.get('cleared_thinking_turns') or 0} "
+            f"{'tool results' if 'cleared_tool_uses' in edit else 'turns of thinking'} "
+            f"({edit.get('cleared_input_tokens', 0):,} tokens)"
+            for edit in edits
+        )
+        self.emit(Notice(f"The server left out {what} of this request.", source="layers"))
 
     def now(self) -> Now:
         return Now(

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from reverie.layers.l2_microcompact.server_edits import BETA
 from reverie.models.base import Capabilities, Marker, Request, Ttl
 from reverie.storage.records import SessionHeader
-from reverie.types import Block, ImageBlock, Message, Purpose, TextBlock, ThinkingBlock, ToolResultBlock
+from reverie.types import Block, ImageBlock, JsonObject, Message, Purpose, TextBlock, ThinkingBlock, ToolResultBlock
 
 LOOKBACK = 20
 """Blocks a server looks at from a marker backwards, the marker's own included."""
@@ -38,16 +39,21 @@ def assemble(
     sent: End | None = None,
     own_from: int | None = None,
     images_left_out: int = 0,
+    cache_edits: JsonObject | None = None,
+    server_edits: JsonObject | None = None,
 ) -> Request:
     """The request for these messages. `reused`: a later request will extend it, so its end is worth a cache entry.
 
     `sent` is where the last request of this thread ended; `own_from`, for a fork, the first message that is its own.
+    `cache_edits` and `server_edits` are what layer 2 asks of the server; an endpoint that cannot is not asked.
     """
     shown = without_images(messages, images_left_out) if images_left_out else messages
     markers: tuple[Marker, ...] = ()
     if capabilities.cache_markers:
         ttl = header.ttl if header.ttl in capabilities.ttls else "5m"
         markers = place_markers(header, shown, ttl=ttl, reused=reused, sent=sent, own_from=own_from)
+    managed = (server_edits or None) if capabilities.context_edits else None
+    added = (BETA,) if managed is not None else ()
     return Request(
         model=header.model,
         system=header.system,
@@ -57,7 +63,9 @@ def assemble(
         markers=markers,
         thinking=header.thinking,
         effort=header.effort,
-        betas=header.betas,
+        betas=(*header.betas, *(beta for beta in added if beta not in header.betas)),
+        context_management=managed,
+        cache_edits=cache_edits if capabilities.cache_edits else None,
         purpose=purpose,
         conversation=conversation,
         thread=thread,

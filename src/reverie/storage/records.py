@@ -56,11 +56,40 @@ class ResultDecisions:
 
 @dataclass(frozen=True, slots=True)
 class Clears:
-    """Tool results cleared to save window: call id → the marker that stands for it. An announced break."""
+    """Tool results cleared to save window: call id → the marker that stands for it. An announced break.
+
+    `tokens`: about how many left the prompt with it.
+    """
 
     subtype: ClassVar[str] = "clears"
     strategy: str
     cleared: dict[str, str]
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CacheEdits:
+    """Results deleted inside the server's cache, in the order sent: every later request names them again."""
+
+    subtype: ClassVar[str] = "cache_edits"
+    references: tuple[str, ...]
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEdits:
+    """What the server is asked to clear by itself, in every request from here on; empty: nothing any more."""
+
+    subtype: ClassVar[str] = "server_edits"
+    management: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedEdits:
+    """What the server said it had cleared from a request, where that changed since the last one."""
+
+    subtype: ClassVar[str] = "applied_edits"
+    edits: tuple[JsonObject, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +179,9 @@ Payload: TypeAlias = (
     | CompactBoundary
     | ResultDecisions
     | Clears
+    | CacheEdits
+    | ServerEdits
+    | AppliedEdits
     | Surfaced
     | Cursor
     | ForkUsage
@@ -165,6 +197,9 @@ _KINDS: dict[str, type[Payload]] = {
         CompactBoundary,
         ResultDecisions,
         Clears,
+        CacheEdits,
+        ServerEdits,
+        AppliedEdits,
         Surfaced,
         Cursor,
         ForkUsage,

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 
 from reverie.models.count import ContextMeter
 from reverie.storage.records import (
+    AppliedEdits,
     CacheBreak,
+    CacheEdits,
     Clears,
     CompactBoundary,
     Cursor,
@@ -22,6 +24,7 @@ from reverie.storage.records import (
     Pin,
     ResultDecisions,
     Rewind,
+    ServerEdits,
     SessionHeader,
     Surfaced,
     Undo,
@@ -29,6 +32,7 @@ from reverie.storage.records import (
 )
 from reverie.types import (
     Block,
+    JsonObject,
     Message,
     Origin,
     OtherBlock,
@@ -74,6 +78,11 @@ class View:
         self.replaced: dict[str, str] = {}
         self.kept: set[str] = set()
         self.cleared: dict[str, str] = {}
+        self.cache_edits: dict[str, None] = {}
+        self.server_edits: JsonObject = {}
+        self.applied_edits: tuple[JsonObject, ...] = ()
+        self.rounds = 0
+        """Responses of the whole conversation, also those before a compaction."""
         self.cursors: dict[str, str | None] = {}
         self.pins: dict[str, str] = {}
         self.surfaced: dict[str, int] = {}
@@ -120,8 +129,14 @@ class View:
                 self.kept |= set(payload.kept) - set(payload.replaced)
                 self._show_again(set(payload.replaced))
             case Clears():
-                self.cleared |= payload.cleared
+                self.cleared = payload.cleared | self.cleared  # a marker once sent stays as it was
                 self._show_again(set(payload.cleared))
+            case CacheEdits():
+                self.cache_edits |= dict.fromkeys(payload.references)
+            case ServerEdits():
+                self.server_edits = payload.management
+            case AppliedEdits():
+                self.applied_edits = payload.edits
             case Surfaced():
                 self.surfaced |= dict.fromkeys(payload.names, 0)
                 if payload.names:
@@ -189,6 +204,7 @@ class View:
             earlier.blocks += blocks
             earlier.frozen = self._joined[-1].frozen = None
         else:
+            self.rounds += counted
             self._join("assistant", blocks, message.id)
 
     def _earlier_part(self, message_id: str | None) -> _Joined | None:
@@ -298,6 +314,11 @@ class View:
                 block = block if name == block.id else replace(block, id=name)
             out.append(block)
         return tuple(out)
+
+    def pinned_edits(self) -> JsonObject | None:
+        """The deletions in the server's cache that every request names again, in the order they were first sent."""
+        edits = [{"type": "delete", "cache_reference": call} for call in self.cache_edits if call in self._answers]
+        return {"edits": edits} if edits else None
 
     def call_name(self, call_id: str) -> str | None:
         """The tool that a call in view was made to."""

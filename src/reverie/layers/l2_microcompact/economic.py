@@ -1,0 +1,131 @@
+"""Clears when it pays: the saving of every round to come, against one break of the prefix and what is missed later.
+
+The derivation is docs/decisions/0007-economic-clearing.md. In short: carrying a token costs `read` a round; taking
+tokens out makes everything behind them be written once more; whatever is needed again costs a round and is written
+again. All candidate cuts are tried, the best one is taken if it pays clearly. Pure arithmetic; it reads no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from reverie.layers.l2_microcompact.results import Held, ResultIndex
+from reverie.models.catalogue import ModelFacts
+from reverie.models.prices import output_ratio
+
+ROUNDS_TO_COME = 0.5
+"""A session is expected to go on for half as many rounds as it has had."""
+USED_AGAIN = {"Read": 0.5, "Edit": 0.02, "Write": 0.02, "Bash": 0.15}
+USED_AGAIN_OTHERWISE = 0.3
+"""How likely a fresh result is needed once more after it was answered, by tool."""
+EDITED = 0.2
+REPEATED = 0.4
+"""What is left of that likelihood when the file was edited since, or the same was read or run again."""
+FADES_OVER = 10
+"""Rounds after which the likelihood is half of what it was."""
+UNTOUCHED_ROUNDS = 2
+"""Results of this many latest rounds are in use and stay."""
+CLEARLY = 0.15
+"""A cut must gain what its break costs, and this share of what writing the whole prompt again would cost."""
+_ASKING = 60
+"""Tokens of a call that asks for a result again."""
+_EXPIRED_PRIOR = (0.5, 20)
+
+LIFETIME_S = {"5m": 300, "1h": 3_600}
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What a token costs, in tokens of fresh input: read from the cache, written to it, produced."""
+
+    read: float = 0.1
+    write: float = 1.25
+    output: float = 5.0
+    lifetime_s: int = 300
+
+    @staticmethod
+    def of(facts: ModelFacts, ttl: str) -> Rates:
+        write = facts.cache_write_1h if ttl == "1h" else facts.cache_write_5m
+        return Rates(facts.cache_read, write, output_ratio(facts), LIFETIME_S[ttl])
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is expected of the rest of the session."""
+
+    to_come: float
+    """Rounds."""
+    expiring: float
+    """The share of them that find the cache expired."""
+    likelihood: Callable[[Held, int], float]
+    """How likely a result is needed again, so many rounds after it came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What to clear, oldest first, and what that is expected to gain beyond its price, in tokens of fresh input."""
+
+    chosen: tuple[Held, ...]
+    gain: float
+    price: float
+
+
+def outlook(index: ResultIndex, rounds: int, rates: Rates) -> Outlook:
+    """What the session so far lets expect. `rounds`: responses of the whole session."""
+    known, of = _EXPIRED_PRIOR
+    expiring = (index.expiries(rates.lifetime_s) + known) / (index.rounds + of)
+    return Outlook(ROUNDS_TO_COME * rounds, expiring, likelihood)
+
+
+def likelihood(held: Held, age: int) -> float:
+    """How likely the session needs this result again, `age` rounds after it came."""
+    fresh = USED_AGAIN.get(held.tool, USED_AGAIN_OTHERWISE)
+    if held.edited:
+        fresh *= EDITED
+    if held.repeated:
+        fresh *= REPEATED
+    return fresh / (1 + age / FADES_OVER)
+
+
+def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahead: Outlook) -> Cut | None:
+    """The cut that pays best, or None if none pays clearly. `used`: tokens of the prompt as it stands."""
+    expired = _expired(index, now, rates)
+    carried = ahead.to_come * (rates.read + ahead.expiring * (rates.write - rates.read))
+    saved = carried + (rates.write if expired else rates.read)
+    again = rates.write + carried / 2  # written once more, and carried for half of the rest on average
+    one_round = rates.read * used + rates.output * _ASKING
+    break_price = 0.0 if expired else rates.write - rates.read
+    behind, gain, best, best_price, count = -index.fresh, 0.0, 0.0, 0.0, 0
+    chosen = list[Held]()
+    for held in reversed(index.held):
+        behind += held.gap
+        age = index.rounds - held.since
+        if age >= UNTOUCHED_ROUNDS:
+            worth = held.saves * saved - ahead.likelihood(held, age) * (held.tokens * again + one_round)
+            if worth > 0:
+                chosen.append(held)
+                gain += worth
+                price = break_price * max(0, behind)
+                if gain - price > best:
+                    best, best_price, count = gain - price, price, len(chosen)
+                behind += held.marker_tokens
+                continue
+        behind += held.tokens
+    if count == 0 or best < best_price + CLEARLY * break_price * used:
+        return None
+    return Cut(tuple(reversed(chosen[:count])), best, best_price)
+
+
+def _expired(index: ResultIndex, now: datetime, rates: Rates) -> bool:
+    """Whether the cache is gone anyway, so that a break costs nothing. A clock that went back says no."""
+    return index.asked_at is not None and (now - index.asked_at).total_seconds() > rates.lifetime_s
+
+
+def told(chosen: Sequence[Held], done: str) -> str:
+    """The clears in words: how many results, how many tokens, what became of them."""
+    tokens = sum(held.saves for held in chosen)
+    one = len(chosen) == 1
+    results = "1 old tool result" if one else f"{len(chosen)} old tool results"
+    return f"{results} (about {tokens:,} tokens) {'was' if one else 'were'} {done}"

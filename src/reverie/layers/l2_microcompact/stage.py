@@ -1,0 +1,136 @@
+"""The pipeline's stage: four ways of clearing, in a fixed order, at most one of which acts on a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from reverie.layers.base import Commit, Effect, EffectResult, Now
+from reverie.layers.l2_microcompact.cache_edits import to_delete
+from reverie.layers.l2_microcompact.economic import Outlook, Rates, best_cut, outlook, told
+from reverie.layers.l2_microcompact.results import Held, ResultIndex
+from reverie.layers.l2_microcompact.server_edits import wanted
+from reverie.layers.l2_microcompact.time_based import old_results
+from reverie.models.base import Capabilities
+from reverie.models.catalogue import ModelFacts
+from reverie.models.window import scaled
+from reverie.storage.records import CacheEdits, Clears, ServerEdits
+from reverie.storage.view import View
+
+TIME, ECONOMIC = "microcompact.time", "microcompact.economic"
+CACHE_EDITS, SERVER = "microcompact.cache_edits", "microcompact.server"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers of layer 2; tokens are for a window of 200,000."""
+
+    pause_minutes: float = 60
+    keep_recent: int = 5
+    cache_edits_above: int = 12
+    server_trigger: int = 180_000
+    server_target: int = 40_000
+
+
+class Microcompact:
+    """One a conversation. `is_on` asks a kill switch, `numbers` what the settings say now."""
+
+    flag = "microcompact"
+
+    def __init__(
+        self,
+        facts: ModelFacts,
+        capabilities: Capabilities,
+        *,
+        warning_at: int,
+        is_on: Callable[[str], bool] = lambda _flag: True,
+        numbers: Callable[[], Numbers] = Numbers,
+        folder: Path | None = None,
+        outlook: Callable[[ResultIndex, int, Rates], Outlook] = outlook,
+    ) -> None:
+        self._facts = facts
+        self._capabilities = capabilities
+        self._warning_at = warning_at
+        self._is_on = is_on
+        self._numbers = numbers
+        self._index = ResultIndex(folder)
+        self._outlook = outlook
+        self._decided = Commit()
+
+    def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
+        if not now.main_thread:
+            return None
+        self._index.follow(view)
+        decided = self._decide(view, now)
+        if decided is None:
+            return None
+        self._decided = decided
+        return ()
+
+    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
+        return self._decided
+
+    def _decide(self, view: View, now: Now) -> Commit | None:
+        """The first way that has something to do. What is switched off is as if it were not there."""
+        if self._index.held:
+            found = self._by_time(now) or self._by_price(view, now) or self._in_cache()
+            if found is not None:
+                return found
+        return self._at_server(view, now)
+
+    def _by_time(self, now: Now) -> Commit | None:
+        if not self._is_on(TIME):
+            return None
+        numbers = self._numbers()
+        old = old_results(self._index, now.time, pause_minutes=numbers.pause_minutes, keep_recent=numbers.keep_recent)
+        return _cleared("time", old, "the conversation rested and the cache is gone") if old else None
+
+    def _by_price(self, view: View, now: Now) -> Commit | None:
+        if not self._is_on(ECONOMIC):
+            return None
+        ttl = view.header.ttl if view.header is not None else "5m"
+        rates = Rates.of(self._facts, ttl)
+        ahead = self._outlook(self._index, view.rounds, rates)
+        cut = best_cut(self._index, now.time, used=now.used, rates=rates, ahead=ahead)
+        return _cleared("economic", cut.chosen, "carrying them would cost more") if cut is not None else None
+
+    def _in_cache(self) -> Commit | None:
+        if not self._capabilities.cache_edits or not self._is_on(CACHE_EDITS):
+            return None
+        numbers = self._numbers()
+        gone = to_delete(self._index, above=numbers.cache_edits_above, keep_recent=numbers.keep_recent)
+        if not gone:
+            return None
+        edits = CacheEdits(tuple(held.call_id for held in gone), sum(held.tokens for held in gone))
+        return Commit((edits,), notice=told(gone, "deleted from the server's cache"))
+
+    def _at_server(self, view: View, now: Now) -> Commit | None:
+        if not self._capabilities.context_edits:
+            return None
+        if self._is_on(SERVER):
+            numbers = self._numbers()
+            body = wanted(
+                view,
+                self._index,
+                now.time,
+                trigger=min(scaled(numbers.server_trigger, now.window), self._warning_at),
+                target=numbers.server_target,
+                keep_recent=numbers.keep_recent,
+                window=now.window,
+            )
+        else:
+            body = {}
+        if body == view.server_edits:
+            return None
+        why = "the server is asked to clear differently" if view.rounds else None
+        return Commit((ServerEdits(body),), breaks_prefix=why)
+
+
+def _cleared(strategy: Literal["time", "economic"], chosen: Sequence[Held], why: str) -> Commit:
+    """One batch of clears, oldest first, and the break it announces."""
+    saved = sum(held.saves for held in chosen)
+    record = Clears(strategy, {held.call_id: held.marker for held in chosen}, saved)
+    what = told(chosen, f"cleared: {why}")
+    return Commit((record,), breaks_prefix=what, notice=what)
