@@ -20,6 +20,7 @@ from types import TracebackType
 
 from reverie.agents.fork import ForkPoint, ForkResult, run_fork
 from reverie.context.conversation import Around, Conversation
+from reverie.context.limits import limits_of
 from reverie.context.pipeline import Pipeline
 from reverie.context.system_prompt import date_change, system_prompt
 from reverie.context.ttl import choose_ttl
@@ -40,7 +41,7 @@ from reverie.models.sending import RetryPolicy
 from reverie.outlet import Outlet
 from reverie.permissions.policy import Mode, Rules
 from reverie.permissions.rules import Decision, Deny, ToolCall
-from reverie.session_parts import Parts, gather, limits_of, open_accounts
+from reverie.session_parts import Parts, gather, open_accounts
 from reverie.settings import Settings
 from reverie.storage.records import SessionHeader
 from reverie.storage.session_log import Clock, utc_now

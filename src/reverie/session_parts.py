@@ -14,6 +14,7 @@ from reverie import __version__
 from reverie.background_log import BackgroundLog
 from reverie.context.accounts import Accounts
 from reverie.context.day_book import Caps, DayBook
+from reverie.context.limits import limits_of
 from reverie.errors import StorageError, UserError
 from reverie.events import Event, Notice, SessionOpened
 from reverie.flags import Flags
@@ -21,7 +22,7 @@ from reverie.hooks import HookEvent, HookRule, Hooks
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.registry import ModelAccess, default_model_name, open_model, split_name
-from reverie.models.window import Thresholds, Window, resolve_window, thresholds
+from reverie.models.window import Thresholds
 from reverie.paths import Places, check_session_id, make_private
 from reverie.paths.repo import current_branch, find_repo
 from reverie.settings import Settings, load_settings
@@ -173,33 +174,6 @@ def model_access(settings: Settings) -> ModelAccess:
         openai_key=given.openai_api_key or None,
         openai_base_url=given.openai_base_url or None,
         timeout_s=given.timeout_s,
-    )
-
-
-def window_of(name: str, facts: ModelFacts, settings: Settings) -> Window:
-    """How large a model's window is, and who says so."""
-    catalogued = facts.window if facts.known else None
-    return resolve_window(name, catalogued=catalogued, configured=settings.window.context_window)
-
-
-def limits_of(name: str, facts: ModelFacts, settings: Settings, flags: Flags | None = None) -> Thresholds:
-    """Where things happen in a model's window, with what the user has set and what flags change of it now."""
-    given = settings.window
-
-    def number(key: str) -> int:
-        value: int = getattr(given, key)
-        return value if flags is None else flags.number(f"window.{key}", value)
-
-    return thresholds(
-        window_of(name, facts, settings).tokens,
-        facts.max_output,
-        autocompact_pct=given.autocompact_pct,
-        autocompact_window=given.autocompact_window,
-        blocking_limit=given.blocking_limit,
-        output_reserve=number("output_reserve"),
-        autocompact_buffer=number("autocompact_buffer"),
-        warning_buffer=number("warning_buffer"),
-        blocking_buffer=number("blocking_buffer"),
     )
 
 
