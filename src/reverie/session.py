@@ -22,8 +22,7 @@ from reverie.agents.fork import ForkPoint, ForkResult, run_fork
 from reverie.context.conversation import Around, Conversation
 from reverie.context.limits import limits_of
 from reverie.context.pipeline import Pipeline
-from reverie.context.system_prompt import date_change, system_prompt
-from reverie.context.ttl import choose_ttl
+from reverie.context.system_prompt import date_change
 from reverie.effects import Effects
 from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
 from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
@@ -41,9 +40,8 @@ from reverie.models.sending import RetryPolicy
 from reverie.outlet import Outlet
 from reverie.permissions.policy import Mode, Rules
 from reverie.permissions.rules import Decision, Deny, ToolCall
-from reverie.session_parts import Parts, gather, open_accounts
+from reverie.session_parts import Parts, gather, new_header, open_accounts
 from reverie.settings import Settings
-from reverie.storage.records import SessionHeader
 from reverie.storage.session_log import Clock, utc_now
 from reverie.tasks import TaskInfo, Tasks
 from reverie.tools.base import Caller, ReadCache, Tool, ToolContext
@@ -289,19 +287,7 @@ class Session:
         parts, log = self.parts, self.parts.log
         header = log.view.header
         if header is None:
-            system = system_prompt(parts.places.cwd, parts.branch, self._today())
-            kept = choose_ttl(parts.places.project, parts.facts, parts.model.capabilities.ttls, skip=self.id)
-            log.append(
-                SessionHeader(
-                    model=parts.model.name,
-                    system=system,
-                    tools=self._schemas,
-                    date=self._today().isoformat(),
-                    flags=dict(parts.flags.snapshot().to_json()),
-                    ttl=kept.ttl,
-                    ttl_reason=kept.reason,
-                )
-            )
+            log.append(new_header(parts, self._schemas, self._today()))
             if log.view.entries:
                 self.conversation.announce = "the conversation came without a header"
         elif header.model != parts.model.name:

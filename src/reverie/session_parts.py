@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from reverie import __version__
@@ -15,6 +16,8 @@ from reverie.background_log import BackgroundLog
 from reverie.context.accounts import Accounts
 from reverie.context.day_book import Caps, DayBook
 from reverie.context.limits import limits_of
+from reverie.context.system_prompt import system_prompt
+from reverie.context.ttl import choose_ttl
 from reverie.errors import StorageError, UserError
 from reverie.events import Event, Notice, SessionOpened
 from reverie.flags import Flags
@@ -27,6 +30,7 @@ from reverie.paths import Places, check_session_id, make_private
 from reverie.paths.repo import current_branch, find_repo
 from reverie.settings import Settings, load_settings
 from reverie.storage.lease import Lease
+from reverie.storage.records import SessionHeader
 from reverie.storage.session_log import Clock, SessionLog
 from reverie.storage.sessions import expire_sessions, find_session
 from reverie.types import JsonObject
@@ -127,6 +131,20 @@ def open_accounts(parts: Parts, emit: Callable[[Event], None], clock: Clock) -> 
             tokens_per_day=lambda: flags.number("budget.background_tokens_per_day", tokens),
             dollars_per_day=lambda: flags.number("budget.background_dollars_per_day", dollars),
         ),
+    )
+
+
+def new_header(parts: Parts, tools: tuple[JsonObject, ...], today: date) -> SessionHeader:
+    """What the prefix of a new conversation is made of, rendered once; also how long its cache is kept."""
+    kept = choose_ttl(parts.places.project, parts.facts, parts.model.capabilities.ttls, skip=parts.log.session_id)
+    return SessionHeader(
+        model=parts.model.name,
+        system=system_prompt(parts.places.cwd, parts.branch, today),
+        tools=tools,
+        date=today.isoformat(),
+        flags=dict(parts.flags.snapshot().to_json()),
+        ttl=kept.ttl,
+        ttl_reason=kept.reason,
     )
 
 

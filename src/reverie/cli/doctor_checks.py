@@ -125,9 +125,9 @@ def _disk(_settings: Settings, places: Places) -> Iterator[Check]:
 
 def _model(settings: Settings, places: Places) -> Iterator[Check]:
     del places
+    from reverie.context.limits import limits_of, window_of
     from reverie.models.catalogue import Catalogue
     from reverie.models.registry import default_model_name, open_model, split_name
-    from reverie.context.limits import limits_of, window_of
     from reverie.session_parts import model_access
 
     access, catalogue = model_access(settings), Catalogue.load(settings.catalogue.files)
