@@ -52,13 +52,13 @@ def _reversed(history: History, change: FileChange, now: bytes | None) -> bytes 
         return before
     if now == before:
         return now
-    if before is None or after is None or now is None:
+    index = is_index(change.name)  # a list: one that is not there is an empty one
+    if not index and (before is None or after is None or now is None):
         raise UndoConflict("", (change.name,))
-    texts = decode(after), decode(now), decode(before)
-    merged = merge(*texts, both_insert=is_index(change.name))
+    merged = merge(decode(after or b""), decode(now or b""), decode(before or b""), both_insert=index)
     if merged is None:
         raise UndoConflict("", (change.name,))
-    return encode(merged)
+    return None if index and before is None and not merged.strip() else encode(merged)
 
 
 def _later(history: History, version: Version, names: list[str]) -> list[str]:

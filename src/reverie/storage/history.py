@@ -161,7 +161,8 @@ class History:
         when = int(time.time())
         commit = Commit(tree, (parent,) if parent else (), info.writer, when, message)
         name = self.objects.put("commit", encode_commit(commit))
-        return Version(name, parent, datetime.fromtimestamp(when, UTC), _info(commit), changes)
+        ordered = tuple(sorted(changes, key=lambda change: change.name))
+        return Version(name, parent, datetime.fromtimestamp(when, UTC), _info(commit), ordered)
 
     def move_branch(self, version: str) -> None:
         """Makes a prepared version the newest. Callers hold the folder's lock."""

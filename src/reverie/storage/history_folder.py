@@ -48,7 +48,8 @@ def history_place(root: Path) -> Path:
     if (beside / "HEAD").exists():
         return beside
     # A mounted volume is all that its owner keeps: what stands beside it may be gone tomorrow.
-    if os.path.ismount(root) or os.path.lexists(beside) or not os.access(root.parent, os.W_OK | os.X_OK):
+    above = next(folder for folder in root.parents if folder.exists())
+    if os.path.ismount(root) or os.path.lexists(beside) or not os.access(above, os.W_OK | os.X_OK):
         return inside
     return beside
 
@@ -132,9 +133,8 @@ class VersionedFolder:
         except OSError as error:
             raise storage_error(error, self._journal, "remove") from error
 
-    def land(self, version: Version, contents: Mapping[str, bytes]) -> dict[str, Path]:
-        """Puts a prepared version into the folder and the log. Called by `Held` only."""
-        changes = version.files
+    def land(self, version: Version, changes: Sequence[FileChange], contents: Mapping[str, bytes]) -> dict[str, Path]:
+        """Puts a prepared version into the folder, in the order of `changes`, and the log. Called by `Held` only."""
         paths = {change.name: self._path_for(change.name) for change in changes}
         staged: dict[str, Staged] = {}
         branch: Staged | None = None
@@ -268,7 +268,7 @@ class Held:
         if not changes:
             return None
         version = self._history.prepare(self.head, after, info, contents, tuple(changes))
-        paths = self._folder.land(version, contents)
+        paths = self._folder.land(version, changes, contents)
         self.head, self.files = version.id, after
         for change in changes:
             self._seen.pop(change.name, None)
