@@ -172,7 +172,7 @@ def test_cancel_leaves_a_conversation_that_goes_on(tmp_path: Path) -> None:
 
 
 def test_leaving_the_stream_early_cancels_the_turn(tmp_path: Path) -> None:
-    model = script(tmp_path, "slow 0.05\nfill 4000\n---\nsay Next.\n")
+    model = script(tmp_path, "slow 0.05\nfill 600\n---\nsay Next.\n")
 
     async def work(session: Session) -> TurnEnded:
         stream = session.send("go")

@@ -18,35 +18,28 @@ from datetime import date
 from pathlib import Path
 from types import TracebackType
 
-from reverie.agents.fork import ForkPoint, ForkResult, run_fork
-from reverie.context.conversation import Around, Conversation
+from reverie.agents.fork import ForkResult
 from reverie.context.limits import limits_of
-from reverie.context.pipeline import Pipeline
 from reverie.context.system_prompt import date_change
-from reverie.effects import Effects
 from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
 from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
 from reverie.gate import Gate
 from reverie.hook_points import HookPoints
-from reverie.hooks import HookEvent
-from reverie.layers.base import AskFork, EffectResult, RunHook, Stage
-from reverie.layers.l1_tool_results.message_budget import MessageBudget
 from reverie.live import LiveServer
 from reverie.live_verbs import verbs
-from reverie.loop import INTERRUPTED, Thread, close_open_calls, run
+from reverie.loop import INTERRUPTED, close_open_calls, run
 from reverie.models.base import Model
-from reverie.models.request_log import RequestLog
-from reverie.models.sending import RetryPolicy
 from reverie.outlet import Outlet
 from reverie.permissions.policy import Mode, Rules
-from reverie.permissions.rules import Decision, Deny, ToolCall
+from reverie.permissions.rules import Decision, ToolCall
 from reverie.session_parts import Parts, gather, new_header, open_accounts
 from reverie.settings import Settings
 from reverie.storage.session_log import Clock, utc_now
 from reverie.tasks import TaskInfo, Tasks
-from reverie.tools.base import Caller, ReadCache, Tool, ToolContext
+from reverie.tools.base import Tool
 from reverie.tools.registry import builtin_tools, tool_schemas
 from reverie.types import Block, ImageBlock, JsonObject, Message, Origin, Purpose, TextBlock, Usage
+from reverie.wiring import Wiring
 
 CRASHED = "The session ended before this call was finished; it may have run partly."
 
@@ -66,21 +59,20 @@ class Session:
         given = parts.settings.permissions
         rules = Rules.parse(given.allow, given.ask, given.deny)
         self.gate = Gate(parts.hooks, Mode(given.mode), rules, can_ask=interactive, emit=outlet.emit)
-        self._tools = {tool.name: tool for tool in tools}
-        self._schemas = tool_schemas(tools)
-        folder = parts.places.tool_results(self.id)
-        self._effects = Effects(
-            parts.settings,
-            parts.flags,
-            parts.limits.window,
-            folder,
-            ask_fork=self._ask_fork,
-            run_hook=self._run_hook,
-            wait_for=self.tasks.settle,
-        )
         self.accounts = open_accounts(parts, outlet.emit, clock)
-        self.conversation = self._converse()
-        self._thread = self._main_thread()
+        self._schemas = tool_schemas(tools)
+        self._wiring = Wiring.join(
+            parts,
+            emit=outlet.emit,
+            tasks=self.tasks,
+            points=self._points,
+            gate=self.gate,
+            accounts=self.accounts,
+            clock=clock,
+            tools=tools,
+        )
+        self.conversation = self._wiring.conversation
+        self._thread = self._wiring.thread
 
     # -- opening and closing --------------------------------------------------------------------------------------
 
@@ -231,10 +223,8 @@ class Session:
     ) -> ForkResult:
         """Asks a fork of this conversation; nothing of the conversation changes but what it cost."""
         self._ensure_header()
-        thread = self._thread
-        point = ForkPoint(self.conversation, thread.tools, thread.context, thread.output_cap, thread.output_cap_raised)
-        return await run_fork(
-            point, directive, purpose=purpose, permission=permission, max_rounds=max_rounds, max_tokens=max_tokens
+        return await self._wiring.fork(
+            directive, purpose=purpose, permission=permission, max_rounds=max_rounds, max_tokens=max_tokens
         )
 
     # -- one turn -------------------------------------------------------------------------------------------------
@@ -303,82 +293,9 @@ class Session:
         told = (str(r.data["knownDate"]) for r in reversed(self.parts.log.records) if "knownDate" in r.data)
         return next(told, header.date if header is not None else "") != today.isoformat()
 
-    # -- what happens around the rounds ---------------------------------------------------------------------------
-
-    def _converse(self) -> Conversation:
-        parts, model = self.parts, self.parts.settings.model
-        log_to = parts.settings.debug.request_log
-        return Conversation(
-            log=parts.log,
-            model=parts.model,
-            thresholds=parts.limits,
-            emit=self._emit,
-            pipeline=Pipeline(self._stages(), parts.flags.on, self._stage_failed),
-            retry=RetryPolicy(
-                model.retries, model.retry_first_wait_s, model.retry_longest_wait_s, model.retry_longest_asked_s
-            ),
-            request_log=RequestLog(log_to) if log_to is not None else None,
-            around=Around(
-                after_result=self._points.after_result,
-                may_stop=self._points.may_stop,
-                keep=self._effects.keep,
-                carry_out=self._effects.carry_out,
-            ),
-            clock=self._clock,
-            account=self.accounts.main(),
-        )
-
-    def _stages(self) -> dict[str, Stage]:
-        folder = self.parts.places.tool_results(self.id)
-        return {"tool_result_budget": MessageBudget(folder, self._effects.limits)}
-
-    async def _ask_fork(self, effect: AskFork) -> EffectResult:
-        result = await self.fork(
-            effect.directive,
-            purpose=effect.purpose,
-            permission=_no_tools,
-            max_rounds=1,
-            max_tokens=effect.max_tokens,
-        )
-        return EffectResult(ok=result.reason == "answered", text=result.text, usage=result.usage)
-
-    async def _run_hook(self, effect: RunHook) -> EffectResult:
-        outcome = await self.parts.hooks.fire(HookEvent(effect.event), effect.payload)
-        return EffectResult(ok=not outcome.blocked, text=outcome.reason or "\n".join(outcome.context))
-
-    def _main_thread(self) -> Thread:
-        parts, settings = self.parts, self.parts.settings
-        cap = min(settings.model.max_output, parts.facts.max_output)
-        return Thread(
-            log=parts.log,
-            surroundings=self.conversation,
-            tools=self._tools,
-            context=ToolContext(
-                cwd=parts.places.cwd,
-                caller=Caller(),
-                permission=self.gate,
-                read_cache=ReadCache(),
-                keep_dir=parts.places.tool_results(self.id),
-            ),
-            emit=self._emit,
-            max_rounds=parts.flags.number("tools.max_rounds", settings.tools.max_rounds),
-            parallel=lambda: parts.flags.number("tools.parallel", settings.tools.parallel),
-            max_nudges=settings.model.go_on_nudges,
-            output_cap=cap,
-            output_cap_raised=max(cap, min(settings.model.raised_output, parts.facts.max_output)),
-        )
-
-    def _stage_failed(self, name: str, error: Exception) -> None:
-        self.parts.background.write("stage_failed", stage=name, error=f"{type(error).__name__}: {error}")
-        self._emit(Notice(f"the layer {name} failed and was left out: {error}", "warning", "layers"))
-
     def _task_changed(self, info: TaskInfo) -> None:
         progress = info.progress[-1] if info.progress else ""
         self._emit(TaskChanged(info.id, info.purpose, info.title, info.state.value, progress))
-
-
-async def _no_tools(_call: ToolCall) -> Decision:
-    return Deny("this question is answered in words, without tools")
 
 
 def ask(text: str, *, cwd: Path | str | None = None, model: str | None = None, resume: str | None = None) -> str:

@@ -1,0 +1,162 @@
+"""Joins the parts of a session: which stages its pipeline has, what happens around its rounds, what tools are given.
+
+The one place a new layer is plugged in. It builds and decides nothing; it never runs a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from reverie.agents.fork import ForkPoint, ForkResult, run_fork
+from reverie.context.accounts import Accounts
+from reverie.context.conversation import Around, Conversation
+from reverie.context.pipeline import Pipeline
+from reverie.effects import Effects
+from reverie.events import Event, Notice
+from reverie.gate import Gate
+from reverie.hook_points import HookPoints
+from reverie.hooks import HookEvent
+from reverie.layers.base import AskFork, EffectResult, RunHook, Stage
+from reverie.layers.l1_tool_results.message_budget import MessageBudget
+from reverie.loop import Thread
+from reverie.models.request_log import RequestLog
+from reverie.models.sending import RetryPolicy
+from reverie.permissions.rules import Decision, Deny, ToolCall
+from reverie.session_parts import Parts
+from reverie.storage.session_log import Clock
+from reverie.tasks import Tasks
+from reverie.tools.base import Caller, ReadCache, Tool, ToolContext
+from reverie.types import Purpose
+
+
+@dataclass(slots=True)
+class Wiring:
+    """What the wires run between. `conversation` and `thread` are the main agent's."""
+
+    parts: Parts
+    emit: Callable[[Event], None]
+    tasks: Tasks
+    points: HookPoints
+    gate: Gate
+    accounts: Accounts
+    clock: Clock
+    conversation: Conversation
+    thread: Thread
+
+    @classmethod
+    def join(
+        cls,
+        parts: Parts,
+        *,
+        emit: Callable[[Event], None],
+        tasks: Tasks,
+        points: HookPoints,
+        gate: Gate,
+        accounts: Accounts,
+        clock: Clock,
+        tools: Sequence[Tool],
+    ) -> Wiring:
+        """Builds the main agent's conversation and thread."""
+        wiring = cls.__new__(cls)  # the conversation needs the wiring, and the wiring the conversation
+        wiring.parts, wiring.emit, wiring.tasks = parts, emit, tasks
+        wiring.points, wiring.gate, wiring.accounts, wiring.clock = points, gate, accounts, clock
+        wiring.conversation = wiring._converse()
+        wiring.thread = wiring._main_thread({tool.name: tool for tool in tools})
+        return wiring
+
+    def _converse(self) -> Conversation:
+        parts, model = self.parts, self.parts.settings.model
+        log_to = parts.settings.debug.request_log
+        effects = Effects(
+            parts.settings,
+            parts.flags,
+            parts.limits.window,
+            parts.places.tool_results(parts.log.session_id),
+            ask_fork=self._ask_fork,
+            run_hook=self._run_hook,
+            wait_for=self.tasks.settle,
+        )
+        return Conversation(
+            log=parts.log,
+            model=parts.model,
+            thresholds=parts.limits,
+            emit=self.emit,
+            pipeline=Pipeline(self._stages(effects), parts.flags.on, self._stage_failed),
+            retry=RetryPolicy(
+                model.retries, model.retry_first_wait_s, model.retry_longest_wait_s, model.retry_longest_asked_s
+            ),
+            request_log=RequestLog(log_to) if log_to is not None else None,
+            around=Around(
+                after_result=self.points.after_result,
+                may_stop=self.points.may_stop,
+                keep=effects.keep,
+                carry_out=effects.carry_out,
+            ),
+            clock=self.clock,
+            account=self.accounts.main(),
+        )
+
+    def _stages(self, effects: Effects) -> dict[str, Stage]:
+        folder = self.parts.places.tool_results(self.parts.log.session_id)
+        return {"tool_result_budget": MessageBudget(folder, effects.limits)}
+
+    def _main_thread(self, tools: Mapping[str, Tool]) -> Thread:
+        parts, settings = self.parts, self.parts.settings
+        cap = min(settings.model.max_output, parts.facts.max_output)
+        return Thread(
+            log=parts.log,
+            surroundings=self.conversation,
+            tools=tools,
+            context=ToolContext(
+                cwd=parts.places.cwd,
+                caller=Caller(),
+                permission=self.gate,
+                read_cache=ReadCache(),
+                keep_dir=parts.places.tool_results(parts.log.session_id),
+            ),
+            emit=self.emit,
+            max_rounds=parts.flags.number("tools.max_rounds", settings.tools.max_rounds),
+            parallel=lambda: parts.flags.number("tools.parallel", settings.tools.parallel),
+            max_nudges=settings.model.go_on_nudges,
+            output_cap=cap,
+            output_cap_raised=max(cap, min(settings.model.raised_output, parts.facts.max_output)),
+        )
+
+    async def fork(
+        self,
+        directive: str,
+        *,
+        purpose: Purpose,
+        permission: Callable[[ToolCall], Awaitable[Decision]],
+        max_rounds: int,
+        max_tokens: int | None = None,
+    ) -> ForkResult:
+        """A fork of the main conversation as it stands now."""
+        thread = self.thread
+        point = ForkPoint(self.conversation, thread.tools, thread.context, thread.output_cap, thread.output_cap_raised)
+        return await run_fork(
+            point, directive, purpose=purpose, permission=permission, max_rounds=max_rounds, max_tokens=max_tokens
+        )
+
+    async def _ask_fork(self, effect: AskFork) -> EffectResult:
+        result = await self.fork(
+            effect.directive,
+            purpose=effect.purpose,
+            permission=_no_tools,
+            max_rounds=1,
+            max_tokens=effect.max_tokens,
+        )
+        return EffectResult(ok=result.reason == "answered", text=result.text, usage=result.usage)
+
+    async def _run_hook(self, effect: RunHook) -> EffectResult:
+        outcome = await self.parts.hooks.fire(HookEvent(effect.event), effect.payload)
+        return EffectResult(ok=not outcome.blocked, text=outcome.reason or "\n".join(outcome.context))
+
+    def _stage_failed(self, name: str, error: Exception) -> None:
+        self.parts.background.write("stage_failed", stage=name, error=f"{type(error).__name__}: {error}")
+        self.emit(Notice(f"the layer {name} failed and was left out: {error}", "warning", "layers"))
+
+
+async def _no_tools(_call: ToolCall) -> Decision:
+    return Deny("this question is answered in words, without tools")
