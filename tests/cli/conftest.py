@@ -25,7 +25,14 @@ class Command:
 
     @property
     def env(self) -> dict[str, str]:
-        passed = ("PATH", "LANG", "LC_ALL", "TMPDIR", "REVERIE_REQUEST_LOG")  # the last: see `prefix_watch`
+        passed = (
+            "PATH",
+            "PYTHONPATH",
+            "LANG",
+            "LC_ALL",
+            "TMPDIR",
+            "REVERIE_REQUEST_LOG",
+        )  # the last: see `prefix_watch`
         kept = {key: value for key, value in os.environ.items() if key in passed}
         return {**kept, "HOME": str(self.home.parent), "REVERIE_HOME": str(self.home), **self.extra}
 

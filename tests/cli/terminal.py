@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import pty
@@ -18,6 +19,12 @@ from types import TracebackType
 _STYLE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[=>]|\][^\x07]*\x07|\([A-Z0-9])")
 
 
+PROMPT = "⌨"
+"""Stands in what is shown where a program begins to read keys."""
+
+_READS_KEYS, _WHERE_AM_I = "\x1b[?2004h", "\x1b[6n"
+
+
 class Terminal:
     """`reverie` with these arguments on a terminal of 80 columns. Use it in a `with`."""
 
@@ -26,6 +33,7 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         self.raw = ""
         self._seen = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
         def own_terminal() -> None:
             os.setsid()
@@ -55,14 +63,15 @@ class Terminal:
 
     @property
     def shown(self) -> str:
-        """All that was written so far, without styles."""
-        return _STYLE.sub("", self.raw).replace("\r", "")
+        """All that was written so far, without styles; `PROMPT` where keys are read."""
+        return _STYLE.sub("", self.raw.replace(_READS_KEYS, PROMPT)).replace("\r", "")
 
     def press(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 
     def say(self, text: str) -> None:
-        """Types a line at the prompt. Enter comes a moment later, as from a person: at once it would be a paste."""
+        """Waits for the prompt and types a line."""
+        self.until(PROMPT)
         self.press(text)
         self.until(text[-10:])
         self.press("\r")
@@ -91,6 +100,9 @@ class Terminal:
     def _read(self, seconds: float) -> None:
         if select.select([self._master], [], [], min(seconds, 0.2))[0]:
             try:
-                self.raw += os.read(self._master, 65536).decode(errors="replace")
+                new = self._decoder.decode(os.read(self._master, 65536))
+                self.raw += new
+                for _ in range(new.count(_WHERE_AM_I)):
+                    self.press("\x1b[1;1R")
             except OSError:  # the other end is closed
                 time.sleep(0.05)

@@ -35,8 +35,8 @@ class ChatInput(Protocol):
         """Ctrl-C stopped a turn just now: at the prompt it counts as the first of two."""
         ...
 
-    async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict:
-        """Asks about one call. `rule` is what "always" would allow, None if nothing can."""
+    async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict | None:
+        """Asks about one call. `rule` is what "always" would allow, None if nothing can. None: stop the turn."""
         ...
 
 
@@ -70,6 +70,6 @@ class PipedInput:
     def interrupted(self) -> None:
         pass
 
-    async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict:
+    async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict | None:
         del question, rule
         return Verdict(False, reason="Nobody is there to be asked.")

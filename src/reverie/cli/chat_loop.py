@@ -43,7 +43,7 @@ class Chat:
         self._wanted = wanted
         self._signals = signals
         self._input: ChatInput | None = None
-        self._asking: asyncio.Future[Verdict] | None = None
+        self._asking: asyncio.Future[Verdict | None] | None = None
         self._interrupted_at = -TWICE_S
 
     # -- the conversation -----------------------------------------------------------------------------------------
@@ -114,14 +114,16 @@ class Chat:
         self._asking = asyncio.ensure_future(self._input.ask(event, shown))
         try:
             verdict = await self._asking
-        except (asyncio.CancelledError, KeyboardInterrupt):
-            self._asking = None
+        except asyncio.CancelledError:
             if not self.session.cancel():
                 raise
             return
         finally:
             self._asking = None
             self._signals.watch()
+        if verdict is None:
+            self.interrupt()
+            return
         self.session.gate.answer(event.id, allow=verdict.allow, always=verdict.always, reason=_reason(verdict))
         view.waited(time.monotonic() - asked_at)
 

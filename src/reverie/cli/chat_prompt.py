@@ -20,6 +20,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.patch_stdout import patch_stdout
@@ -31,6 +32,7 @@ from reverie.errors import StorageError
 from reverie.events import PermissionAsked
 from reverie.paths import make_private
 
+_STOP = "stop"
 _MOST_PATHS = 200
 _AT = re.compile(r"(?:^|\s)@(\S*)$")
 _PLAIN = Style.from_dict({"bottom-toolbar": "noreverse", "completion-menu.completion.current": "reverse"})
@@ -64,7 +66,7 @@ class TerminalInput:
             color_depth=depth,
         )
         self._asking: PromptSession[str] = PromptSession(key_bindings=_answer_keys(), style=_PLAIN, color_depth=depth)
-        self._why: PromptSession[str] = PromptSession(style=_PLAIN, color_depth=depth)
+        self._why: PromptSession[str] = PromptSession(key_bindings=_stop_keys(), style=_PLAIN, color_depth=depth)
         for session in (self._session, self._asking, self._why):
             session.app.renderer.cpr_not_supported_callback = None  # a terminal that is less able is no reason to talk
 
@@ -119,25 +121,27 @@ class TerminalInput:
 
         return keys
 
-    async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict:
+    async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict | None:
         paint = self._paint
         always = f"  {paint.bold('a')} always {paint.dim(f'({rule})')}" if rule else ""
+        # What was typed before the question is no answer to it.
+        clear_typeahead(self._asking.input)
         with suppress(termios.error):
-            termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before the question is no answer to it
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
         text = f"  Allow?  {paint.bold('y')} yes{always}  {paint.bold('n')} no {paint.accent('›')} "
         answer = await self._asking.prompt_async(ANSI(text))
-        if answer == "always" and rule:
-            return Verdict(True, always=True)
-        if answer == "yes":
-            return Verdict(True)
-        if answer != "no":
-            return Verdict(False)
-        try:
-            return Verdict(
-                False, reason=(await self._why.prompt_async(ANSI(paint.dim("  Why not? (Enter: no reason) "))))
-            )
-        except EOFError:
-            return Verdict(False)
+        match answer:
+            case "always" if rule:
+                return Verdict(True, always=True)
+            case "yes":
+                return Verdict(True)
+            case "no":
+                reason = await self._why.prompt_async(ANSI(paint.dim("  Why not? (Enter: no reason) ")))
+                return None if reason == _STOP else Verdict(False, reason=reason)
+            case "stop":  # Ctrl-C
+                return None
+            case _:
+                return Verdict(False)
 
 
 def _answer_keys() -> KeyBindings:
@@ -149,7 +153,8 @@ def _answer_keys() -> KeyBindings:
             event.current_buffer.text = word
             event.app.exit(result=word)
 
-    for key, word in (("y", "yes"), ("a", "always"), ("n", "no"), ("escape", "no, as it is"), ("c-d", "no, as it is")):
+    words = {"y": "yes", "a": "always", "n": "no", "escape": "no, as it is", "c-d": "no, as it is", "c-c": _STOP}
+    for key, word in {**words, "<sigint>": _STOP}.items():
         answers(key, word)
         if len(key) == 1:
             answers(key.upper(), word)
@@ -158,6 +163,21 @@ def _answer_keys() -> KeyBindings:
     @keys.add("enter")
     def _(_event: KeyPressEvent) -> None:
         """Any other key is no answer."""
+
+    return keys
+
+
+def _stop_keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("c-c")
+    @keys.add("<sigint>")
+    def _(event: KeyPressEvent) -> None:
+        event.app.exit(result=_STOP)
+
+    @keys.add("c-d")
+    def _(event: KeyPressEvent) -> None:
+        event.app.exit(result="")
 
     return keys
 

@@ -1,0 +1,263 @@
+"""`reverie chat`: on a terminal, with keys pressed as a person would, and from a pipe."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+
+import pytest
+
+from tests.cli.conftest import Command
+from tests.cli.terminal import PROMPT, Terminal
+
+CTRL_C, CTRL_D, ALT_ENTER, TAB = "\x03", "\x04", "\x1b\r", "\t"
+
+EDIT = """
+say Let me look.
+call Read {"file_path": "server.py"}
+---
+call Edit {"file_path": "server.py", "old_string": "port = 1", "new_string": "port = 2"}
+---
+say The port is **2** now.
+---
+say And again.
+"""
+
+
+def chat(reverie: Command, *args: str, **more: str) -> Terminal:
+    return Terminal("chat", *args, cwd=reverie.work, env={**reverie.env, **more})
+
+
+def test_a_turn_an_edit_that_is_allowed_and_leaving(reverie: Command) -> None:
+    (reverie.work / "server.py").write_text("# server\nport = 1\n")
+    with chat(reverie, "--model", reverie.script(EDIT)) as terminal:
+        terminal.say("Change the port")
+        terminal.until("✓ Read server.py")
+        shown = terminal.until("Allow?")
+        assert "? Edit server.py" in shown
+        assert "- port = 1" in shown
+        assert "2 + port = 2" in shown
+        terminal.until("no ›")
+        assert "port = 1" in (reverie.work / "server.py").read_text()
+        terminal.press("y")
+        terminal.until("✓ Edit server.py")
+        terminal.until("The port is 2 now.")
+        terminal.until(PROMPT)
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
+    assert "port = 2" in (reverie.work / "server.py").read_text()
+
+
+def test_a_refusal_with_a_reason_reaches_the_model(reverie: Command) -> None:
+    model = reverie.script('call Bash {"command": "touch made.txt"}\n---\nsay I was told: {result}\n')
+    with chat(reverie, "--model", model) as terminal:
+        terminal.say("make it")
+        terminal.until("touch made.txt")
+        terminal.until("no ›")
+        terminal.press("n")
+        terminal.until("Why not?")
+        terminal.press("not today\r")
+        terminal.until("I was told: The user refused: not today")
+        terminal.until(PROMPT)
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
+    assert not (reverie.work / "made.txt").exists()
+
+
+def test_always_asks_once(reverie: Command) -> None:
+    call = 'call Bash {"command": "echo x >> log.txt"}\n---\n'
+    with chat(reverie, "--model", reverie.script(call * 3 + "say All three.\n")) as terminal:
+        terminal.say("three times")
+        terminal.until("always (Bash(echo x >> log.txt))")
+        terminal.press("a")
+        terminal.until("All three.")
+        assert terminal.shown.count("? Bash $") == 1
+    assert (reverie.work / "log.txt").read_text() == "x\n" * 3
+
+
+def test_what_was_typed_before_a_question_is_no_answer_to_it(reverie: Command) -> None:
+    model = reverie.script('wait 1\ncall Bash {"command": "touch made.txt"}\n---\nsay Over.\n')
+    with chat(reverie, "--model", model) as terminal:
+        terminal.say("make it")
+        terminal.press("yyyy")
+        terminal.until("no ›")
+        time.sleep(0.5)
+        assert not (reverie.work / "made.txt").exists()
+        terminal.press("\x1b")
+        terminal.until("Over.")
+    assert not (reverie.work / "made.txt").exists()
+
+
+def test_hidden_characters_of_a_command_are_shown(reverie: Command) -> None:
+    model = reverie.script('call Bash {"command": "echo \\u202e\\u001b[2Jx > y"}\n---\nsay Over.\n')
+    with chat(reverie, "--model", model) as terminal:
+        terminal.say("make it")
+        assert "echo <U+202E>␛[2Jx > y" in terminal.until("Allow?")
+        assert "\x1b[2J" not in terminal.raw.split("make it")[1]
+
+
+def test_ctrl_c_stops_the_turn_and_twice_leaves(reverie: Command) -> None:
+    model = reverie.script("slow 0.1\nsay " + "word " * 500 + "\n---\nsay Back again.\n")
+    with chat(reverie, "--model", model) as terminal:
+        terminal.say("talk to me")
+        terminal.until("word word")
+        terminal.press(CTRL_C)
+        terminal.until("Stopped.")
+        terminal.until(PROMPT)
+        time.sleep(2.2)  # longer than two presses may lie apart
+        terminal.press(CTRL_C)
+        terminal.until("Ctrl-C again leaves")
+        terminal.press(CTRL_C)
+        assert terminal.ended() == 0
+    assert "word" in reverie("sessions", "show", "last", "--json").stdout or reverie.transcripts()
+
+
+def test_ctrl_c_in_a_question_stops_the_turn(reverie: Command) -> None:
+    model = reverie.script('call Bash {"command": "touch made.txt"}\n---\nsay never\n')
+    with chat(reverie, "--model", model) as terminal:
+        terminal.say("make it")
+        terminal.until("no ›")
+        terminal.press(CTRL_C)
+        terminal.until("Stopped.")
+        terminal.until(PROMPT)
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
+    assert not (reverie.work / "made.txt").exists()
+
+
+@pytest.mark.parametrize("at", ["prompt", "turn", "question"])
+def test_sigterm_closes_the_chat_wherever_it_is(reverie: Command, at: str) -> None:
+    script = 'call Bash {"command": "touch made.txt"}\n' if at == "question" else "slow 0.1\nfill 9000\n"
+    with chat(reverie, "--model", reverie.script(script)) as terminal:
+        if at == "prompt":
+            terminal.until(PROMPT)
+        else:
+            terminal.say("go on then")
+            terminal.until("no ›") if at == "question" else time.sleep(0.5)
+        terminal.process.send_signal(signal.SIGTERM)
+        assert terminal.ended() == 143
+    assert list(reverie.home.glob("projects/*/*/session.lock")) == []
+
+
+def test_several_lines_and_history(reverie: Command) -> None:
+    with chat(reverie, "--model", reverie.script("repeat forever\n  say [{text}]\nend\n")) as terminal:
+        terminal.until(PROMPT)
+        terminal.press("one")
+        terminal.until("one")
+        terminal.press(ALT_ENTER + "two\\")
+        terminal.until("two\\")
+        terminal.press("\r")
+        time.sleep(0.2)
+        terminal.press("three")
+        terminal.until("three")
+        terminal.press("\r")
+        terminal.until("[one")
+        terminal.until("two")
+        terminal.until("three]")
+        terminal.until(PROMPT)
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
+    history = next((reverie.home / "history").iterdir())
+    assert history.stat().st_mode & 0o777 == 0o600
+    assert "+one\n+two\n+three\n" in history.read_text()
+
+
+def test_commands_and_their_completion(reverie: Command) -> None:
+    with chat(reverie, "--model", reverie.script("repeat forever\n  say [{text}]\nend\n")) as terminal:
+        terminal.until(PROMPT)
+        terminal.press("/con")
+        terminal.until("how full the window is")
+        terminal.press(TAB)
+        terminal.until("/context")
+        terminal.press("\r")
+        terminal.press("\r")
+        terminal.until("of 200,000 tokens")
+        terminal.say("/nosuch")
+        terminal.until("There is no command '/nosuch'")
+        terminal.say("hello")
+        terminal.until("[hello]")
+        terminal.say("/cost")
+        terminal.until("1 request")
+        terminal.say("/clear")
+        terminal.until("A new conversation.")
+        terminal.say("/model nosuch")
+        terminal.until("There is no model 'nosuch'")
+        terminal.say("/model embedded")
+        terminal.until("From now on embedded answers.")
+        terminal.say("/exit")
+        assert terminal.ended() == 0
+
+
+def test_files_are_completed_after_an_at_sign(reverie: Command) -> None:
+    (reverie.work / "harbour.py").write_text("")
+    with chat(reverie, "--model", reverie.script("say [{text}]\n")) as terminal:
+        terminal.until(PROMPT)
+        terminal.press("read @har")
+        terminal.until("harbour.py")
+        terminal.press(TAB)
+        time.sleep(0.3)
+        terminal.press("\r")
+        time.sleep(0.3)
+        terminal.press("\r")
+        terminal.until("[read @harbour.py]")
+
+
+def test_a_chat_is_resumed_with_a_recap(reverie: Command) -> None:
+    reverie("run", "--model", reverie.script("say The answer was seven.\n---\nsay Once more.\n"), "What was it?")
+    with chat(reverie, "--continue") as terminal:
+        terminal.until("Going on with")
+        terminal.until("What was it?")
+        terminal.until("The answer was seven.")
+        terminal.say("again")
+        terminal.until("Once more.")
+
+
+def test_no_color_means_no_colour(reverie: Command) -> None:
+    with chat(reverie, "--model", reverie.script("say **Bold** it is.\n"), NO_COLOR="1") as terminal:
+        terminal.say("hello")
+        terminal.until("**Bold** it is.")
+        terminal.until(PROMPT)
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
+        assert not re.search(r"\x1b\[[0-9;]*\b[34][0-9]m", terminal.raw), "a colour was used"
+
+
+def test_a_narrow_terminal_is_wrapped_by_words(reverie: Command) -> None:
+    script = reverie.script("say " + "wordy " * 40 + "\n")
+    with Terminal("chat", "--model", script, cwd=reverie.work, env=reverie.env, columns=40) as terminal:
+        terminal.say("hello")
+        terminal.until("wordy\n")
+        terminal.until(PROMPT)
+        body = terminal.shown.split("hello", 1)[1]
+        assert max(len(line) for line in body.splitlines() if "wordy" in line) <= 40
+
+
+# -- from a pipe --------------------------------------------------------------------------------------------------
+
+
+def test_each_line_of_a_pipe_is_a_turn(reverie: Command) -> None:
+    model = reverie.script("repeat forever\n  say [{text}]\nend\n")
+    done = reverie("chat", "--model", model, stdin="one\n\ntwo\n/cost\n")
+    assert done.stdout.startswith("[one]\n[two]\n  2 requests")
+    assert len(reverie.transcripts()) == 1
+
+
+def test_a_pipe_that_ends_without_a_line_is_fine(reverie: Command) -> None:
+    assert reverie("chat").stdout == ""
+
+
+def test_invalid_bytes_in_a_pipe_are_replaced(reverie: Command) -> None:
+    model = reverie.script("say [{text}]\n")
+    assert reverie("chat", "--model", model, stdin=b"caf\xe9\n").stdout == "[caf\ufffd]\n"
+
+
+def test_the_first_turn_that_fails_gives_the_exit_code(reverie: Command) -> None:
+    model = reverie.script("when /bad/\n  fail authentication\n  say never\nend\nsay [{text}]\n")
+    done = reverie("chat", "--model", model, stdin="bad\ngood\n", code=5)
+    assert "reverie: " in done.stderr
+
+
+def test_a_command_in_a_pipe_can_leave(reverie: Command) -> None:
+    done = reverie("chat", "--model", reverie.script("say [{text}]\n"), stdin="/exit\nnever said\n")
+    assert done.stdout == ""
