@@ -36,7 +36,7 @@ def compile_glob(pattern: str, *, anchored: bool | None = None) -> PathGlob:
     """
     if not ("/" in pattern if anchored is None else anchored):
         pattern = f"{_ANY_DEPTH}/{pattern}"
-    expanded = _expand_braces(pattern.removeprefix("./").lstrip("/"))
+    expanded = expand_braces(pattern.removeprefix("./").lstrip("/"))
     return PathGlob(tuple(_compile_parts(one.split("/")) for one in expanded))
 
 
@@ -84,7 +84,8 @@ def _matches(parts: tuple[re.Pattern[str] | None, ...], components: Sequence[str
     return part == len(parts)
 
 
-def _expand_braces(pattern: str) -> list[str]:
+def expand_braces(pattern: str) -> list[str]:
+    """Every pattern that one with `{a,b}` stands for; ValueError beyond `MAX_ALTERNATIVES`."""
     done: list[str] = []
     waiting = [pattern]
     while waiting:

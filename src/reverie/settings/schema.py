@@ -16,12 +16,15 @@ from reverie.settings.sections import (
     Debug,
     FlagSettings,
     Hooks,
+    InstructionSettings,
     Memory,
+    Microcompact,
     Model,
     Permissions,
     PlaceSettings,
     Remote,
     SessionSettings,
+    Team,
     ToolResults,
     Tools,
     Transcript,
@@ -54,7 +57,10 @@ class Settings:
     hooks: Hooks = field(default_factory=Hooks)
     tools: Tools = field(default_factory=Tools)
     tool_results: ToolResults = field(default_factory=ToolResults)
+    microcompact: Microcompact = field(default_factory=Microcompact)
     memory: Memory = field(default_factory=Memory)
+    instructions: InstructionSettings = field(default_factory=InstructionSettings)
+    team: Team = field(default_factory=Team)
     background: Background = field(default_factory=Background)
     budget: Budget = field(default_factory=Budget)
     catalogue: Catalogue = field(default_factory=Catalogue)

@@ -189,6 +189,34 @@ class ToolResults(Section):
     )
     message_characters: int = whole(200_000, "characters", "All tool results of one round together.", live=True)
     preview_bytes: int = whole(2_000, "bytes", "What is shown of a result that was put on disk.", live=True)
+    keep_days: int = whole(
+        30,
+        "days",
+        "Files of sessions that can no longer be resumed are deleted after this long. 0: never.",
+        minimum=0,
+        project=Project.NEVER,
+    )
+    keep_bytes: int = whole(
+        1_000_000_000,
+        "bytes",
+        "Of such files, the oldest are deleted beyond this much a project. 0: no limit.",
+        minimum=0,
+        project=Project.NEVER,
+    )
+
+
+class Microcompact(Section):
+    """When old tool results are cleared from the conversation."""
+
+    pause_minutes: int = whole(60, "minutes", "After a pause this long, all but the newest are cleared.", live=True)
+    keep_recent: int = whole(5, "results", "The newest that stay, also for cache edits and the server.", live=True)
+    cache_edits_above: int = whole(
+        12, "results", "From more than this many on, cache edits delete all but the newest.", live=True
+    )
+    server_trigger: int = whole(
+        180_000, "tokens", "The server clears from here on, or from the warning threshold if that is lower.", live=True
+    )
+    server_target: int = whole(40_000, "tokens", "What the server's clearing leaves, about.", live=True)
 
 
 class Memory(Section):
@@ -208,6 +236,37 @@ class Memory(Section):
     guidelines: str = text(
         "", "Added to what the model is told about memory.", env="REVERIE_MEMORY_GUIDELINES", project=Project.TRUSTED
     )
+
+
+class InstructionSettings(Section):
+    """AGENTS.md, CLAUDE.md and rules."""
+
+    exclude: tuple[str, ...] = texts(
+        "Files that are not loaded: ignore patterns for whole paths, or for paths inside the project; `~/` is the "
+        "user's home.",
+        project=Project.TRUSTED,
+    )
+    approved_includes: tuple[Path, ...] = paths(
+        "Files, or folders of files, outside a project that its instruction files may include.",
+        project=Project.NEVER,
+    )
+    warn_characters: int = whole(40_000, "characters", "A larger instruction file, with its includes, is warned about.")
+    max_characters: int = whole(400_000, "characters", "All instruction files together; what goes beyond is left out.")
+
+
+class Team(Section):
+    """How the team's part of the memory is shared. It exists only where the flag `team_memory` is on."""
+
+    sharing: Literal["none", "folder", "git"] = choice(
+        "none",
+        ("none", "folder", "git"),
+        "Not at all, through a folder, or through a git remote.",
+        project=Project.NEVER,
+    )
+    folder: Path | None = location(None, "The shared folder, where `sharing` is folder.", project=Project.NEVER)
+    remote: str = text("", "Address of the git repository, where `sharing` is git.", project=Project.NEVER)
+    branch: str = text("main", "Branch of the git repository.", project=Project.NEVER)
+    timeout_s: float = number(60.0, "seconds", "A git command is stopped after this long.")
 
 
 class Background(Section):

@@ -1,0 +1,123 @@
+"""Which instruction files there may be, in the order they count: managed, user, then from the root down to the cwd.
+
+Only names and places are decided here; whether a file may be read, and what it says, is `load.py`'s business. The disk
+is asked what exists, and nothing is opened.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from reverie.paths import Places
+from reverie.settings.loading import MANAGED
+
+NAMES = ("AGENTS.md", "CLAUDE.md")
+LOCAL_NAMES = ("AGENTS.local.md", "CLAUDE.local.md")
+HIDDEN = (".reverie", ".claude")
+RULES = "rules"
+MAX_RULES = 1_000
+_MAX_RULE_DEPTH = 8
+
+
+class Scope(StrEnum):
+    """Whose word a file is."""
+
+    MANAGED = "managed"
+    """Whoever runs this machine."""
+    USER = "user"
+    """This user, in every project."""
+    PROJECT = "project"
+    """Everybody who works on the project; also folders above it."""
+    LOCAL = "local"
+    """This user, in this project."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file that exists where instructions may stand."""
+
+    path: Path
+    scope: Scope
+    folder: Path
+    """The folder it speaks for; patterns of a rule are relative to it."""
+    rule: bool = False
+
+
+def candidates(places: Places, managed_dir: Path | None = None) -> Iterator[Candidate]:
+    """Every instruction file there is, the least specific first. `managed_dir` stands in for `/etc/reverie`."""
+    managed = managed_dir or MANAGED
+    yield from _named(managed, NAMES, Scope.MANAGED, places.checkout)
+    yield from _rules(managed / RULES, Scope.MANAGED, places.checkout)
+    yield from _named(managed.parent / "claude-code", ("CLAUDE.md",), Scope.MANAGED, places.checkout)
+    yield from _named(places.home, NAMES, Scope.USER, places.checkout)
+    yield from _rules(places.home / RULES, Scope.USER, places.checkout)
+    for folder in reversed((places.cwd, *places.cwd.parents)):
+        # A worktree that lies inside its own repository has these files itself, as they are on its branch.
+        if not _is_shadowed(folder, places):
+            yield from _named(folder, NAMES, Scope.PROJECT, folder)
+            for hidden in HIDDEN:
+                yield from _named(folder / hidden, NAMES, Scope.PROJECT, folder)
+            for hidden in HIDDEN:
+                yield from _rules(folder / hidden / RULES, Scope.PROJECT, folder)
+        yield from _named(folder, LOCAL_NAMES, Scope.LOCAL, folder)
+
+
+def _is_shadowed(folder: Path, places: Places) -> bool:
+    if places.checkout == places.root or not places.checkout.is_relative_to(places.root):
+        return False
+    return folder.is_relative_to(places.root) and not folder.is_relative_to(places.checkout)
+
+
+def _named(where: Path, names: tuple[str, ...], scope: Scope, folder: Path) -> Iterator[Candidate]:
+    for name in names:
+        path = where / name
+        if os.path.lexists(path) and not _is_folder(path):
+            yield Candidate(path, scope, folder)
+
+
+def _rules(where: Path, scope: Scope, folder: Path) -> Iterator[Candidate]:
+    """Every `.md` file below a rules folder, by name; linked folders are followed, each once."""
+    if not _is_folder(where):
+        return
+    found: list[Path] = []
+    seen: set[str] = set()
+
+    def walk(here: Path, depth: int) -> None:
+        real = os.path.realpath(here)
+        if real in seen or depth > _MAX_RULE_DEPTH:
+            return
+        seen.add(real)
+        try:
+            with os.scandir(here) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            return
+        for entry in listed:
+            if len(found) >= MAX_RULES or len(seen) > MAX_RULES:
+                return
+            if entry.name.endswith(".md") and not _is_dir(entry):
+                found.append(Path(entry.path))
+            elif _is_dir(entry) and not entry.name.startswith("."):
+                walk(Path(entry.path), depth + 1)
+
+    walk(where, 0)
+    yield from (Candidate(path, scope, folder, rule=True) for path in found)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False

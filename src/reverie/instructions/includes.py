@@ -1,0 +1,89 @@
+"""`@path` in an instruction file: where one stands, what it may mean, and the text with its content in place.
+
+A word that names no file (an e-mail, a mention, a decorator) stays as it is without a complaint. Which file a word
+means and whether it may be read is asked of the caller: nothing here touches the disk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from reverie.instructions.markdown import Prose
+
+MAX_WORDS = 500
+"""Words with an `@` that are looked at in one file; no file written by a person has more."""
+
+_WORD = re.compile(r"(?:(?<=\s)|^)@((?:[^\s\\]|\\ )+)", re.MULTILINE)
+_LEAD = re.compile(r"[ \t]*(?:[-*+][ \t]+|\d{1,9}[.)][ \t]+)?")
+_TAIL = ".,;:!?)]}>\"'*_"
+
+
+@dataclass(frozen=True, slots=True)
+class Include:
+    """One `@path` in a text: its bounds, and those of its line if nothing else stands on it."""
+
+    start: int
+    end: int
+    word: str
+    """As written, without the `@`."""
+    line: tuple[int, int] | None
+
+    def spellings(self) -> Iterator[str]:
+        """What the path may be, likeliest first: as written, without a `#fragment`, without closing punctuation."""
+        path = self.word.replace("\\ ", " ")
+        yield path
+        bare, hash_mark, _ = path.partition("#")
+        if hash_mark and bare:
+            yield bare
+        shorter = path.rstrip(_TAIL)
+        for cut in range(len(path) - 1, max(len(shorter), len(path) - 4) - 1, -1):
+            if path[:cut]:
+                yield path[:cut]
+
+
+Expansion: TypeAlias = str | None
+"""The content of an included file; empty if it is shown elsewhere already; None if the word is to stay."""
+
+
+def includes(text: str) -> Iterator[Include]:
+    """Every word that begins with `@`, in code or not, in order."""
+    if "@" not in text:
+        return
+    for number, found in enumerate(_WORD.finditer(text)):
+        if number == MAX_WORDS:
+            return
+        start, end = found.span()
+        line_start = text.rfind("\n", 0, start) + 1
+        line_end = text.find("\n", end)
+        line_end = len(text) if line_end < 0 else line_end
+        alone = _LEAD.fullmatch(text, line_start, start) and not text[end:line_end].strip()
+        yield Include(start, end, found[1], (line_start, line_end) if alone else None)
+
+
+def expanded(text: str, means: Callable[[Include], bool], content: Callable[[Include], Expansion]) -> str:
+    """The text with what its includes name. `means` says whether a word names a file at all, `content` what it holds.
+
+    An include alone on its line is replaced; one inside a sentence stays, and the content follows at the end.
+    """
+    prose = Prose(text)
+    out: list[str] = []
+    behind: list[str] = []
+    done = 0
+    for include in includes(text):
+        if not means(include) or not prose.holds(include.start):
+            continue
+        inner = content(include)
+        if inner is None:
+            continue
+        if include.line is not None:
+            start, end = include.line
+            out.append(text[done:start])
+            out.append(inner.strip("\n"))
+            done = end if inner.strip("\n") else min(end + 1, len(text))
+        elif inner.strip():
+            behind.append(f"Content of @{include.word.rstrip(_TAIL)}:\n\n{inner.strip()}")
+    body = "".join(out) + text[done:]
+    return "\n\n".join([body.rstrip(), *behind]) if behind else body

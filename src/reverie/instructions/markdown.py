@@ -1,0 +1,116 @@
+"""Where in a Markdown text something stands: in code or in prose; and the text without its HTML block comments.
+
+Blocks are found by a CommonMark parser, code spans by CommonMark's rule for backticks. The parser takes longer to load
+than everything else here takes together, so it is asked only where its answer is not already plain. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cache
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+_TICKS = re.compile(r"`+")
+_INDENTATION = re.compile(r"\t| {4}")
+_HTML_CODE = re.compile(r"<(?:pre|code|script|style|textarea)\b", re.IGNORECASE)
+_OPENS_CODE = re.compile(rf"`|~~~|{_HTML_CODE.pattern}", re.IGNORECASE)
+_BLOCK_COMMENT = re.compile(r"^[ \t>*+\-\d.)]*(<!--)", re.MULTILINE)
+_COMMENT = re.compile(r"<!--.*?-->(?:[ \t]*<!--.*?-->)*", re.DOTALL)
+
+
+class Prose:
+    """One text, asked where its prose is. The parser runs at the first question that needs it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        first = _OPENS_CODE.search(text)
+        self._code_from = first.start() if first else len(text)
+        self._regions: list[tuple[int, int]] | None = None
+
+    def holds(self, at: int) -> bool:
+        """Whether the character at `at` stands outside code: spans, fences, indented blocks, `<pre>` and the like."""
+        line = self._text.rfind("\n", 0, at) + 1
+        if at <= self._code_from and not _INDENTATION.search(self._text, line, at):
+            return True
+        if self._regions is None:
+            self._regions = sorted(_code_regions(self._text))
+        index = bisect_right(self._regions, at, key=lambda region: region[0]) - 1
+        return index < 0 or at >= self._regions[index][1]
+
+
+def without_comments(text: str) -> str:
+    """The text without HTML comments that stand as blocks of their own; those in code or in a sentence stay.
+
+    A comment that is never closed stays too: cutting the rest of a file away would hide a mistake.
+    """
+    out: list[str] = []
+    done = 0
+    prose: Prose | None = None
+    for opening in _BLOCK_COMMENT.finditer(text):
+        at = opening.start(1)
+        if at < done:
+            continue
+        closed = _COMMENT.match(text, at)
+        if closed is None:
+            break
+        prose = prose or Prose(text)
+        if not prose.holds(at):
+            continue
+        end = closed.end()
+        if not text[opening.start() : at].strip() and text[end : end + 1] in ("\n", ""):
+            at, end = opening.start(), end + 1  # it had its lines to itself, so they go with it
+        out.append(text[done:at])
+        done = end
+    return "".join(out) + text[done:] if out else text
+
+
+def _code_regions(text: str) -> Iterator[tuple[int, int]]:
+    """Stretches of code that do not overlap."""
+    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    for token in _parser().parse(text):
+        if token.map is None:
+            continue
+        start, end = starts[token.map[0]], starts[min(token.map[1], len(starts) - 1)]
+        if token.type in ("fence", "code_block") or (token.type == "html_block" and _HTML_CODE.match(token.content)):
+            yield start, end
+        elif token.type in ("inline", "html_block"):
+            yield from _spans(text, start, end)
+
+
+def _spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Code spans: a run of backticks up to the next run of the same length; an escaped backtick opens none."""
+    runs = [(run.start(), run.end()) for run in _TICKS.finditer(text, start, end)]
+    last = {after - opened: index for index, (opened, after) in enumerate(runs)}
+    index = 0
+    while index < len(runs):
+        opened, after = runs[index]
+        if _is_escaped(text, opened, start):
+            opened += 1
+        close = index + 1 if last.get(after - opened, -1) > index else len(runs)
+        while close < len(runs) and runs[close][1] - runs[close][0] != after - opened:
+            close += 1
+        if close == len(runs):
+            index += 1
+            continue
+        yield opened, runs[close][1]
+        index = close + 1
+
+
+def _is_escaped(text: str, at: int, start: int) -> bool:
+    before = at
+    while before > start and text[before - 1] == "\\":
+        before -= 1
+    return (at - before) % 2 == 1
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").disable("inline")

@@ -1,0 +1,136 @@
+"""Rules: files that hold everywhere, or, with `paths:` in their head, only for the files those patterns match.
+
+A rule with paths is not shown at the start but when such a file is touched. Patterns are git's ignore patterns plus
+braces, seen from the folder that the rules belong to. Nothing here reads the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reverie.memory.frontmatter import split
+from reverie.permissions.path_glob import expand_braces
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+MAX_PATTERNS = 200
+
+_PATHS = re.compile(r"paths[ \t]*:(?P<value>.*)", re.DOTALL)
+_ITEM = re.compile(r"[ \t]*-[ \t]+(?P<value>.*)", re.DOTALL)
+_COMMENT = re.compile(r"(?:^|[ \t])#.*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalRule:
+    """A rule for some files only."""
+
+    path: Path
+    base: Path
+    """What its patterns are relative to."""
+    patterns: tuple[str, ...]
+    text: str
+
+
+def split_rule(text: str) -> tuple[tuple[str, ...], str]:
+    """The patterns of a rule (none: it holds everywhere) and its text without the head."""
+    front = split(text)
+    if not front.present:
+        return (), text
+    return _patterns(front.lines)[:MAX_PATTERNS], front.body.lstrip("\n")
+
+
+def matching(rules: Iterable[ConditionalRule], touched: Path, shown: Collection[Path] = ()) -> list[ConditionalRule]:
+    """The rules for a file that was touched, without those in `shown`, in order."""
+    ways = dict.fromkeys((os.path.normpath(touched), os.path.realpath(touched)))
+    found: list[ConditionalRule] = []
+    for rule in rules:
+        if rule.path in shown:
+            continue
+        prefix = f"{str(rule.base).rstrip('/')}/"
+        inside = [way.removeprefix(prefix) for way in ways if way.startswith(prefix)]
+        if any(gitignore(rule.patterns).match_file(name) for name in inside):
+            found.append(rule)
+    return found
+
+
+@lru_cache(maxsize=256)
+def gitignore(patterns: tuple[str, ...]) -> GitIgnoreSpec:
+    """Patterns compiled, braces spread out. One that git would not understand matches nothing."""
+    from pathspec import GitIgnoreSpec
+
+    good: list[str] = []
+    for pattern in patterns:
+        try:
+            spread = expand_braces(pattern.removeprefix("./"))
+            GitIgnoreSpec.from_lines(spread)
+        except ValueError:
+            continue
+        good += spread
+    return GitIgnoreSpec.from_lines(good)
+
+
+def _patterns(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """What stands under `paths`, also unquoted: `*.py` is no YAML, but everybody writes it."""
+    for number, line in enumerate(lines):
+        key = _PATHS.match(line)
+        if key is None:
+            continue
+        value = key["value"].strip()
+        if value.startswith("["):
+            value = " ".join([value, *map(_scalar, _until_next_key(lines[number + 1 :]))])
+            value = _COMMENT.sub("", value).strip().removeprefix("[").removesuffix("]")
+        else:
+            value = _scalar(value)
+        if value.strip():
+            return tuple(filter(None, map(_scalar, _commas(value))))
+        return tuple(filter(None, _items(lines[number + 1 :])))
+    return ()
+
+
+def _until_next_key(lines: Iterable[str]) -> Iterable[str]:
+    return takewhile(lambda line: not re.match(r"[A-Za-z_][\w-]*[ \t]*:", line), lines)
+
+
+def _items(lines: Iterable[str]) -> Iterable[str]:
+    for line in lines:
+        item = _ITEM.match(line)
+        if item is None:
+            if line.strip() and not line.lstrip().startswith("#"):
+                return
+            continue
+        yield _scalar(item["value"])
+
+
+def _scalar(text: str) -> str:
+    text = text.strip()
+    if text[:1] in "'\"" and text[:1]:
+        end = text.find(text[0], 1)
+        if end > 0 and not _COMMENT.sub("", text[end + 1 :]).strip():
+            return text[1:end]
+    return _COMMENT.sub("", text).strip()
+
+
+def _commas(text: str) -> list[str]:
+    """Parts between commas, those inside braces and quotes left alone."""
+    parts, depth, quote, part = list[str](), 0, "", ""
+    for char in text:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"" and not part.strip():
+            quote = char
+        elif char in "{}":
+            depth = max(0, depth + (1 if char == "{" else -1))
+        if char == "," and not depth and not quote:
+            parts.append(part)
+            part = ""
+        else:
+            part += char
+    return [*parts, part]

@@ -1,0 +1,310 @@
+"""`@path`: what is taken in, what stays a word, and what may be read at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reverie.instructions.includes import expanded, includes
+from reverie.instructions.load import load_instructions
+from reverie.instructions.markdown import Prose, without_comments
+from reverie.paths import Places
+from reverie.settings import load_settings
+from tests.counts import count
+from tests.instructions.conftest import Load, texts, write
+
+
+def only(load: Load, repo: Path, text: str, **options: object) -> str:
+    write(repo / "AGENTS.md", text)
+    return load(**options).files[-1].text
+
+
+def test_relative_home_and_absolute(load: Load, repo: Path, user_home: Path) -> None:
+    write(repo / "docs/a.md", "A from @deeper/b.md")
+    write(repo / "docs/deeper/b.md", "B")
+    write(user_home / "c.md", "C")
+    text = only(
+        load, repo, f"one\n@docs/a.md\ntwo\n- @~/c.md\n@{repo}/d.md\n", approved_includes=[str(user_home / "c.md")]
+    )
+    assert text.split("\n")[:2] == ["one", "A from @deeper/b.md"]
+    assert "Content of @deeper/b.md:\n\nB" in text
+    assert "\nC\n" in text and f"@{repo}/d.md" in text
+
+
+def test_spaces_punctuation_and_fragments(load: Load, repo: Path) -> None:
+    write(repo / "my notes.md", "NOTES")
+    write(repo / "x.md", "EX")
+    write(repo / "y.md", "WY")
+    text = only(load, repo, "See @my\\ notes.md, then (maybe) @x.md. And @y.md#part!\n")
+    assert text.startswith("See @my\\ notes.md, then (maybe) @x.md. And @y.md#part!")
+    assert text.count("NOTES") == text.count("EX") == text.count("WY") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "write to me@x.md",
+        "@nobody says hello",
+        "`@x.md`",
+        "``a ` @x.md``",
+        "```\n@x.md\n```",
+        "~~~ text\n@x.md\n~~~",
+        "```\n@x.md",
+        "para\n\n    @x.md",
+        "para\n\n\t@x.md",
+        "- item\n\n      @x.md",
+        "-     @x.md",
+        "> ```\n> @x.md\n> ```",
+        "<pre>\n@x.md\n</pre>",
+        "a `multi\nline @x.md` span",
+        "@x.md/",
+        "@@x.md",
+        "@docs",
+        "@" + "a" * 5_000,
+        "@\\",
+        "@ x.md",
+    ],
+)
+def test_what_is_no_include(load: Load, repo: Path, text: str) -> None:
+    write(repo / "x.md", "EX")
+    (repo / "docs").mkdir()
+    found = only(load, repo, text)
+    assert found == text.strip()
+    assert load().warnings == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@x.md",
+        "a ` b\n\n@x.md",
+        "`code`\n\n@x.md",
+        "```\ncode\n```\n@x.md",
+        "\\`@y` @x.md",
+        "- @x.md",
+        "> @x.md",
+        "# @x.md",
+        "<important>\n@x.md\n</important>",
+        "para\n     @x.md",
+    ],
+)
+def test_what_is_one(load: Load, repo: Path, text: str) -> None:
+    write(repo / "x.md", "EX")
+    assert "EX" in only(load, repo, text)
+
+
+def test_five_deep_and_no_further(load: Load, repo: Path) -> None:
+    for number in range(8):
+        write(repo / f"{number}.md", f"level {number}\n@{number + 1}.md\n")
+    text = only(load, repo, "@1.md")
+    assert "level 5" in text and "level 6" not in text and "@6.md" in text
+    assert "more than 5 files deep" in load().warnings[0]
+
+
+def test_cycles_and_links_that_loop(load: Load, repo: Path) -> None:
+    write(repo / "a.md", "A\n@b.md\n@AGENTS.md\n@loop.md\n")
+    write(repo / "b.md", "B\n@a.md\n@same.md\n")
+    (repo / "same.md").symlink_to("a.md")
+    (repo / "loop.md").symlink_to("loop.md")
+    rules = repo / ".claude" / "rules"
+    rules.mkdir(parents=True)
+    (rules / "up").symlink_to(repo / ".claude")
+    (rules / "self").symlink_to(rules)
+    write(rules / "r.md", "RULE")
+    write(repo / "AGENTS.md", "@a.md\n")
+    found = load()
+    assert texts(found) == ["A\nB\n@loop.md", "RULE"]
+
+
+def test_each_file_is_shown_once(load: Load, repo: Path) -> None:
+    write(repo / "x.md", "EX")
+    write(repo / "AGENTS.md", "@x.md\n@x.md\nmore @x.md\n")
+    write(repo / "CLAUDE.md", "@x.md\nown\n")
+    assert texts(load()) == ["EX\nmore @x.md", "own"]
+
+
+def test_an_include_bomb_is_no_bomb(load: Load, repo: Path) -> None:
+    for number in range(6):
+        write(repo / f"{number}.md", f"@{number + 1}.md\n" * 400)
+    write(repo / "6.md", "x" * 100_000)
+    only(load, repo, "@0.md\n" * 400)
+    assert sum(map(len, texts(load()))) < 400_000
+
+
+class TestOutside:
+    def test_needs_approval(self, load: Load, repo: Path, user_home: Path) -> None:
+        secret = write(user_home / "secret.txt", "SECRET")
+        write(repo / "AGENTS.md", f"@~/secret.txt\n@{secret}\n@../../home/secret.txt\nSee @~/secret.txt.")
+        found = load()
+        assert "SECRET" not in "".join(texts(found))
+        assert len(found.warnings) == 1 and "approved_includes" in found.warnings[0]
+        assert "SECRET" in load(approved_includes=[str(secret)]).files[0].text
+        assert "SECRET" in load(approved_includes=[str(user_home)]).files[0].text
+
+    def test_links_are_judged_by_where_they_lead(self, load: Load, repo: Path, user_home: Path) -> None:
+        write(user_home / "secret.txt", "SECRET")
+        (repo / "inside.md").symlink_to(user_home / "secret.txt")
+        (repo / "folder").symlink_to(user_home)
+        (repo / "CLAUDE.md").symlink_to(user_home / "secret.txt")
+        rules = repo / ".claude" / "rules"
+        rules.mkdir(parents=True)
+        (rules / "r.md").symlink_to(user_home / "secret.txt")
+        (rules / "more").symlink_to(user_home)
+        write(user_home / "other.md", "SECRET")
+        write(repo / "AGENTS.md", "words\n@inside.md\n@folder/secret.txt\n")
+        found = load()
+        assert "SECRET" not in str(found)
+        assert len(found.warnings) >= 3
+
+    def test_a_user_file_may(self, load: Load, repo: Path, user_home: Path) -> None:
+        write(user_home / "a.md", "A\n@b.md\n")
+        write(user_home / "b.md", "B")
+        write(user_home / ".reverie/AGENTS.md", "@~/a.md\n")
+        assert texts(load()) == ["A\nB"]
+
+    def test_but_does_not_lend_it_to_the_project(self, load: Load, repo: Path, user_home: Path) -> None:
+        write(user_home / "secret.txt", "SECRET")
+        write(repo / "notes.md", "project words\n@~/secret.txt\n")
+        write(user_home / ".reverie/AGENTS.md", f"@{repo}/notes.md\n")
+        assert texts(load()) == ["project words\n@~/secret.txt"]
+
+    def test_a_local_file_is_not_a_user_file(self, load: Load, repo: Path, user_home: Path) -> None:
+        """Anybody can commit a file called local."""
+        write(user_home / "secret.txt", "SECRET")
+        assert "SECRET" not in str(load())
+        write(repo / "AGENTS.local.md", "@~/secret.txt")
+        assert "SECRET" not in str(load())
+
+
+def test_hostile_files_are_named_and_the_rest_loads(load: Load, repo: Path) -> None:
+    write(repo / "AGENTS.md", "words\n@picture.png\n@pipe\n@huge.md\n@latin.md\n")
+    write(repo / "picture.png", b"\x89PNG\0\0")
+    write(repo / "latin.md", b"caf\xe9")
+    write(repo / "huge.md", "x" * 1_500_000)
+    os.mkfifo(repo / "pipe")
+    os.mkfifo(repo / "CLAUDE.md")
+    write(repo / ".claude/CLAUDE.md", b"\0\0\0")
+    write(repo / ".reverie/CLAUDE.md", b"caf\xe9 au lait")
+    (repo / ".reverie/AGENTS.md").symlink_to("nowhere")
+    write(repo / ".claude/AGENTS.md", "x" * 1_500_000)
+    write(repo / "AGENTS.local.md", "\ufefflast\r\nline\r\n")
+    found = load()
+    assert texts(found) == ["words\n@picture.png\n@pipe\n@huge.md\n@latin.md", "caf\ufffd au lait", "last\nline"]
+    named = "\n".join(found.warnings)
+    for name in ("picture.png", "huge.md", "latin.md", "repo/CLAUDE.md", ".claude/CLAUDE.md", ".reverie/AGENTS.md"):
+        assert name in named
+    assert "@pipe" not in named and len(found.warnings) == 8
+
+
+def test_an_unreadable_file(load: Load, repo: Path) -> None:
+    if os.getuid() == 0:
+        pytest.skip("root may read every file")
+    write(repo / "AGENTS.md", "x").chmod(0)
+    write(repo / "CLAUDE.md", "words")
+    found = load()
+    assert texts(found) == ["words"] and "AGENTS.md cannot be read" in found.warnings[0]
+
+
+def test_large_files_are_warned_about_and_the_total_is_bounded(load: Load, repo: Path) -> None:
+    write(repo / "AGENTS.md", "w" * 40_001)
+    write(repo / "CLAUDE.md", "@big.md\nown words")
+    write(repo / "big.md", "v" * 390_000)
+    found = load()
+    assert texts(found) == ["w" * 40_001, "@big.md\nown words"]
+    assert "40,001 characters" in found.warnings[0] and "big.md was left out" in found.warnings[1]
+    write(repo / "AGENTS.md", "w" * 40_000)
+    assert not any("40,000" in warning for warning in load(exclude=["CLAUDE.md"]).warnings)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a\n<!-- gone -->\nb", "a\nb"),
+        ("a\n<!-- gone\n\nall of it\n-->\nb", "a\nb"),
+        ("<!-- gone --> kept", " kept"),
+        ("<!-- a --><!-- b -->\nc", "\nc"),
+        ("in a <!-- sentence --> stays", "in a <!-- sentence --> stays"),
+        ("```\n<!-- code -->\n```", "```\n<!-- code -->\n```"),
+        ("`x`\n\n    <!-- code -->", "`x`\n\n    <!-- code -->"),
+        ("<!-- never closed\nmore", "<!-- never closed\nmore"),
+        ("- item\n  <!-- gone -->\n- more", "- item\n- more"),
+        ("`a\n<!-- gone -->\nb", "`a\nb"),
+    ],
+)
+def test_comments(text: str, left: str) -> None:
+    got = without_comments(text)
+    assert got.replace("\n", "").strip() == left.replace("\n", "").strip(), got
+
+
+def test_a_comment_includes_nothing(load: Load, repo: Path) -> None:
+    write(repo / "x.md", "EX")
+    assert only(load, repo, "a\n<!--\n@x.md\n-->\nb") == "a\nb"
+
+
+# -- invariants ---------------------------------------------------------------------------------------------------
+
+PIECES = ["@x.md", "@~/s.txt", "@../s.txt", "`", "``", "```\n", "~~~\n", "    ", "\t", "\n", "\n\n", " ", "- ", "> "]
+PIECES += [
+    "\\",
+    "\\ ",
+    "<!--",
+    "-->",
+    "<pre>",
+    "@",
+    "word",
+    "é",
+    "@/etc/hostname",
+    "@link.md",
+    "#",
+    ".",
+    "@dir/../s.txt",
+]
+markdown = st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=30).map("".join)
+
+
+@given(markdown)
+@settings(max_examples=count(200, 5_000), deadline=None)
+def test_the_parser_never_raises_and_never_expands_code(text: str) -> None:
+    from markdown_it import MarkdownIt
+
+    text = text.replace("\r", "\n").replace("\0", "")
+    found = list(includes(text))
+    assert all(text[one.start] == "@" for one in found)
+    assert expanded(text, lambda _: False, lambda _: None) == text
+    prose = Prose(text)
+    in_prose = sum(1 for at, char in enumerate(text) if char == "@" and prose.holds(at))
+    if "<" in text:
+        return  # raw HTML may hold backticks that CommonMark does not see and people mean as code
+    outside = sum(
+        child.content.count("@") + sum(str(value).count("@") for value in child.attrs.values())
+        for token in MarkdownIt("commonmark").disable("entity").parse(text)
+        for child in token.children or ()
+        if child.type != "code_inline"
+    )
+    assert in_prose <= outside + text.count("[")
+
+
+@given(markdown)
+@settings(max_examples=count(200, 5_000), deadline=None)
+def test_only_what_is_approved_is_read_from_outside(text: str) -> None:
+    with TemporaryDirectory() as name:
+        top = Path(os.path.realpath(name))
+        repo = top / "repo"
+        (repo / ".git").mkdir(parents=True)
+        write(repo / ".git/HEAD", "ref: refs/heads/main\n")
+        write(top / "s.txt", "OUTSIDE")
+        write(repo / "x.md", "inside @../s.txt")
+        (repo / "link.md").symlink_to(top / "s.txt")
+        (repo / "dir").symlink_to(top)
+        write(repo / "AGENTS.md", text.encode("utf-8", "replace"))
+        given_settings = load_settings(repo, env={"HOME": str(top)}, managed_dir=top / "none")
+        found = load_instructions(Places.of(repo, given_settings), given_settings, managed_dir=top / "none")
+        host = Path("/etc/hostname")
+        assert "OUTSIDE" not in "".join(texts(found))
+        if host.exists() and (content := host.read_text().strip()) and content not in text:
+            assert content not in "".join(texts(found))
