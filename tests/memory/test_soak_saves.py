@@ -1,0 +1,122 @@
+"""Many processes save into one directory and are killed meanwhile: nothing acknowledged is lost, nothing is torn."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reverie.memory.changes import WriteInfo, Writer
+from reverie.memory.directory import MemoryDirectory
+from reverie.memory.index import entries
+from reverie.memory.taxonomy import MemoryType
+from reverie.memory.topic_file import TopicFile
+from tests.counts import count
+from tests.memory.saver import SHARED_FILES, accept, body, whole
+
+WORKERS = count(4, 16)
+SAVES = count(25, 500)
+KILLS = count(6, 120)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def acknowledged(path: Path) -> list[tuple[int, str, str]]:
+    if not path.exists():
+        return []
+    rows = [line.split(" ", 2) for line in path.read_text().splitlines()]
+    return [(int(number), done, name) for number, done, name in rows]
+
+
+def run_workers(root: Path, tmp_path: Path) -> int:
+    """Runs all workers to their end, killing one now and then, which goes on where it stopped. Returns the kills."""
+    chance = random.Random(4)
+
+    def start(worker: int) -> subprocess.Popen[bytes]:
+        acks = tmp_path / f"acks-{worker}"
+        first = max((number + 1 for number, _, _ in acknowledged(acks)), default=0)
+        arguments = [str(root), str(acks), str(worker), str(first), str(SAVES)]
+        return subprocess.Popen([sys.executable, "-m", "tests.memory.saver", *arguments], cwd=ROOT)
+
+    running = {worker: start(worker) for worker in range(WORKERS)}
+    killed = 0
+    while running:
+        time.sleep(chance.uniform(0.05, 0.4))
+        for worker, process in list(running.items()):
+            if process.poll() is not None:
+                assert process.returncode in (0, -9), f"worker {worker} ended with {process.returncode}"
+                del running[worker]
+                if process.returncode:
+                    running[worker] = start(worker)
+        if running and killed < KILLS:
+            running[chance.choice(list(running))].kill()
+            killed += 1
+    return killed
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+def test_many_processes_save_and_die_and_nothing_is_lost(tmp_path: Path) -> None:
+    root = tmp_path / "memory"
+    directory = MemoryDirectory.open(root, gate=accept)
+    for number in range(SHARED_FILES):
+        shared = TopicFile.new(name=f"Shared {number}", description="all", type=MemoryType.FEEDBACK, body="Lines:\n")
+        directory.create(f"feedback_shared_{number}.md", shared, WriteInfo(Writer.USER, "begin"))
+    began = time.monotonic()
+    killed = run_workers(root, tmp_path)
+    took = time.monotonic() - began
+    assert directory.absorb() is None, "a change was on disk and in no version"
+
+    acks = {worker: acknowledged(tmp_path / f"acks-{worker}") for worker in range(WORKERS)}
+    assert all(rows[-1][0] == SAVES - 1 for rows in acks.values())
+    assert killed >= KILLS // 2
+
+    # History complete: every acknowledged save is a version that holds what was saved, whole.
+    by_message = {version.info.message: version for version in directory.log()}
+    assert all(version.info.writer in ("extraction", "user") for version in by_message.values())
+    for worker, rows in acks.items():
+        for number, done, name in rows:
+            version = by_message[f"{worker}-{number}"]
+            change = next(change for change in version.files if change.name == name)
+            if done == "removed":
+                assert change.after is None
+                continue
+            assert change.after is not None
+            topic = TopicFile.parse(directory.history.read(change.after))
+            if done == "shared":
+                assert f"- {worker}-{number}\n" in topic.body
+            else:
+                assert topic.body == body(worker, number)
+
+    # No acknowledged change of a shared file was overwritten by another process's.
+    shared = {
+        f"feedback_shared_{number}.md": directory.read(f"feedback_shared_{number}.md") for number in range(SHARED_FILES)
+    }
+    for worker, rows in acks.items():
+        for number, done, name in rows:
+            if done == "shared":
+                assert f"- {worker}-{number}\n" in shared[name].text
+
+    # No torn file, no leftovers; index and files agree; the newest version is what is on disk.
+    names = directory.names()
+    assert all(whole(directory.read(name).topic.body) for name in names if name not in shared)
+    listed = [entry.file for entry in entries(directory.index())]
+    assert sorted(listed) == names
+    assert {path.name for path in root.iterdir()} == {*names, "MEMORY.md"}
+    files = directory.history.files(directory.history.head())
+    assert {name: directory.history.read(content) for name, content in files.items()} == {
+        name: (root / name).read_bytes() for name in files
+    }
+    assert files.keys() == {*names, "MEMORY.md"}
+    git_dir = str(directory.history.git_dir)
+    fsck = subprocess.run(["git", "--git-dir", git_dir, "fsck", "--full"], capture_output=True, text=True, check=True)
+    assert "dangling" not in fsck.stdout or killed
+    log = subprocess.run(
+        ["git", "--git-dir", git_dir, "rev-list", "--count", "main"], capture_output=True, text=True, check=True
+    )
+    saves = sum(map(len, acks.values()))
+    assert int(log.stdout) >= saves + SHARED_FILES
+    print(f"{saves} saves by {WORKERS} processes in {took:.0f} s ({took / saves * 1e3:.1f} ms each), {killed} killed")
