@@ -84,7 +84,8 @@ def gather(
         git_branch=branch,
         fsync=settings.transcript.fsync,
         clock=clock,
-        on_storage_error=lambda error: emit(_in_memory(error)),
+        # Without a lease it has been said already: once is enough.
+        on_storage_error=lambda error: emit(_in_memory(error)) if lease is not None else None,
     )
     try:
         if found is not None:
@@ -159,7 +160,8 @@ def _lease(places: Places, session_id: str, emit: Callable[[Event], None]) -> Le
 
 
 def _in_memory(error: StorageError) -> Notice:
-    return Notice(f"{error}; the conversation goes on in memory and is lost when it ends", "error", "storage")
+    said = str(error).rstrip(".")
+    return Notice(f"{said}; the conversation goes on in memory and is lost when it ends.", "error", "storage")
 
 
 def _tell_bad_lines(log: SessionLog, emit: Callable[[Event], None]) -> None:

@@ -7,7 +7,7 @@ has a log without a file.
 from __future__ import annotations
 
 import uuid as uuids
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -76,13 +76,28 @@ class SessionLog:
 
     def append_message(self, message: Message, **fields: object) -> Record:
         """Records one message after the current head. Its blocks' origins are kept beside it."""
-        data: JsonObject = {**self._new(message.role), **fields}
-        if message.role == "user":
-            data["origins"] = [block.origin.value for block in message.content]
-        return self._append(Record(data, message))
+        return self._append(self._of_message(message, fields))
 
     def append(self, payload: Payload, **fields: object) -> Record:
         """Records one decision. Boundaries and headers become the head; the others hang off it."""
+        return self._append(self._of_payload(payload, fields))
+
+    def append_all(self, parts: Sequence[tuple[Payload | Message, JsonObject]]) -> list[Record]:
+        """Records several things that belong together, each after the one before, in one write."""
+        records = list[Record]()
+        for what, fields in parts:
+            made = self._of_message(what, fields) if isinstance(what, Message) else self._of_payload(what, fields)
+            records.append(self._take_in(made))
+        self._save(records)
+        return records
+
+    def _of_message(self, message: Message, fields: JsonObject) -> Record:
+        data: JsonObject = {**self._new(message.role), **fields}
+        if message.role == "user":
+            data["origins"] = [block.origin.value for block in message.content]
+        return Record(data, message)
+
+    def _of_payload(self, payload: Payload, fields: JsonObject) -> Record:
         data: JsonObject = {
             **self._new("system"),
             "subtype": payload.subtype,
@@ -95,7 +110,7 @@ class SessionLog:
             data["parentUuid"] = None
             data["logicalParentUuid"] = payload.last_uuid
             data["compactMetadata"] = {"trigger": payload.trigger, "preTokens": payload.tokens_before}
-        return self._append(Record(data))
+        return Record(data)
 
     def _new(self, kind: str) -> JsonObject:
         return {
@@ -108,8 +123,11 @@ class SessionLog:
         }
 
     def _append(self, record: Record) -> Record:
-        self.records.append(record)
         self._save((record,))
+        return self._take_in(record)
+
+    def _take_in(self, record: Record) -> Record:
+        self.records.append(record)
         if record.subtype in (Undo.subtype, Rewind.subtype):
             self._refold()
         else:
@@ -148,4 +166,5 @@ class SessionLog:
         try:
             self._transcript.close()
         except StorageError as error:
-            self._on_storage_error(error)
+            if not self._disk_failed:
+                self._on_storage_error(error)
