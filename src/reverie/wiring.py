@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from reverie.agents.fork import ForkPoint, ForkResult, run_fork
 from reverie.context.accounts import Accounts
@@ -19,6 +20,7 @@ from reverie.hook_points import HookPoints
 from reverie.hooks import HookEvent
 from reverie.layers.base import AskFork, EffectResult, RunHook, Stage
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
+from reverie.layers.l2_microcompact.stage import Microcompact, Numbers
 from reverie.loop import Thread
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
@@ -99,7 +101,29 @@ class Wiring:
 
     def _stages(self, effects: Effects) -> dict[str, Stage]:
         folder = self.parts.places.tool_results(self.parts.log.session_id)
-        return {"tool_result_budget": MessageBudget(folder, effects.limits)}
+        return {"tool_result_budget": MessageBudget(folder, effects.limits), "microcompact": self._microcompact(folder)}
+
+    def _microcompact(self, folder: Path) -> Microcompact:
+        parts, number = self.parts, self.parts.flags.number
+        given = parts.settings.microcompact
+
+        def numbers() -> Numbers:
+            return Numbers(
+                pause_minutes=number("microcompact.pause_minutes", given.pause_minutes),
+                keep_recent=number("microcompact.keep_recent", given.keep_recent),
+                cache_edits_above=number("microcompact.cache_edits_above", given.cache_edits_above),
+                server_trigger=number("microcompact.server_trigger", given.server_trigger),
+                server_target=number("microcompact.server_target", given.server_target),
+            )
+
+        return Microcompact(
+            parts.facts,
+            parts.model.capabilities,
+            warning_at=parts.limits.warning,
+            is_on=parts.flags.on,
+            numbers=numbers,
+            folder=folder,
+        )
 
     def _main_thread(self, tools: Mapping[str, Tool]) -> Thread:
         parts, settings = self.parts, self.parts.settings

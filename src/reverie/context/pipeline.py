@@ -64,7 +64,7 @@ class Pipeline:
 
     async def _run(self, name: str, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Commit | None:
         stage = self.stages.get(name)
-        if stage is None or not self.is_on(stage.flag):
+        if stage is None or (stage.flag and not self.is_on(stage.flag)):
             return None
         try:
             effects = stage.plan(log.view, now())

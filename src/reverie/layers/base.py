@@ -101,7 +101,7 @@ class Commit:
 class Stage(Protocol):
     @property
     def flag(self) -> str:
-        """The kill switch this stage obeys."""
+        """The kill switch this stage obeys; empty if each of its parts asks one of its own."""
         ...
 
     def plan(self, view: View, now: Now) -> Sequence[Effect] | None:

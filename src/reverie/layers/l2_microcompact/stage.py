@@ -37,7 +37,7 @@ class Numbers:
 class Microcompact:
     """One a conversation. `is_on` asks a kill switch, `numbers` what the settings say now."""
 
-    flag = "microcompact"
+    flag = ""  # each way has a switch of its own
 
     def __init__(
         self,
