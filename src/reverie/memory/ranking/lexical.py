@@ -1,0 +1,149 @@
+"""How much of a query's words a file has: BM25 over stems, as a share of what a perfect match would score.
+
+A word the memory has never seen counts against every file: that is how the ranker knows when words cannot be trusted
+for a query. Rare words are looked up first and within a budget, so that 100,000 files cost little more than 10,000.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reverie.memory.ranking.text import FUNCTION_TERMS, terms
+from reverie.memory.search_index import SearchIndex, Term, unpack
+
+K1: Final = 1.2
+B: Final = 0.75
+BUDGET: Final = 12_000
+"""Postings read for one query before the common words are looked up among the best files only."""
+BEST: Final = 64
+MAX_TERMS: Final = 96
+"""Of a pasted log, the rarest terms are enough."""
+SIMILAR_PREFIX: Final = 4
+SIMILAR: Final = 0.62
+"""Least share of letters, from the front, that two stems have in common to count as forms of one word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A word of the query found in a file, as itself or as another form."""
+
+    word: str
+    found: str
+
+
+@dataclass(slots=True)
+class WordScore:
+    """One file: `share` of a perfect match, 0 to about 1; `mass`: what its content words weigh, however many others."""
+
+    share: float
+    mass: float
+    matches: list[Match]
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    word: str
+    term: Term
+    weight: float
+    content: bool
+
+
+def word_scores(index: SearchIndex, query: str) -> dict[int, WordScore]:
+    """Every file that shares a word with the query (the best of them, if there are very many)."""
+    files, mean_length = index.totals()
+    asked = list(dict.fromkeys(terms(query)))
+    if not asked or not files:
+        return {}
+    known = index.terms(asked)
+    if len(asked) > MAX_TERMS:
+        asked = sorted(asked, key=lambda word: known[word].files if word in known else files)[:MAX_TERMS]
+    whole = 0.0
+    forms: list[_Form] = []
+    for word in asked:
+        own = known.get(word)
+        weight = _idf(files, own.files if own else 0)
+        whole += weight
+        is_content = word not in FUNCTION_TERMS
+        if own:
+            forms.append(_Form(word, own, weight, is_content))
+        if is_content:
+            for other, likeness in _similar(index, word):
+                least = min(weight, _idf(files, other.files))
+                forms.append(_Form(word, other, likeness * least, True))
+    return _gather(index, forms, mean_length, whole * (K1 + 1))
+
+
+def _gather(index: SearchIndex, forms: Sequence[_Form], mean_length: float, perfect: float) -> dict[int, WordScore]:
+    best: dict[int, dict[str, tuple[float, _Form]]] = {}
+    gains: dict[int, float] = {}
+    left = BUDGET
+    later: list[_Form] = []
+
+    def add(form: _Form, rows: Sequence[tuple[int, int]]) -> None:
+        weight = form.weight
+        for file, packed in rows:
+            gain = gains.get(packed)
+            if gain is None:
+                count, length = unpack(packed)
+                gain = gains[packed] = count * (K1 + 1) / (count + K1 * (1 - B + B * length / mean_length))
+            of_file = best.get(file)
+            if of_file is None:
+                best[file] = {form.word: (weight * gain, form)}
+            elif form.word not in of_file or of_file[form.word][0] < weight * gain:
+                of_file[form.word] = (weight * gain, form)
+
+    for form in sorted(forms, key=lambda form: form.term.files):
+        if form.term.files > left:
+            later.append(form)
+            continue
+        left -= form.term.files
+        add(form, index.postings(form.term.id))
+    if later:
+        if not best:
+            # Nothing but very common words: read the rarest of them all the same.
+            add(later[0], index.postings(later.pop(0).term.id))
+        order = sorted(best, key=lambda file: -sum(gain for gain, _ in best[file].values()))[:BEST]
+        best = {file: best[file] for file in order}
+        for form in later:
+            add(form, index.postings(form.term.id, order))
+    return {file: _scored(of_file, perfect) for file, of_file in best.items()}
+
+
+def _scored(of_file: dict[str, tuple[float, _Form]], perfect: float) -> WordScore:
+    whole = content = 0.0
+    matches: list[Match] = []
+    for gain, form in of_file.values():
+        whole += gain
+        if form.content:
+            content += gain
+            matches.append(Match(form.word, form.term.text))
+    return WordScore(whole / perfect, content / (K1 + 1), matches)
+
+
+def _similar(index: SearchIndex, word: str) -> list[tuple[Term, float]]:
+    """Other forms of a word, or compounds with it: `deploy` and `deployment`, `gdansku` and `gdansk`."""
+    if len(word) < SIMILAR_PREFIX or not word.isalpha():
+        return []
+    found: list[tuple[Term, float]] = []
+    for term in index.terms_beginning(word[:SIMILAR_PREFIX]):
+        if term.text == word or not term.text.isalpha():
+            continue
+        shared = _shared_prefix(word, term.text)
+        likeness = 2 * shared / (len(word) + len(term.text))
+        if likeness >= SIMILAR and (shared > SIMILAR_PREFIX or shared == min(len(word), len(term.text))):
+            found.append((term, likeness))
+    return found
+
+
+def _shared_prefix(one: str, other: str) -> int:
+    for n, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return n
+    return min(len(one), len(other))
+
+
+def _idf(files: int, with_term: int) -> float:
+    return math.log(1 + (files - with_term + 0.5) / (with_term + 0.5))

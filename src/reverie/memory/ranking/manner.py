@@ -1,0 +1,58 @@
+"""Whether a prompt sounds like work in progress or like a question for anybody: small talk, general knowledge, sums.
+
+A naive Bayes over the words and word pairs of two short lists of example prompts that ship beside this file; it knows
+nothing of any memory. One of several signals for the decision to be silent, never the only one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from functools import lru_cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Final
+
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_SMOOTHING: Final = 0.5
+_READ: Final = 60
+"""Words of a prompt that are looked at: how it begins says most."""
+
+
+@lru_cache(maxsize=1)
+def example_prompts() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(prompts about work at hand, prompts for anybody), written for this purpose."""
+    return _lines("work_prompts.txt"), _lines("general_prompts.txt")
+
+
+def manner(query: str) -> float:
+    """Above 0: sounds like work at hand; below: like a question for anybody. About -6 to 6, whatever the length."""
+    weights = _weights()
+    seen = _features(query)
+    known = [weights[feature] for feature in seen if feature in weights]
+    return sum(known) / math.sqrt(max(1, len(_WORD.findall(query)[:_READ]))) if known else 0.0
+
+
+def _lines(name: str) -> tuple[str, ...]:
+    text = files(__package__ or "").joinpath(name).read_text(encoding="utf-8")
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
+@lru_cache(maxsize=1)
+def _weights() -> dict[str, float]:
+    work, general = example_prompts()
+    for_work = Counter(feature for line in work for feature in _features(line))
+    for_general = Counter(feature for line in general for feature in _features(line))
+    return {
+        feature: math.log((for_work[feature] + _SMOOTHING) / (len(work) + 2 * _SMOOTHING))
+        - math.log((for_general[feature] + _SMOOTHING) / (len(general) + 2 * _SMOOTHING))
+        for feature in for_work.keys() | for_general.keys()
+    }
+
+
+def _features(text: str) -> set[str]:
+    words = _WORD.findall(text.lower())[:_READ]
+    if not words:
+        return set()
+    return {f"^{words[0]}", *words, *(f"{a} {b}" for a, b in pairwise(words))}

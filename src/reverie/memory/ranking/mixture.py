@@ -1,0 +1,85 @@
+"""How the signals are put together: one score to rank by, and one probability that anything should be shown at all.
+
+Few numbers, all here, fitted by `reverie lab recall DIR --fit` (see docs/decisions/0008-local-ranker.md). The word
+signal is a share of a perfect match, so it fades by itself when a query's words are not the memory's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from reverie.memory.ranking.text import FUNCTION_WORDS, words
+
+WORDS: Final = 0.9
+"""Weight of the share of words, beside a closeness in meaning of weight 1."""
+TOOL: Final = 0.2
+"""Added for a file about a tool in use."""
+CHANCE: Final = 0.25
+"""The share of words that the best of some hundred files has in common with any prompt."""
+SEARCH_WORDS: Final = 6
+FOREIGN_WORDS: Final = 4
+FOREIGN_SHARE: Final = 0.15
+"""English sentences have more function words than this; lists of English search words may not, and do no harm."""
+UNKNOWN_MEANING: Final = 0.15
+"""Assumed of a file that has not been encoded yet: what an unrelated file comes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What is known about one file for one query. `meaning` is None if the file has no vectors (or no encoder runs)."""
+
+    words: float
+    meaning: float | None
+    tool: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A logistic model of whether a query has anything to find, and what share of the best score others must reach."""
+
+    names: tuple[str, ...]
+    weights: tuple[float, ...]
+    bias: float
+    least: float
+    of_best: float
+
+    def probability(self, values: tuple[float, ...]) -> float:
+        z = self.bias + sum(weight * value for weight, value in zip(self.weights, values, strict=True))
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, z))))
+
+
+SEMANTIC_GATE: Final = Gate(
+    ("meaning", "nearness", "manner", "foreign"), (11.3, 14.9, 0.46, 2.5), -4.16, least=0.5, of_best=0.65
+)
+BUILTIN_GATE: Final = Gate(
+    ("words", "manner", "length", "foreign"), (23.4, 0.65, 4.94, 1.6), -12.0, least=0.5, of_best=0.55
+)
+
+
+def score(signals: Signals, semantic: bool) -> float:
+    """What files are ranked by."""
+    by_words = signals.words + TOOL * signals.tool
+    if not semantic:
+        return by_words
+    meaning = UNKNOWN_MEANING if signals.meaning is None else signals.meaning
+    return meaning + WORDS * signals.words + TOOL * signals.tool
+
+
+def words_signal(best: float) -> float:
+    """How far the best file's words go beyond chance."""
+    return max(0.0, best - CHANCE)
+
+
+def length_signal(query: str) -> float:
+    """How much was said: the logarithm of the number of words. A few words alone are a search, not talk."""
+    return math.log1p(max(SEARCH_WORDS, len(query.split())))
+
+
+def foreign_signal(query: str) -> float:
+    """1 if the prompt is not in English, where meaning and manner say less; 0 if it is, or is too short to tell."""
+    said = words(query)
+    if len(said) < FOREIGN_WORDS:
+        return 0.0
+    return float(sum(word in FUNCTION_WORDS for word in said) < FOREIGN_SHARE * len(said))
