@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
-from reverie.layers.base import CarryOut, Commit, Now, Stage
+from reverie.layers.base import CarryOut, Commit, Now, Stage, SteppedStage, Steps
 from reverie.storage.session_log import SessionLog
-from reverie.types import Message
 
 ORDER = ("tool_result_budget", "snip", "microcompact", "collapse", "autocompact")
 RECOVERY = "reactive"
@@ -35,9 +35,11 @@ def _always_on(_flag: str) -> bool:
 class Pipeline:
     """The stages of one conversation. An absent stage is a layer that is not there."""
 
-    stages: Mapping[str, Stage] = field(default_factory=dict[str, Stage])
+    stages: Mapping[str, Stage | SteppedStage] = field(default_factory=dict[str, Stage | SteppedStage])
     is_on: Callable[[str], bool] = _always_on
     on_failure: Callable[[str, Exception], None] = lambda _name, _error: None
+    breaking: str | None = None
+    """While the stages run: the break that those before announced. A fork made by a later one has it as well."""
 
     def only(self, *names: str) -> Pipeline:
         """The same pipeline with these stages alone: what a fork runs."""
@@ -47,12 +49,16 @@ class Pipeline:
     async def prepare(self, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Prepared:
         """Runs every stage once, in order, each on what the one before it left."""
         breaks, notices, acted = list[str](), list[str](), list[str]()
-        for name in ORDER:
-            done = await self._run(name, log, now, carry_out)
-            if done is not None:
-                acted.append(name)
-                breaks += [done.breaks_prefix] if done.breaks_prefix else []
-                notices += [done.notice] if done.notice else []
+        try:
+            for name in ORDER:
+                done = await self._run(name, log, now, carry_out)
+                if done is not None:
+                    acted.append(name)
+                    breaks += [done.breaks_prefix] if done.breaks_prefix else []
+                    notices += [done.notice] if done.notice else []
+                    self.breaking = "; ".join(breaks) or None
+        finally:
+            self.breaking = None
         return Prepared("; ".join(breaks) or None, tuple(notices), tuple(acted))
 
     async def recover(self, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Prepared | None:
@@ -67,19 +73,39 @@ class Pipeline:
         if stage is None or (stage.flag and not self.is_on(stage.flag)):
             return None
         try:
-            effects = stage.plan(log.view, now())
-            if effects is None:
-                return None
-            results = await asyncio.gather(*(carry_out(effect) for effect in effects))
-            commit = stage.commit(log.view, now(), results)
+            if hasattr(stage, "steps"):
+                steps = cast(SteppedStage, stage).steps(log.view, now())
+                if steps is None:
+                    return None
+                commit = await follow(steps, carry_out)
+            else:
+                planned = cast(Stage, stage)
+                effects = planned.plan(log.view, now())
+                if effects is None:
+                    return None
+                results = await asyncio.gather(*(carry_out(effect) for effect in effects))
+                commit = planned.commit(log.view, now(), results)
         except Exception as error:  # noqa: BLE001  one of the two edges where errors stop: a layer may fail, a turn may not
             self.on_failure(name, error)
             return None
-        for payload in commit.payloads:
-            log.append(payload)
-        for append in commit.appends:
-            if isinstance(append.what, Message):
-                log.append_message(append.what, **append.fields)
-            else:
-                log.append(append.what, **append.fields)
+        record(log, commit)
         return commit
+
+
+async def follow(steps: Steps, carry_out: CarryOut) -> Commit:
+    """Drives steps to their end: everything one step wants is done at once, then the next is asked for."""
+    try:
+        effects = next(steps)
+        while True:
+            effects = steps.send(await asyncio.gather(*(carry_out(effect) for effect in effects)))
+    except StopIteration as done:
+        return cast(Commit, done.value)
+    finally:
+        steps.close()
+
+
+def record(log: SessionLog, commit: Commit) -> None:
+    """Records what a stage decided: its decisions, and what it appends as one block, all of it or nothing."""
+    for payload in commit.payloads:
+        log.append(payload)
+    log.append_all([(append.what, append.fields) for append in commit.appends])

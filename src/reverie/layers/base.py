@@ -6,12 +6,13 @@ says what to record. So a layer can be tested without a disk, a clock or a model
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from reverie.errors import ModelError
 from reverie.storage.records import Payload
 from reverie.storage.view import View
 from reverie.types import JsonObject, Message, Purpose, Usage
@@ -26,7 +27,11 @@ class Now:
     window: int
     autocompact_at: int
     main_thread: bool
-    manual: str | None = None
+    effective: int = 0
+    """What is left of the window for the prompt once room for the reply is set aside."""
+    blocking: int = 0
+    excess: int | None = None
+    """After a prompt that was too long: by how many tokens, where the server said so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +46,22 @@ class WriteFile:
 class RunHook:
     event: str
     payload: JsonObject
+    match_on: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AskFork:
-    """Ask a fork of the conversation; its answer comes back as text."""
+    """Ask a fork of the conversation, once and without tools; its answer comes back as text.
+
+    `messages` asks about these instead of the conversation as it stands; `system` replaces its system prompt: a plain
+    request that shares no cache.
+    """
 
     purpose: Purpose
     directive: str
     max_tokens: int
+    messages: tuple[Message, ...] | None = None
+    system: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +74,14 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class WaitFor:
-    """Wait until no background task of this purpose runs, at most so long; `ok` says whether none does."""
+    """Wait until no background task of this purpose runs, at most so long; `ok` says whether none does.
+
+    A task that has run for longer than `ignore_after_s` is not waited for.
+    """
 
     purpose: Purpose
     timeout_s: float
+    ignore_after_s: float | None = None
 
 
 Effect: TypeAlias = WriteFile | RunHook | AskFork | ReadFile | WaitFor
@@ -73,11 +89,12 @@ Effect: TypeAlias = WriteFile | RunHook | AskFork | ReadFile | WaitFor
 
 @dataclass(frozen=True, slots=True)
 class EffectResult:
-    """What came of one effect: `ok`, and the answer or the reason it failed."""
+    """What came of one effect: `ok`, and the answer or the reason it failed; `error` is what a model raised."""
 
     ok: bool
     text: str = ""
     usage: Usage = field(default_factory=Usage)
+    error: ModelError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +126,24 @@ class Stage(Protocol):
         ...
 
     def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit: ...
+
+
+Steps: TypeAlias = Generator[Sequence[Effect], Sequence[EffectResult], Commit]
+"""A plan that goes on as results come in: yields what it wants done, is sent the results, returns what to record.
+
+It is as pure as `plan` and `commit`: whoever drives it does everything that touches the world.
+"""
+
+
+class SteppedStage(Protocol):
+    """A stage whose next step depends on what came of the one before."""
+
+    @property
+    def flag(self) -> str: ...
+
+    def steps(self, view: View, now: Now) -> Steps | None:
+        """The steps, or None when this stage has nothing to do (the cheap, usual answer)."""
+        ...
 
 
 CarryOut: TypeAlias = Callable[[Effect], Awaitable[EffectResult]]

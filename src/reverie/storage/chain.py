@@ -16,7 +16,7 @@ def conversation(records: Sequence[Record]) -> list[Record]:
     """The records of the current conversation, oldest first, and every decision record, all in file order."""
     main = [record for record in records if not record.is_sidechain]
     position = {record.uuid: i for i, record in enumerate(main) if record.uuid is not None}
-    undone = {p.boundary for p in map(from_record, main) if isinstance(p, Undo)}
+    undone = _undone(main, position)
     path = _walk(main, position, _leaf(main, position))
     path |= _siblings(main, path)
     return [
@@ -26,6 +26,18 @@ def conversation(records: Sequence[Record]) -> list[Record]:
         and record.uuid not in undone
         and record.data.get("compactOf") not in undone
     ]
+
+
+def _undone(main: list[Record], position: dict[str, int]) -> set[str]:
+    """What does not count: what an undo names, and compactions that a crash cut short."""
+    found = set[str]()
+    for record in main:
+        payload = from_record(record)
+        if isinstance(payload, Undo):
+            found.add(payload.boundary)
+        elif isinstance(payload, CompactBoundary) and payload.sealed_by is not None:
+            found |= set() if record.uuid is None or payload.sealed_by in position else {record.uuid}
+    return found
 
 
 def carries(record: Record) -> bool:

@@ -35,7 +35,11 @@ class SessionHeader:
 
 @dataclass(frozen=True, slots=True)
 class CompactBoundary:
-    """Everything before it is summarised. `preserved` names the kept messages: first, anchor they follow, last."""
+    """Everything before it is summarised. `preserved` names the kept messages: first, anchor they follow, last.
+
+    `sealed_by` is the uuid of the last record that was written with it: where that is missing, a crash came in
+    between, and the compaction counts as never made. `writer` says who wrote the summary, `extent` how much it covers.
+    """
 
     subtype: ClassVar[str] = "compact_boundary"
     trigger: Literal["auto", "manual"]
@@ -43,6 +47,9 @@ class CompactBoundary:
     last_uuid: str | None
     preserved: tuple[str, str, str] | None = None
     tools_discovered: tuple[str, ...] = ()
+    writer: str = ""
+    extent: Literal["whole", "from", "up_to"] = "whole"
+    sealed_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +151,32 @@ class Undo:
 
 
 @dataclass(frozen=True, slots=True)
+class Fold:
+    """The messages from `first` to `last` are shown as one text (empty: not at all). An undo of it shows them again."""
+
+    subtype: ClassVar[str] = "fold"
+    strategy: Literal["collapse", "snip"]
+    first: str
+    last: str
+    text: str = ""
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """What of the old context still stands after a compaction: by kind how many of how many, and some that do not."""
+
+    subtype: ClassVar[str] = "survival"
+    boundary: str
+    writer: str
+    tokens_before: int
+    tokens_after: int
+    kept: dict[str, int]
+    total: dict[str, int]
+    lost: JsonObject = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
 class Rewind:
     """The conversation goes on from `head` (None: from nothing, as after /clear); what came after it is left aside."""
 
@@ -187,6 +220,8 @@ Payload: TypeAlias = (
     | ForkUsage
     | Pin
     | Undo
+    | Fold
+    | Survival
     | Rewind
     | CacheBreak
 )
@@ -205,6 +240,8 @@ _KINDS: dict[str, type[Payload]] = {
         ForkUsage,
         Pin,
         Undo,
+        Fold,
+        Survival,
         Rewind,
         CacheBreak,
     )

@@ -7,11 +7,11 @@ text, results out of order) in one deterministic way. It reads no file and asks 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from reverie.models.count import ContextMeter
+from reverie.storage.joined import NO_RESULT, Joined, as_message, calls_of, freeze, is_blank, missing
 from reverie.storage.records import (
     AppliedEdits,
     CacheBreak,
@@ -19,6 +19,7 @@ from reverie.storage.records import (
     Clears,
     CompactBoundary,
     Cursor,
+    Fold,
     ForkUsage,
     Payload,
     Pin,
@@ -27,6 +28,7 @@ from reverie.storage.records import (
     ServerEdits,
     SessionHeader,
     Surfaced,
+    Survival,
     Undo,
     from_record,
 )
@@ -35,38 +37,28 @@ from reverie.types import (
     JsonObject,
     Message,
     Origin,
-    OtherBlock,
     Record,
     Role,
     TextBlock,
-    ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     Usage,
 )
 
-NO_RESULT = "No result was recorded for this call."
+__all__ = ["NO_RESULT", "OPENING", "Entry", "View"]
+
 OPENING = "(The conversation starts with the assistant's message.)"
 _WEB_TOOLS = ("WebFetch", "WebSearch")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message record of the conversation."""
+    """One message record of the conversation. `brought`: a compaction made it, nobody said it."""
 
     uuid: str | None
     message: Message
     timestamp: str | None = None
-
-
-@dataclass(slots=True)
-class _Joined:
-    """Records of one role in a row, joined into one message; `calls` are the calls it answers or makes."""
-
-    role: Role
-    blocks: list[Block]
-    message_id: str | None
-    frozen: Message | None = None
+    brought: bool = False
 
 
 class View:
@@ -75,6 +67,8 @@ class View:
     def __init__(self) -> None:
         self.header: SessionHeader | None = None
         self.entries: list[Entry] = []
+        self.history: list[Entry] = []
+        """Everything that was ever said in this conversation, also before its compactions."""
         self.replaced: dict[str, str] = {}
         self.kept: set[str] = set()
         self.cleared: dict[str, str] = {}
@@ -90,10 +84,13 @@ class View:
         self.last_usage: Usage | None = None
         self.meter = ContextMeter()
         self.boundaries = 0
+        self.survival: Survival | None = None
+        self.undone = False
+        """The last compaction was taken back, and there was none since."""
         self._usage_id: str | None = None
-        self._joined: list[_Joined] = []
+        self._joined: list[Joined] = []
         self._calls: dict[str, str] = {}
-        self._answers: dict[str, _Joined] = {}
+        self._answers: dict[str, Joined] = {}
         self._kept_aside: tuple[str, list[Entry]] | None = None
         self._reminded: tuple[Message, str, Message] | None = None
 
@@ -113,15 +110,21 @@ class View:
         if payload is not None:
             self._decide(payload)
         elif record.message is not None and not record.data.get("isApiErrorMessage"):
-            self._add(Entry(record.uuid, record.message, record.timestamp))
-            self._put_back(record.uuid)
+            brought = "compactOf" in record.data or bool(record.data.get("isCompactSummary"))
+            entry = Entry(record.uuid, record.message, record.timestamp, brought)
+            if not brought:
+                self.history.append(entry)
+            self._add(entry)
+        else:
+            return
+        self._put_back(record.uuid)
 
     def _decide(self, payload: Payload) -> None:
         match payload:
             case SessionHeader():
                 self.header = payload
                 if self.last_usage is None:
-                    self.meter.append(_as_message(payload))
+                    self.meter.append(as_message(payload))
             case CompactBoundary():
                 self._compact(payload)
             case ResultDecisions():
@@ -150,16 +153,23 @@ class View:
                     self.pins.pop(payload.id, None)
                 else:
                     self.pins[payload.id] = payload.text
+            case Fold():
+                self._fold(payload)
+            case Survival():
+                self.survival = payload
+            case Undo():
+                self.undone = True  # the order of the records already passes over what was undone
             case Rewind():
                 self.surfaced.clear()  # what was shown may be out of view now: it may be shown again
-            case Undo() | CacheBreak():
-                pass  # the order of the records already passes over what was undone; a break is only told of
+            case CacheBreak():
+                pass  # only told of
 
     def _compact(self, boundary: CompactBoundary) -> None:
         entries = self.entries
         self._forget_messages()
         self.surfaced.clear()
         self.boundaries += 1
+        self.undone = False
         if boundary.preserved is not None:
             head, anchor, tail = boundary.preserved
             names = [entry.uuid for entry in entries]
@@ -173,6 +183,20 @@ class View:
             self._kept_aside = None
             for entry in entries:
                 self._add(entry, counted=False)
+
+    def _fold(self, fold: Fold) -> None:
+        names = [entry.uuid for entry in self.entries]
+        if fold.first not in names or fold.last not in names:
+            return
+        start, end = names.index(fold.first), names.index(fold.last) + 1
+        text = Message("user", (TextBlock(fold.text, Origin.SUMMARY),))
+        shown = [Entry(None, text, brought=True)] if fold.text.strip() else []
+        entries = [*self.entries[:start], *shown, *self.entries[end:]]
+        self._forget_messages()
+        if self.header is not None:
+            self.meter.append(as_message(self.header))
+        for entry in entries:
+            self._add(entry, counted=False)
 
     def _forget_messages(self) -> None:
         self.entries, self._joined = [], []
@@ -189,7 +213,7 @@ class View:
             self._add_user(message)
 
     def _add_response(self, message: Message, counted: bool) -> None:
-        blocks = [block for block in message.content if not _is_blank(block)]
+        blocks = [block for block in message.content if not is_blank(block)]
         for block in blocks:
             if isinstance(block, ToolUseBlock):
                 self._calls[block.id] = block.name
@@ -207,7 +231,7 @@ class View:
             self.rounds += counted
             self._join("assistant", blocks, message.id)
 
-    def _earlier_part(self, message_id: str | None) -> _Joined | None:
+    def _earlier_part(self, message_id: str | None) -> Joined | None:
         """The assistant message this record was split from, if only tool results came in between."""
         if message_id is None:
             return None
@@ -225,7 +249,7 @@ class View:
                     continue  # an orphan or a second answer: the API refuses both
                 answered.add(call)
                 shown.append(self._as_shown(block))
-            elif not _is_blank(block):
+            elif not is_blank(block):
                 shown.append(block)
         self.meter.append(Message("user", tuple(shown)))
         self._join("user", shown, None)
@@ -240,7 +264,7 @@ class View:
             last.frozen = None
             last.message_id = message_id
         else:
-            self._joined.append(_Joined(role, blocks, message_id))
+            self._joined.append(Joined(role, blocks, message_id))
 
     # -- showing ------------------------------------------------------------------------------------------------
 
@@ -261,14 +285,14 @@ class View:
     def messages(self) -> tuple[Message, ...]:
         """The messages to send: alternating, starting with the user, every call answered, unchanged ones reused."""
         out = list[Message]()
-        before: _Joined | None = None
+        before: Joined | None = None
         for joined in self._joined:
             if joined.frozen is None:
-                joined.frozen = _freeze(joined, before)
+                joined.frozen = freeze(joined, before)
             out.append(joined.frozen)
             before = joined
-        if before is not None and before.role == "assistant" and (calls := _calls_of(before)):
-            out.append(Message("user", tuple(_missing(call) for call in calls)))
+        if before is not None and before.role == "assistant" and (calls := calls_of(before)):
+            out.append(Message("user", tuple(missing(call) for call in calls)))
         if out and out[0].role == "assistant":
             out.insert(0, Message("user", (TextBlock(OPENING),)))
         if out and self.header is not None and self.header.reminder:
@@ -286,7 +310,7 @@ class View:
         """Calls of the last response that have no result yet."""
         for joined in reversed(self._joined[-2:]):
             if joined.role == "assistant":
-                return tuple(call for call in _calls_of(joined) if call.id not in self._answers)
+                return tuple(call for call in calls_of(joined) if call.id not in self._answers)
         return ()
 
     def fresh_results(self) -> list[ToolResultBlock]:
@@ -334,35 +358,3 @@ class View:
         twin._joined = [joined[id(old)] for old in self._joined]
         twin._answers = {call: joined[id(old)] for call, old in self._answers.items()}
         return twin
-
-
-def _freeze(joined: _Joined, before: _Joined | None) -> Message:
-    """Fixes one message. Results stand first, in the order of the calls they answer, with every call answered."""
-    blocks = joined.blocks
-    if joined.role == "user" and before is not None and (calls := _calls_of(before)):
-        results = {b.tool_use_id: b for b in blocks if isinstance(b, ToolResultBlock)}
-        answers: list[Block] = [results.get(call.id) or _missing(call) for call in calls]
-        blocks = answers + [b for b in blocks if not isinstance(b, ToolResultBlock)]
-    elif joined.role == "assistant" and isinstance(blocks[-1], ThinkingBlock):
-        blocks = [*blocks, TextBlock("(no answer)", Origin.MODEL)]  # the API refuses thinking as a last block
-    return Message(joined.role, tuple(blocks))
-
-
-def _as_message(header: SessionHeader) -> Message:
-    """What the header adds to the prompt, in a form that can be measured."""
-    schemas = [TextBlock(json.dumps(schema)) for schema in header.tools]
-    return Message("user", (*(TextBlock(text) for text in (*header.system, header.reminder) if text), *schemas))
-
-
-def _missing(call: ToolUseBlock) -> ToolResultBlock:
-    return ToolResultBlock(call.id, NO_RESULT, is_error=True, origin=Origin.INJECTED)
-
-
-def _calls_of(joined: _Joined) -> list[ToolUseBlock]:
-    return [block for block in joined.blocks if isinstance(block, ToolUseBlock)]
-
-
-def _is_blank(block: Block) -> bool:
-    if isinstance(block, TextBlock):
-        return not block.text.strip()
-    return isinstance(block, OtherBlock) and not isinstance(block.raw, dict)
