@@ -49,6 +49,8 @@ COMMANDS: Mapping[str, Entry] = {
     "run": Entry("reverie.cli.run:command", "Run one prompt and print the answer."),
     "sessions": Entry("reverie.cli.sessions:command", "List, show and delete conversations."),
     "settings": Entry("reverie.cli.settings:command", "Show every setting and where its value came from."),
+    "cost": Entry("reverie.cli.cost:command", "Show what was spent, on what, and what the cache saved."),
+    "context": Entry("reverie.cli.context:command", "Show what fills the window of a conversation."),
     "tasks": Entry("reverie.cli.tasks:command", "List and kill the background tasks of live sessions."),
     "log": Entry("reverie.cli.log:command", "Read the background log."),
     "doctor": Entry("reverie.cli.doctor:command", "Check that everything Reverie needs is there."),

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-from reverie.cli.output import Paint, cut, one_line, plural, seconds
+from reverie.cli.output import Paint, cut, one_line, plural, seconds, width
 from reverie.types import Json, JsonObject
 
 _NUMBERED = re.compile(r"\s*\d+\t")  # a line as Read gives it
@@ -71,17 +71,8 @@ def finished_line(call: str, text: str, is_error: bool, duration: float | None, 
     note = result_note(text, is_error)
     took = "" if duration is None or duration < 0.05 else seconds(duration)
     room = columns - 4 - (len(took) + 3 if took else 0)
-    call = cut(call, max(20, room // 2 if is_error else room - min(len(note), 24)))
-    note = cut(note, max(8, room - len(call) - 2))
+    call = cut(call, room // 2 if is_error else room - min(width(note), 24))
+    note = cut(note, room - width(call))
     tail = " · ".join(part for part in (note, took) if part)
     shown = paint.bad(tail) if is_error else paint.dim(tail)
     return f"{mark} {call}  {shown}" if tail else f"{mark} {call}"
-
-
-def text_of_result(content: Any) -> str:
-    """The textual part of a stored tool result, whatever shape it has."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, tuple):
-        return "\n".join(str(getattr(block, "text", "")) for block in cast("tuple[Any, ...]", content))
-    return ""
