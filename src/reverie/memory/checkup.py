@@ -207,7 +207,8 @@ def _duplicates(
                 same = topics[copy].type == topics[own[0]].type
                 fix = remove_file(copy) if same else None
                 yield Finding(Problem.DUPLICATE, copy, f"says word for word what {own[0]} says", None, fix)
-    for one, other, share in near_doubles({name: topic.text for name, topic in topics.items() if name not in copies}):
+    texts = {name: f"{topic.description}\n{topic.body}" for name, topic in topics.items() if name not in copies}
+    for one, other, share in near_doubles(texts):
         yield Finding(Problem.NEAR_DUPLICATE, one, f"shares {share:.0%} of its words with {other}; one of them may do")
 
 

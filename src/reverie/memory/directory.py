@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reverie.errors import StorageError, UserError
 from reverie.memory.changes import (
@@ -25,7 +26,7 @@ from reverie.memory.changes import (
     WriteInfo,
     Writer,
 )
-from reverie.memory.index import entry_of, index_line, with_entry, without_entry
+from reverie.memory.index import following, without_entry
 from reverie.memory.scan import ScanEntry, scan
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, decode, encode
@@ -36,6 +37,9 @@ from reverie.storage.history import Version, VersionInfo
 from reverie.storage.history_folder import ChangedOnDisk, Held, VersionedFolder, history_place
 from reverie.storage.history_objects import blob_id
 from reverie.storage.history_purge import PurgeReport
+
+if TYPE_CHECKING:
+    from reverie.paths import MemoryPlace
 
 _ATTEMPTS = 4  # somebody without our lock may write at the very moment of landing: look again that often
 _PERSON = (Writer.USER, Writer.IMPORT)
@@ -77,11 +81,14 @@ class MemoryDirectory:
         """For looking: `log`, `find`, `show`, `diff`. Changes go through the directory."""
 
     @classmethod
-    def open(cls, root: Path, *, gate: Gate, keep_index: bool = True, lock_timeout_s: float = 30.0) -> MemoryDirectory:
-        """The directory at `root` (`memory_place(…).directory`). `gate` sees every write of every writer.
+    def open(
+        cls, place: MemoryPlace | Path, *, gate: Gate, keep_index: bool = True, lock_timeout_s: float = 30.0
+    ) -> MemoryDirectory:
+        """The directory at `place`, as `memory_place` decided. `gate` sees every write of every writer.
 
         Without `keep_index`, saving is one step: the file alone.
         """
+        root = place if isinstance(place, Path) else place.directory
         return cls(Path(os.path.realpath(root)), gate, keep_index, lock_timeout_s)
 
     # Reading. Takes no lock; only finishes a change that was cut short.
@@ -245,9 +252,10 @@ class MemoryDirectory:
             changes = [Change(own, after.text, base)]
             if self._keep_index:
                 index = decode(held.read(index_of(own)) or b"")
-                line = _indexed(index, own, before, after, hook)
-                if line != index:
-                    changes.append(Change(index_of(own), line))
+                old = (before.name, before.description) if before else None
+                followed = following(index, pointer_of(own), old, (after.name, after.description), hook)
+                if followed != index and after.text.strip():
+                    changes.append(Change(index_of(own), followed))
             return changes
 
         return plan
@@ -343,22 +351,6 @@ class MemoryDirectory:
         if not name.endswith(".md") or not is_inside(str(path), self.root):
             raise UserError(f"{name!r} is not the name of a memory: an .md file, relative to the memory directory.")
         return path
-
-
-def _indexed(index: str, name: str, before: TopicFile | None, after: TopicFile, hook: str) -> str:
-    """The index with this file's line; one that a person has worded otherwise is left, unless a hook is given."""
-    pointer = pointer_of(name)
-    if not after.text.strip():
-        return index
-    title = after.name or pointer.removesuffix(".md")
-    own = entry_of(index, pointer)
-    if own is not None and not hook:
-        derived = index_line(before.name, pointer, before.description) if before else ""
-        if own.text.strip() != derived or (
-            before and (before.name, before.description) == (after.name, after.description)
-        ):
-            return index
-    return with_entry(index, pointer, title, hook or after.description)
 
 
 def _landing_order(name: str, data: bytes | None) -> int:

@@ -158,6 +158,19 @@ def with_entry(text: str, file: str, title: str, hook: str) -> str:
     return "".join(lines)
 
 
+def following(text: str, file: str, before: tuple[str, str] | None, after: tuple[str, str], hook: str = "") -> str:
+    """The index after a file's name and description changed: its line follows, or is added if it is missing.
+
+    A line that a person has worded otherwise is left as it is, unless a hook is given.
+    """
+    own = entry_of(text, file)
+    if own is not None and not hook:
+        derived = index_line(before[0], file, before[1]) if before else ""
+        if before == after or own.text.strip() != derived:
+            return text
+    return with_entry(text, file, after[0] or file.removesuffix(".md"), hook or after[1])
+
+
 def without_entry(text: str, file: str) -> str:
     """The index without the lines that list this file; links to it inside prose stay."""
     lines = _LINES.findall(text)
