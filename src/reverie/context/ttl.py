@@ -62,7 +62,8 @@ def decide(taken: Sequence[Step], facts: ModelFacts, *, sessions: int = 1) -> Tt
     """What the steps of earlier sessions would have cost with either lifetime, and the cheaper of the two."""
     cached = [step for step in taken if step.after >= facts.cache_minimum]
     if len(cached) < LEAST_REQUESTS:
-        return TtlChoice("5m", f"only {len(cached)} earlier requests here to judge by")
+        known = f"only {len(cached)}" if cached else "no"
+        return TtlChoice("5m", f"{known} earlier request{'s' if len(cached) != 1 else ''} here to judge by")
     short, long = expected_cost(cached, facts, "5m"), expected_cost(cached, facts, "1h")
     pauses = sum(_LIFETIME_S["5m"] < step.gap_s <= _LIFETIME_S["1h"] for step in cached)
     seen = (

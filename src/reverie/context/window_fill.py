@@ -117,8 +117,8 @@ class WindowFill:
         return cls(shares=shares, ttl=raw["cache"]["ttl"], ttl_reason=raw["cache"]["why"], **plain)
 
 
-def fill(view: View, limits: Thresholds) -> WindowFill:
-    """What the window of this conversation holds right now."""
+def fill(view: View, limits: Thresholds, *, model: str = "") -> WindowFill:
+    """What the window of this conversation holds right now. `model` names it where no header does."""
     weigh = view.meter.calibrator.estimate
     weights, blocks = dict[tuple[str, str], float](), dict[tuple[str, str], int]()
     for source, tool, block in _sources(view):
@@ -129,7 +129,7 @@ def fill(view: View, limits: Thresholds) -> WindowFill:
     header = view.header
     room = max(0, limits.effective - limits.autocompact)
     return WindowFill(
-        model=model_id(header.model) if header is not None else "",
+        model=model_id(header.model) if header is not None else model,
         window=limits.window,
         used=used,
         shares=tuple(_shares(weights, blocks, used)),
