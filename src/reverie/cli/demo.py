@@ -6,7 +6,6 @@ add a scene to `SCENES`.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -136,13 +135,11 @@ async def _play(signals: Signals, folder: Path, keep: bool) -> int:
     project.mkdir()
     write_project(project)
     # Nobody's settings, keys or flags: the demo is the same for everyone.
-    env = {"HOME": str(folder), "REVERIE_HOME": str(folder / "home"), "PATH": os.environ.get("PATH", os.defpath)}
+    env = {"HOME": str(folder), "REVERIE_HOME": str(folder / "home")}
     settings = load_settings(project, env=env, managed_dir=folder / "managed")
     view = ChatView(project, paint_for(sys.stdout))
     stage = Stage(folder, settings, view, signals)
-    view.say(
-        f"{view.paint.bold('Reverie')}, on its embedded model: no key, no network. The project: a ferry's timetable."
-    )
+    view.say(f"{view.paint.bold('Reverie')} on its embedded model: no key, no network. A ferry's timetable.")
     view.say()
     for scene in SCENES:
         await scene(stage)

@@ -1,17 +1,18 @@
 """What all commands that show something share: colour or none, the width, and text made safe for a terminal.
 
-The only reader of the terminal's conventions (NO_COLOR, FORCE_COLOR, TERM). Text that a model, a tool or a file wrote
-is shown through `printable`, so that nothing in it can move the cursor or pass for something else.
+Text that a model, a tool or a file wrote is shown through `printable`, so that nothing in it can move the cursor or
+pass for something else.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import time
 from dataclasses import dataclass
 from typing import TextIO
+
+from reverie.settings.terminal import wants_colour
 
 MOST_COLUMNS = 120
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -53,12 +54,8 @@ class Paint:
 
 
 def paint_for(stream: TextIO) -> Paint:
-    """Colour on a terminal that can show it, unless NO_COLOR is set; FORCE_COLOR brings it back elsewhere."""
-    if os.environ.get("NO_COLOR"):
-        return Paint(False)
-    if os.environ.get("FORCE_COLOR"):
-        return Paint(True)
-    return Paint(stream.isatty() and os.environ.get("TERM") != "dumb")
+    """The styles of this stream, or none: see `wants_colour`."""
+    return Paint(wants_colour(stream.isatty()))
 
 
 def columns(most: int = MOST_COLUMNS) -> int:

@@ -138,6 +138,7 @@ class _Row:
 
 def _table(found: list[SessionInfo], paint: Paint, wide: int, everywhere: bool) -> Iterator[str]:
     short = _distinct([info.id for info in found])
+    narrow = wide < 100
     rows = [
         _Row(
             "" if _holder(info) is None else "●",
@@ -145,7 +146,7 @@ def _table(found: list[SessionInfo], paint: Paint, wide: int, everywhere: bool) 
             info.id[:short],
             one_line(info.title) or "(untitled)",
             size(info.size),
-            cut(one_line(info.git_branch), 20),
+            "" if narrow and everywhere else cut(one_line(info.git_branch), 14 if narrow else 24),
             _from_home(info.cwd) if everywhere else "",
         )
         for info in found
