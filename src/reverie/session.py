@@ -277,7 +277,7 @@ class Session:
         parts, log = self.parts, self.parts.log
         header = log.view.header
         if header is None:
-            log.append(new_header(parts, self._schemas, self._today()))
+            log.append(new_header(parts, self._schemas, self._today(), self._emit))
             if log.view.entries:
                 self.conversation.announce = "the conversation came without a header"
         elif header.model != parts.model.name:

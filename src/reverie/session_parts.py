@@ -16,7 +16,7 @@ from reverie.background_log import BackgroundLog
 from reverie.context.accounts import Accounts
 from reverie.context.day_book import Caps, DayBook
 from reverie.context.limits import limits_of
-from reverie.context.system_prompt import system_prompt
+from reverie.context.prefix import effort_of, render_prefix, thinking_of
 from reverie.context.ttl import choose_ttl
 from reverie.errors import StorageError, UserError
 from reverie.events import Event, Notice, SessionOpened
@@ -135,17 +135,34 @@ def open_accounts(parts: Parts, emit: Callable[[Event], None], clock: Clock) -> 
     )
 
 
-def new_header(parts: Parts, tools: tuple[JsonObject, ...], today: date) -> SessionHeader:
+def new_header(
+    parts: Parts, tools: tuple[JsonObject, ...], today: date, emit: Callable[[Event], None]
+) -> SessionHeader:
     """What the prefix of a new conversation is made of, rendered once; also how long its cache is kept."""
+    flags = parts.flags.snapshot()
+    prefix = render_prefix(
+        parts.places,
+        parts.settings,
+        flags,
+        branch=parts.branch,
+        today=today,
+        tools=[str(tool["name"]) for tool in tools],
+        window=parts.limits.window,
+    )
+    for text in prefix.warnings:
+        emit(Notice(text, "warning", "instructions"))
     kept = choose_ttl(parts.places.project, parts.facts, parts.model.capabilities.ttls, skip=parts.log.session_id)
     return SessionHeader(
         model=parts.model.name,
-        system=system_prompt(parts.places.cwd, parts.branch, today),
+        system=prefix.system,
         tools=tools,
+        reminder=prefix.reminder,
         date=today.isoformat(),
-        flags=dict(parts.flags.snapshot().to_json()),
+        flags=dict(flags.to_json()),
         ttl=kept.ttl,
         ttl_reason=kept.reason,
+        thinking=thinking_of(parts.settings.model, parts.facts.max_output),
+        effort=effort_of(parts.settings.model),
     )
 
 

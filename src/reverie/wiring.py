@@ -13,11 +13,13 @@ from reverie.agents.fork import ForkPoint, ForkResult, run_fork
 from reverie.context.accounts import Accounts
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
+from reverie.context.rule_attachments import RuleAttachments
 from reverie.effects import Effects
 from reverie.events import Event, Notice
 from reverie.gate import Gate
 from reverie.hook_points import HookPoints
 from reverie.hooks import HookEvent
+from reverie.instructions import Instructions, load_instructions
 from reverie.layers.base import AskFork, EffectResult, RunHook, Stage
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
 from reverie.layers.l2_microcompact.stage import Microcompact, Numbers
@@ -28,8 +30,8 @@ from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.session_parts import Parts
 from reverie.storage.session_log import Clock
 from reverie.tasks import Tasks
-from reverie.tools.base import Caller, ReadCache, Tool, ToolContext
-from reverie.types import Purpose
+from reverie.tools.base import Caller, ReadCache, Tool, ToolContext, ToolOutput
+from reverie.types import Block, Purpose, ToolUseBlock
 
 
 @dataclass(slots=True)
@@ -43,6 +45,7 @@ class Wiring:
     gate: Gate
     accounts: Accounts
     clock: Clock
+    rules: RuleAttachments
     conversation: Conversation
     thread: Thread
 
@@ -63,6 +66,7 @@ class Wiring:
         wiring = cls.__new__(cls)  # the conversation needs the wiring, and the wiring the conversation
         wiring.parts, wiring.emit, wiring.tasks = parts, emit, tasks
         wiring.points, wiring.gate, wiring.accounts, wiring.clock = points, gate, accounts, clock
+        wiring.rules = wiring._rules()
         wiring.conversation = wiring._converse()
         wiring.thread = wiring._main_thread({tool.name: tool for tool in tools})
         return wiring
@@ -90,7 +94,7 @@ class Wiring:
             ),
             request_log=RequestLog(log_to) if log_to is not None else None,
             around=Around(
-                after_result=self.points.after_result,
+                after_result=self._after_result,
                 may_stop=self.points.may_stop,
                 keep=effects.keep,
                 carry_out=effects.carry_out,
@@ -124,6 +128,18 @@ class Wiring:
             numbers=numbers,
             folder=folder,
         )
+
+    async def _after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
+        """What the model is told beside a result: what the hooks say, then the rules for the file it touched."""
+        return [*await self.points.after_result(call, output), *await self.rules.after_result(call, output)]
+
+    def _rules(self) -> RuleAttachments:
+        parts = self.parts
+
+        def load() -> Instructions:
+            return load_instructions(parts.places, parts.settings, window=parts.limits.window)
+
+        return RuleAttachments(load, lambda: parts.log.view, parts.places.cwd, lambda: parts.flags.on("rules"))
 
     def _main_thread(self, tools: Mapping[str, Tool]) -> Thread:
         parts, settings = self.parts, self.parts.settings

@@ -26,8 +26,11 @@ class ReadText:
     owner: int = 0
 
 
-def read_text(path: Path) -> ReadText:
-    """The text of a regular file, line ends made plain. `path` has its links resolved already."""
+def read_text(path: Path, *, cut: bool = False) -> ReadText:
+    """The text of a regular file, line ends made plain. `path` has its links resolved already.
+
+    With `cut`, a file that is too large is read as far as the limit instead of refused.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY)
     except (OSError, ValueError) as error:
@@ -41,7 +44,7 @@ def read_text(path: Path) -> ReadText:
         return ReadText(problem=f"cannot be read ({_reason(error)})")
     finally:
         os.close(fd)
-    if len(raw) > MAX_FILE_BYTES:
+    if len(raw) > MAX_FILE_BYTES and not cut:
         return ReadText(problem=f"is larger than {MAX_FILE_BYTES:,} bytes")
     if b"\0" in raw:
         return ReadText(problem="is not a text file")

@@ -1,0 +1,76 @@
+"""Rules with `paths:` come into the conversation when such a file is touched: beside the result, once.
+
+What was shown is read from the conversation itself, so resume, rewind and compaction need no state of their own: a rule
+that is out of view is shown again. The prefix never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from reverie.context.reminder import harmless
+from reverie.instructions import ConditionalRule, Instructions
+from reverie.prompts import render
+from reverie.storage.view import View
+from reverie.tools.base import ToolOutput
+from reverie.types import Block, Origin, TextBlock, ToolUseBlock
+
+FILE_TOOLS = ("Read", "Edit", "Write")
+MAX_CHARACTERS = 40_000
+"""A longer rule is cut, with a note where the rest is."""
+
+
+class RuleAttachments:
+    """One a session. `load` is asked once, when the first file is touched; `is_on` at each use."""
+
+    def __init__(
+        self, load: Callable[[], Instructions], view: Callable[[], View], cwd: Path, is_on: Callable[[], bool]
+    ) -> None:
+        self._load = load
+        self._view = view
+        self._cwd = cwd
+        self._is_on = is_on
+        self._instructions: Instructions | None = None
+        self._round: str | None = None
+        self._this_round: set[str] = set()
+
+    async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
+        """The rules for the file that a call touched, which the model has not in view yet."""
+        if output.is_error or call.name not in FILE_TOOLS or not self._is_on():
+            return ()
+        path = _touched(call, self._cwd)
+        if path is None:
+            return ()
+        if self._instructions is None:
+            self._instructions = self._load()
+        rules = self._instructions.matching_rules(path)
+        texts = [text for text in map(_attachment, rules) if not self._is_shown(text)] if rules else []
+        self._this_round.update(texts)
+        return [TextBlock(text, Origin.INJECTED) for text in texts]
+
+    def _is_shown(self, text: str) -> bool:
+        entries = self._view().entries
+        current = next((entry.uuid for entry in reversed(entries) if entry.message.role == "assistant"), None)
+        if current != self._round:  # what was given beside earlier results stands in the conversation by now
+            self._round, self._this_round = current, set()
+        return text in self._this_round or any(
+            isinstance(block, TextBlock) and block.text == text for entry in entries for block in entry.message.content
+        )
+
+
+def _touched(call: ToolUseBlock, cwd: Path) -> Path | None:
+    if not isinstance(call.input, dict):
+        return None
+    given: object = call.input.get("file_path")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if not isinstance(given, str) or not given or "\0" in given:
+        return None
+    return cwd / Path(given).expanduser()
+
+
+def _attachment(rule: ConditionalRule) -> str:
+    if len(rule.text) > MAX_CHARACTERS:
+        note = f"\n\n[Cut after {MAX_CHARACTERS:,} characters; read {rule.path} for the rest.]"
+        rule = replace(rule, text=rule.text[:MAX_CHARACTERS] + note)
+    return render("reverie.context", "rule.md", {"path": harmless(str(rule.path)), "text": harmless(rule.text)})

@@ -1,0 +1,76 @@
+"""Logs of the day: in this mode the agent only appends to one file a day, and a dream distils them later.
+
+Logs are never rewritten, which the memory directory enforces for every agent; index and topic files stay readable and
+untouched. The prompt names the pattern of the file and not the date, so that midnight changes no prefix.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from pathlib import Path
+
+from reverie.errors import UserError
+from reverie.memory.changes import WriteInfo
+from reverie.memory.directory import MemoryDirectory
+from reverie.memory.taxonomy import LOGS
+from reverie.storage.history import Version
+
+PATTERN = f"{LOGS}/YYYY/MM/YYYY-MM-DD.md"
+"""How the prompt names the file of the day, relative to the memory directory."""
+
+_NAME = re.compile(rf"{LOGS}/(\d{{4}})/(\d\d)/(\d{{4}}-\d\d-\d\d)\.md")
+
+
+def log_name(day: date) -> str:
+    """The log of a day, relative to the memory directory."""
+    return f"{LOGS}/{day:%Y}/{day:%m}/{day.isoformat()}.md"
+
+
+def day_of(name: str) -> date | None:
+    """The day a log is about; None if the relative path is not that of a log."""
+    found = _NAME.fullmatch(name)
+    try:
+        day = date.fromisoformat(found[3]) if found else None
+    except ValueError:
+        return None
+    return day if day is not None and log_name(day) == name else None
+
+
+def append(memory: MemoryDirectory, text: str, now: datetime, info: WriteInfo) -> Version:
+    """Adds one entry to the log of `now`'s day, with its time; `now` is in the user's own time zone.
+
+    Passes the write gate and is one version, like every change. More than one line is kept as one entry.
+    """
+    lines = [line.rstrip() for line in text.strip().splitlines() if line.strip()]
+    if not lines:
+        raise UserError("There is nothing to put into the log: the text is empty.")
+    entry = f"- {now:%H:%M} " + "\n  ".join(lines) + "\n"
+    name = log_name(now.date())
+    if memory.exists(name):
+        # An agent's own append, or an editor, may have left the last line open.
+        is_open = not memory.read(name).text.endswith("\n")
+        version = memory.append(name, f"\n{entry}" if is_open else entry, info)
+    else:
+        version = memory.append(name, f"# {now.date().isoformat()}\n\n{entry}", info)
+    assert version is not None, "an entry changes the log"
+    return version
+
+
+def refusal(name: str, before: str | None, after: str | None, today: date) -> str | None:
+    """Why an agent may not make this write in daily-log mode, or None if it only adds to the log of today."""
+    if name != log_name(today):
+        return f"in this mode only the log of the day is written, by appending to {log_name(today)}"
+    if after is None or not after.startswith(before or ""):
+        return "a log is only added to: keep everything that stands in it, and append"
+    return None
+
+
+def logs(root: Path, *, after: date | None = None, before: date | None = None) -> list[Path]:
+    """The logs of a memory directory, oldest first: of days after `after` and before `before`, both left out."""
+    found: list[tuple[date, Path]] = []
+    for path in (root / LOGS).glob("[0-9]*/[0-9]*/*.md"):
+        day = day_of(path.relative_to(root).as_posix())
+        if day is not None and (after is None or day > after) and (before is None or day < before):
+            found.append((day, path))
+    return [path for _, path in sorted(found)]

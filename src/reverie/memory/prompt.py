@@ -1,0 +1,109 @@
+"""What the model is told about its memory: one section of the system prompt, in one order, in four variants.
+
+Individual, with a team's folder, with a log of the day instead of topic files, and without an index. Rendered once a
+session. The folder is made before the prompt says that it is there. The words are in `prompts/`, each piece bounded.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from reverie.errors import StorageError
+from reverie.flags import PrefixFlags
+from reverie.memory.daily_log import PATTERN
+from reverie.memory.taxonomy import TEAM
+from reverie.prompts import render
+from reverie.storage.atomic import make_private_dir
+
+MAX_BYTES = 9_000
+"""Most bytes of the section in any variant, without the folders' paths and the user's own guidelines."""
+GUIDELINES_BYTES = 8_000
+"""Longer guidelines are cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPrompt:
+    """The section, and what went wrong while it was made: sentences for `doctor` and a notice."""
+
+    text: str
+    diagnostics: tuple[str, ...] = ()
+
+
+def uses_team(flags: PrefixFlags) -> bool:
+    """Whether the memory has a shared part. A log of the day goes before it."""
+    return flags.on("team_memory") and not flags.on("daily_log")
+
+
+def memory_prompt(
+    directory: Path, transcripts: Path, flags: PrefixFlags, tools: Collection[str], guidelines: str = ""
+) -> MemoryPrompt:
+    """The memory section for the memory at `directory`, which is made if it is not there.
+
+    `transcripts` is where earlier conversations lie; `tools` are the names of the tools the model has. A folder that
+    cannot be made is a diagnostic: the section is rendered all the same.
+    """
+    team, log = uses_team(flags), flags.on("daily_log")
+    diagnostics = _made(directory / TEAM if team else directory)
+    rules, cut = _guidelines(guidelines)
+    sections = [
+        _where(directory, team=team, log=log),
+        _piece("purpose.md"),
+        _piece("on_request_log.md" if log else "on_request.md"),
+        _piece("belongs_log.md") if log else _piece("types.md"),
+        _piece("scopes.md") if team else "",
+        _piece("not_saved.md"),
+        _how_to_save(directory, log=log, no_index=flags.on("recall.no_index")),
+        _piece("when_to_use.md"),
+        _piece("verify.md"),
+        _piece("not_memory.md"),
+        _piece("guidelines.md", guidelines=rules) if rules else "",
+        _search(directory, transcripts, tools) if flags.on("search_past_context") else "",
+    ]
+    return MemoryPrompt("\n\n".join(filter(None, sections)), (*diagnostics, *cut))
+
+
+def _made(folder: Path) -> tuple[str, ...]:
+    try:
+        make_private_dir(folder)
+    except StorageError as error:
+        return (f"{error} Nothing can be remembered until that is mended.",)
+    return ()
+
+
+def _where(directory: Path, *, team: bool, log: bool) -> str:
+    if log:
+        return _piece("where_log.md", directory=str(directory))
+    if team:
+        return _piece("where_team.md", directory=str(directory), team=str(directory / TEAM))
+    return _piece("where.md", directory=str(directory))
+
+
+def _how_to_save(directory: Path, *, log: bool, no_index: bool) -> str:
+    if log:
+        return _piece("how_to_save_log.md", pattern=f"{directory}/{PATTERN}")
+    return _piece("how_to_save_no_index.md") if no_index else _piece("how_to_save.md")
+
+
+def _search(directory: Path, transcripts: Path, tools: Collection[str]) -> str:
+    """How to search earlier work with what is at hand; nothing if nothing is."""
+    if "Grep" in tools:
+        return _piece("search_tools.md", directory=str(directory), transcripts=str(transcripts))
+    if "Bash" in tools:
+        quoted = {"directory": shlex.quote(str(directory)), "transcripts": shlex.quote(str(transcripts))}
+        return _piece("search_shell.md", **quoted)
+    return ""
+
+
+def _guidelines(text: str) -> tuple[str, tuple[str, ...]]:
+    raw = text.strip().encode("utf-8", "replace")
+    if len(raw) <= GUIDELINES_BYTES:
+        return text.strip(), ()
+    kept = raw[:GUIDELINES_BYTES].decode("utf-8", "ignore").rstrip()
+    return kept, (f"The memory guidelines have {len(raw):,} bytes; only the first {GUIDELINES_BYTES:,} are used.",)
+
+
+def _piece(name: str, **values: str) -> str:
+    return render("reverie.memory", name, values)
