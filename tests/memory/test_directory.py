@@ -297,11 +297,11 @@ def test_a_writer_without_our_lock_never_loses_a_word(tmp_path: Path) -> None:
     script = (
         "import os, sys, time\n"
         "path = sys.argv[1]\n"
-        "for number in range(40):\n"
+        "for number in range(12):\n"
         "    text = open(path).read() + f'- theirs {number}\\n'\n"
         "    with open(path + '.other', 'w') as out: out.write(text)\n"
         "    if open(path).read() + f'- theirs {number}\\n' == text: os.rename(path + '.other', path)\n"
-        "    time.sleep(0.03)\n"
+        "    time.sleep(0.15)\n"
     )
     other = subprocess.Popen([sys.executable, "-c", script, str(directory.root / "MEMORY.md")])
     saved = [0]
@@ -313,7 +313,7 @@ def test_a_writer_without_our_lock_never_loses_a_word(tmp_path: Path) -> None:
         saved.append(len(saved))
     assert other.returncode == 0
     directory.absorb()
-    assert len(saved) > 3
+    assert len(saved) > 2
     known = {entry.file for version in versions(directory) for entry in entries(index_at(directory, version))}
     assert known == {f"feedback_{number}.md" for number in saved}
 
