@@ -32,7 +32,7 @@ from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_log, is_
 from reverie.memory.topic_file import TopicFile, decode, encode
 from reverie.memory.undo import UndoConflict, plan_restore, plan_undo
 from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
-from reverie.storage.atomic import storage_error
+from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.storage.history import Version, VersionInfo
 from reverie.storage.history_folder import ChangedOnDisk, Held, VersionedFolder, history_place
 from reverie.storage.history_objects import blob_id
@@ -129,6 +129,10 @@ class MemoryDirectory:
                 pass
 
     # Writing.
+
+    def make(self) -> None:
+        """Makes the folder, for a prompt that says it exists; every write makes it anyway."""
+        make_private_dir(self.root)
 
     def create(self, name: str, topic: TopicFile, info: WriteInfo, *, hook: str = "") -> Version:
         """A new memory and its index line; `ChangedUnderneath` if a file of that name is there already."""
