@@ -1,0 +1,219 @@
+"""What a value looks like: random, a password, a placeholder, a lookup, a hash, a word.
+
+A rule that has found a place where a secret may stand asks here whether what stands there is one. Values are judged by
+shape alone and never kept, logged or compared with anything outside the text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import Final
+
+
+def words(text: str) -> frozenset[str]:
+    """A set of words, written as a text."""
+    return frozenset(text.split())
+
+
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_HEX = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
+_MASK = re.compile(r"(?i)[*•●∙·.…?#_x-]{3,}")
+# Long words that no random value holds by chance; as a part of the value they mark it as made up.
+_MADE_UP = re.compile(
+    r"(?i)example|placeholder|change[-_ ]?me|redacted|your[-_ ]?(?:\w+[-_ ])?(?:key|token|secret|password|pass"
+    r"|api|own|value)"
+    r"|(?:my|the|some|insert|replace|paste|enter|put|add|use|set)[-_ ](?:your|my|the|a|an|this|real|own|new|here"
+    r"|api|token|secret|key)\b"
+    r"|[-_ ]here$|^your[-_A-Z]|not[-_ ]?a[-_ ]?real|goes[-_ ]here|removed|masked|hidden[-_ ]value|dummy"
+    r"|f[o0]{2}bar|lorem"
+    r"|no[-_]?such|invalid[-_]|sample[-_]|[-_]sample|fake[-_]|[-_]fake|<|>|\{\{|\}\}|x{5,}|\.{3}|…|\*{3}|0{8,}"
+    r"|(?:1234567890|0123456789|abcdefgh)"
+)
+_WHOLE_MADE_UP: Final = words(
+    """none null nil undefined true false yes no on off empty blank unset default todo tbd na n/a unknown string
+    str text number int integer bool boolean float any object array list bytes char varchar void self required
+    optional secret password passwd pass pwd token key apikey api_key user username value foo bar baz test
+    testing pw mypassword mysecret mytoken mykey passphrase credential credentials auth bearer basic hidden
+    masked yourpassword secretstr nullable date datetime uuid enabled disabled env environ environment vault
+    keychain keyring"""
+)
+# Looked up where it is used: nothing is given away by the name of a place.
+_LOOKUP = re.compile(
+    r"(?ix) ^[$%@!] (?: \{ | \( | [A-Za-z_] ) | \$\{ | \$\( | \{\{ | %\([a-z_]+\)s | ^%[A-Z_]+%$ | ^<[^>]*>?$ "
+    r"| ^\{[^}]*\}$ | ^\[[^\]]*\]$"
+    r"| ^(?:op|vault|sm|ssm|kms|gcp|akv|secretref|file|env|ref\+\w+|keychain|pass)(?:://|:|\.) | ^arn:"
+    r"| \b(?:os\.|process\.|import\.meta\.)?(?:getenv|environ?|env)\b[.\[(:] | \b(?:secrets?|vars?|settings?"
+    r"|config|cfg|params?|self|this|ctx|args|opts|options|props|req|request|data|values?)\.[A-Za-z_]"
+    r"| ^[A-Za-z_][\w.:]*\((?:[^)]*\)?)?;?$ | ^[A-Za-z_]\w*\[ "
+    r"| ^https?://[^@\s]*$ | ^[A-Za-z]:\\"
+)
+_ENV_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{3,}")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->|-)[A-Za-z_][A-Za-z0-9_]*)*")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_VERSION_OR_DATE = re.compile(
+    r"(?i)v?\d+(?:[.:/-]\d+)+(?:[-+.]?(?:rc|alpha|beta|dev|post|pre|a|b|build)?[\w.+-]*)?"
+    r"|\d{4}-\d\d-\d\dT[\d:.]+Z?|q[1-4]|[\d.,_]+[a-z%]{0,3}"
+)
+# Names of methods, formats and products that mix letters and digits as passwords do.
+_TECHNICAL = re.compile(
+    r"(?i)argon2(?:id|i|d)?|[bsy]?crypt|pbkdf2(?:[-_]hmac)?(?:[-_]?sha-?\d*)?|sha-?\d+(?:[-/]\d+)?|md[45]|hs\d+"
+    r"|rs\d+|es\d+|ps\d+|aes-?\d*(?:[-_]\w+)*|rsa-?\d*"
+    r"|ed25519|x25519|secp\d+[kr]\d|oauth-?2?(?:\.\d)?|oidc|saml-?2?(?:\.\d)?|base(?:16|32|58|64)(?:url)?"
+    r"|utf-?(?:8|16|32)|x509|pkcs-?#?\d+|tls-?v?1(?:\.\d)?|http/?[123](?:\.\d)?"
+    r"|ipv[46]|k8s|k3s|i18n|l10n|a11y|s3|ec2|h2|1password|auth0|web3|log4j|fido2|webauthn|yubikey\d*|u2f|2fa|mfa"
+    r"|totp|hotp|ntlmv\d|win\d+|python\d(?:\.\d+)?"
+)
+_FILE = re.compile(
+    r"(?i)[\w.-]+\.(?:md|py|pyi|tsx?|jsx?|mjs|json5?l?|ya?ml|toml|rs|go|java|kts?|swift|c|h|cc|cpp|hpp|cs|rb|php"
+    r"|sh|ps1|sql|txt|csv|tsv"
+    r"|pdf|html?|s?css|xml|ini|cfg|conf|env|lock|log|zip|gz|tar|zst|png|jpe?g|svg|gif|ipynb|vue|dart|ex|exs|lua"
+    r"|r|jl|scala|tf|proto|gradle"
+    r"|com|org|net|io|dev|test|local|internal|app|ai|cloud|example)"
+)
+_PATH = re.compile(r"(?:~|\.{0,2})/[\w.-]+(?:/|$)")
+_VOWELS: Final = frozenset("aeiouyäöüåéèáàíóúæøAEIOUY")
+
+
+def entropy(value: str) -> float:
+    """Bits a character, counted on the value itself."""
+    counts = Counter(value)
+    total = len(value)
+    return -sum(n / total * math.log2(n / total) for n in counts.values()) if total else 0.0
+
+
+def classes(value: str) -> int:
+    """How many of lower case, upper case, digits and other characters the value has."""
+    return (
+        any(c.islower() for c in value)
+        + any(c.isupper() for c in value)
+        + any(c.isdigit() for c in value)
+        + any(not c.isalnum() for c in value)
+    )
+
+
+def is_uuid(value: str) -> bool:
+    return bool(_UUID.fullmatch(value))
+
+
+def is_hex(value: str) -> bool:
+    """Only hexadecimal digits: a hash, a commit, or a key; the surroundings must tell."""
+    return bool(_HEX.fullmatch(value))
+
+
+def is_placeholder(value: str) -> bool:
+    """Made up, masked, looked up elsewhere, a type or nothing: a value that gives nothing away."""
+    bare = value.strip("\"'`“”‘’«»「」()[]{}.,;:!? ")
+    if not bare or len(set(bare)) <= 2 or _MASK.fullmatch(bare):
+        return True
+    lower = bare.lower()
+    if lower in _WHOLE_MADE_UP or _MADE_UP.search(bare) or _LOOKUP.search(value.strip()):
+        return True
+    if _PATH.match(value) and wordlike(value):
+        return True
+    if _ENV_NAME.fullmatch(bare) and not _random_capitals(bare):
+        return True
+    return _sequential(lower)
+
+
+def _random_capitals(value: str) -> bool:
+    """Capitals and digits mixed as no name would: `K7QX2MB4…`."""
+    runs = re.findall(r"\d+", value)
+    return len(runs) >= 3 and len(value) >= 10
+
+
+def _sequential(lower: str) -> bool:
+    """`abcdef…`, `12345678`, `abcabcabc`: typed, not drawn."""
+    if len(lower) < 6:
+        return False
+    steps = sum(ord(b) - ord(a) in (0, 1) for a, b in pairwise(lower))
+    if steps >= 0.8 * (len(lower) - 1):
+        return True
+    size = len(lower)
+    return any(size >= 4 * step and lower == (lower[:step] * size)[:size] for step in (1, 2, 3, 4))
+
+
+def is_technical(value: str) -> bool:
+    """A version, a date, a file, or the name of a method or product."""
+    bare = value.strip("\"'`()[]{}.,;:!?")
+    return bool(_VERSION_OR_DATE.fullmatch(bare) or _TECHNICAL.fullmatch(bare) or _FILE.fullmatch(bare))
+
+
+def wordlike(value: str) -> bool:
+    """Built from words, as names of functions, files and hosts are, with at most short numbers between them."""
+    parts = _PARTS.findall(value)
+    if not parts:
+        return True
+    letters = [part for part in parts if not part.isdigit()]
+    digits = sum(len(part) for part in parts if part.isdigit())
+    if not letters:
+        return True
+    said = sum(len(part) for part in letters if _sayable(part))
+    total = sum(map(len, letters))
+    mean = total / len(letters)
+    return said >= 0.75 * total and digits <= max(4, total // 3) and mean >= 3 and len(parts) <= 3 + total // 4
+
+
+def _sayable(part: str) -> bool:
+    if not part.isascii():
+        return True
+    if part.isupper():
+        return len(part) <= 5 or _sayable(part.lower())
+    vowels = sum(c in _VOWELS for c in part)
+    if len(part) <= 3:
+        return True
+    if not 0.15 <= vowels / len(part) <= 0.75:
+        return False
+    return not re.search(r"(?i)[^aeiouyäöüé]{5,}|[qjxzv][^aeiouyrlh]{2}|q[^u]", part)
+
+
+def is_random(value: str, least: int = 16) -> bool:
+    """Drawn by a machine: long, mixed, and no word in it. Hexadecimal counts only from 32 digits on."""
+    if len(value) < least or is_placeholder(value) or is_technical(value):
+        return False
+    if is_uuid(value):
+        return False
+    if is_hex(value):
+        return len(value) >= 32 and entropy(value.lower()) >= 2.8
+    core = [c for c in value if c.isalnum()]
+    if len(core) < 0.7 * len(value):
+        return False
+    kinds = classes("".join(core))
+    if kinds < 2 or (kinds == 2 and not any(c.isdigit() for c in core)):
+        return _no_words(value) and len(value) >= 24 and kinds >= 2
+    return entropy(value) >= min(3.6, 0.72 * math.log2(len(value))) and not wordlike(value)
+
+
+def _no_words(value: str) -> bool:
+    """Letters of both cases in an order no camel has: many changes of case in a row."""
+    changes = sum(a.isupper() != b.isupper() for a, b in pairwise(value))
+    return changes >= 0.38 * len(value)
+
+
+def is_password(value: str, *, least: int = 4) -> bool:
+    """What a person could have chosen as a password: not a plain word, not a placeholder, not something technical."""
+    if len(value) < least or len(value) > 200 or is_placeholder(value) or is_technical(value):
+        return False
+    if any(c.isdigit() for c in value) and any(c.isalpha() for c in value):
+        return True
+    inner = value.strip(".,;:!?)('\"")
+    if re.search(r"[!@#$%^&*+=?~|\\]", value) and any(c.isalnum() for c in value) and len(value) >= 6:
+        return not _IDENTIFIER.fullmatch(inner)
+    # Mixed case that is neither a name nor a camel of words.
+    return any(c.isupper() for c in inner[1:]) and any(c.islower() for c in inner) and not wordlike(inner)
+
+
+def is_striking(value: str) -> bool:
+    """A password that stands out of prose on its own: three kinds of characters, and no identifier, path or name."""
+    bare = value.strip(".,;:)('\"`*")
+    if len(bare) < 8 or len(bare) > 100 or is_placeholder(bare) or is_technical(bare) or is_uuid(bare) or is_hex(bare):
+        return False
+    if re.search(r"[/\\]\w+|^#|::|->|\(\)|^--?\w|@\w+\.\w|^\w+:$|[<>{}=]|^`|[…—–]", bare):
+        return False
+    if classes(bare) < 3 or not any(c.isdigit() for c in bare):
+        return False
+    if _IDENTIFIER.fullmatch(bare) or re.fullmatch(r"[\w]+(?:[-.][\w]+)*", bare):
+        return not wordlike(bare) and len(_PARTS.findall(bare)) >= 4
+    return bool(re.search(r"[!@$%^&*+=?~#]", bare)) or not wordlike(bare)

@@ -1,0 +1,149 @@
+"""Other ways to read a text, so that a secret is found behind encodings, breaks and characters nobody sees.
+
+Each view knows where its characters stand in the text it was made from. Nothing is judged here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e0fff]+|\\\\(?=[_*~.\\-#+!|])"
+)
+_WIDE = re.compile("[\uff01-\uff5e]+")
+# A string put together from pieces, a line that goes on, or a token cut by the edge of a page.
+_SEAM = re.compile(
+    r"[\"'`][ \t]*(?:[+.&]|\.\.)?[ \t]*\\?(?:\r?\n)?[ \t]*(?:[+.&]|\.\.)?[ \t]*[\"'`]|\\\r?\n[ \t]*"
+    r"|(?<=[A-Za-z0-9_\-/+=.])[ \t]*\r?\n[ \t>*#/|]*(?=[A-Za-z0-9_\-/+=])"
+)
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}={0,2}(?![A-Za-z0-9+/_-])")
+_HEX = re.compile(
+    r"(?<![0-9A-Za-z])(?:0x)?(?:[0-9A-Fa-f]{2}){12,}(?![0-9A-Za-z])|(?:[0-9A-Fa-f]{2}[ :]){11,}[0-9A-Fa-f]{2}"
+)
+_WORD = re.compile(r"\S+")
+_ESCAPES = re.compile(r"\\u\{?([0-9A-Fa-f]{4})\}?|\\x([0-9A-Fa-f]{2})|\\([0-7]{3})|\\([\"'/\\nrt])")
+_STRAY = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_PLAIN_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
+_LONGEST: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A reading of a text, and how to find its places there again."""
+
+    text: str
+    cuts: Sequence[tuple[int, int]] = ()
+    """What was left out: (place in this text, how many characters in all up to there)."""
+    span: tuple[int, int] | None = None
+    """Where all of it stands, if single characters cannot be told."""
+    above: View | None = None
+    """The view it was made from; None: the text itself."""
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """The stretch of the text that [start, end) of this view was read from."""
+        if self.span is not None:
+            return self.span
+        start, end = self._before(start), self._before(end - 1) + 1
+        return (start, end) if self.above is None else self.above.place(start, end)
+
+    def _before(self, at: int) -> int:
+        number = bisect_right(self.cuts, at, key=lambda cut: cut[0]) - 1
+        return at + self.cuts[number][1] if number >= 0 else at
+
+
+def plain(text: str) -> View:
+    """The text as a person sees it: without invisible characters, wide letters made narrow, Markdown escapes undone."""
+    if not text.isascii():
+        text = _WIDE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+    return _without(View(text), _UNSEEN) or View(text)
+
+
+def joined(view: View) -> View | None:
+    """The view with pieces of strings and broken lines put together; None if there are none."""
+    return _without(view, _SEAM)
+
+
+def _without(view: View, pattern: re.Pattern[str]) -> View | None:
+    parts: list[str] = []
+    cuts: list[tuple[int, int]] = []
+    last = size = gone = 0
+    for match in pattern.finditer(view.text):
+        parts.append(view.text[last : match.start()])
+        size += match.start() - last
+        gone += match.end() - match.start()
+        cuts.append((size, gone))
+        last = match.end()
+    if not cuts:
+        return None
+    parts.append(view.text[last:])
+    return View("".join(parts), cuts, above=view)
+
+
+def decoded(view: View) -> Iterator[View]:
+    """What stands behind base64, hexadecimal, percent signs, entities and escapes, wherever it is readable text."""
+    text = view.text
+    for pattern, read in ((_BASE64, from_base64), (_HEX, _from_hex)):
+        for match in pattern.finditer(text):
+            found = read(match[0])
+            if found is not None:
+                yield View(found, span=view.place(match.start(), match.end()))
+    if "%" in text or "&" in text or "\\" in text:
+        for match in _WORD.finditer(text):
+            word = match[0]
+            if not ("%" in word or "&" in word or "\\" in word) or len(word) > _LONGEST:
+                continue
+            found = _unescaped(word)
+            if found != word:
+                yield View(found, span=view.place(match.start(), match.end()))
+
+
+def _unescaped(word: str) -> str:
+    if "\\" in word:
+        word = _ESCAPES.sub(_character, word)
+    if "&" in word:
+        word = html.unescape(word)
+    # A stray percent sign means that the others are no escapes either: `%USER%`, `100%`.
+    return unquote(word) if "%" in word and not _STRAY.search(word) else word
+
+
+def _character(match: re.Match[str]) -> str:
+    if match[4]:
+        return _PLAIN_ESCAPES.get(match[4], match[4])
+    return chr(int(match[3], 8) if match[3] else int(match[1] or match[2], 16))
+
+
+def from_base64(value: str) -> str | None:
+    """The text behind base64; None if it is not base64, or not of a text."""
+    bare = value.rstrip("=")
+    if len(bare) % 4 == 1 or len(bare) > _LONGEST:
+        return None
+    alphabet = bare.replace("-", "+").replace("_", "/")
+    try:
+        return _readable(base64.b64decode(alphabet + "=" * (-len(alphabet) % 4)))
+    except binascii.Error:
+        return None
+
+
+def _from_hex(value: str) -> str | None:
+    digits = re.sub(r"^0x|[ :]", "", value)
+    return _readable(bytes.fromhex(digits)) if len(digits) <= _LONGEST else None
+
+
+def _readable(data: bytes) -> str | None:
+    """The bytes as text, if they are text that somebody could have written."""
+    if len(data) < 8 or any(byte < 9 or 13 < byte < 32 or byte == 127 for byte in data):
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None

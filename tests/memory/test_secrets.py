@@ -1,0 +1,134 @@
+"""The detector of secrets, measured on the shared corpus, on one of our own, and by planting secrets anywhere."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reverie.memory.secrets import MASK, find_secrets, redacted
+from tests.counts import count
+from tests.memory.secrets_corpus import CARRIERS, FORMS, TOKENS, Draw, cases
+from tests.shared_data import data
+
+PROSE = """---
+name: Deployment of the checkout service
+description: who deploys, when, and what has to be ready before
+type: project
+---
+
+Releases are cut on Thursdays; Marta from QA takes them to the chamber the same day (see INC-88 and PR #2210).
+
+**Why:** the slot at the lab cannot be moved, and a broken build costs a week. Fixed in 9e1f0c2, image app:2.4.1-rc.3.
+**How to apply:** nothing risky after Wednesday noon; `make release VERSION=2.4.1` on release/2.4.
+"""
+
+
+def _measure(rows: list[tuple[str, bool, str]]) -> tuple[list[str], list[str]]:
+    missed = [why for text, secret, why in rows if secret and not find_secrets(text)]
+    false = [why for text, secret, why in rows if not secret and find_secrets(text)]
+    return missed, false
+
+
+def test_no_secret_of_the_shared_corpus_is_stored_and_few_false_alarms() -> None:
+    lines = data("security/secrets-dev.jsonl").read_text().splitlines()
+    raw = [json.loads(line) for line in lines]
+    rows = [(base64.b64decode(row["text_b64"]).decode(), row["secret"], row["why"]) for row in raw]
+    missed, false = _measure(rows)
+    assert missed == []
+    assert len(false) <= 0.05 * sum(not secret for _, secret, _ in rows), false
+
+
+def test_own_corpus_is_at_least_twice_the_shared_one() -> None:
+    rows = list(cases(0))
+    assert len(rows) >= 2 * 80
+    assert sum(secret for _, secret, _ in rows) >= 2 * 44
+    assert sum(not secret for _, secret, _ in rows) >= 2 * 36
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(count(4, 60)))
+def test_own_corpus(seed: int) -> None:
+    rows = list(cases(1_000 + seed))
+    missed, false = _measure(rows)
+    assert missed == []
+    assert len(false) <= 0.05 * sum(not secret for _, secret, _ in rows), false
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_every_maker_is_known_in_every_carrier(carrier: str) -> None:
+    draw = Draw(len(carrier))
+    missed = [name for name, make in TOKENS.items() if not find_secrets(carrier.format(make(draw)))]
+    assert missed == []
+
+
+def test_a_real_memory_directory_raises_no_alarm() -> None:
+    folder = data("recall-dev/memory")
+    files = list(folder.rglob("*.md"))
+    flagged = [path.name for path in files if find_secrets(path.read_text())]
+    assert len(flagged) <= 0.01 * len(files), flagged
+
+
+@settings(deadline=None, max_examples=count(60, 600))
+@given(
+    st.sampled_from(sorted(TOKENS) + sorted(FORMS)),
+    st.integers(0, 10_000),
+    st.integers(0, len(PROSE.splitlines())),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_a_secret_planted_on_any_line_of_a_memory_is_found(name: str, seed: int, line: int, end: str) -> None:
+    secret = (TOKENS.get(name) or FORMS[name])(Draw(seed))
+    lines = PROSE.splitlines()
+    text = end.join([*lines[:line], secret, *lines[line:]])
+    assert find_secrets(text), name
+
+
+@settings(deadline=None, max_examples=count(60, 600))
+@given(st.sampled_from(sorted(TOKENS)), st.integers(0, 10_000), st.integers(0, len(PROSE)))
+def test_a_token_planted_between_any_two_words_is_found_where_it_is(name: str, seed: int, at: int) -> None:
+    secret = TOKENS[name](Draw(seed))
+    at = PROSE.rfind(" ", 0, at) + 1
+    text = f"{PROSE[:at]}{secret} {PROSE[at:]}"
+    found = find_secrets(text)
+    assert any(one.start < at + len(secret) and at < one.end for one in found)
+    assert secret not in redacted(text)
+
+
+@settings(deadline=None, max_examples=count(80, 800))
+@given(st.text(max_size=400))
+def test_any_text_can_be_scanned_and_places_are_inside_it(text: str) -> None:
+    last = 0
+    for one in find_secrets(text):
+        assert last <= one.start < one.end <= len(text)
+        last = one.end
+
+
+def test_nothing_found_holds_the_value() -> None:
+    draw = Draw(7)
+    for name, make in TOKENS.items():
+        secret = make(draw)
+        for one in find_secrets(f"key: {secret}"):
+            assert secret not in repr(one), name
+
+
+def test_masking_leaves_the_rest_alone() -> None:
+    token = TOKENS["GitHub classic token"](Draw(3))
+    assert redacted(f"the CI token {token} expires in May") == f"the CI token {MASK} expires in May"
+    assert redacted(PROSE) == PROSE
+
+
+def test_two_kilobytes_take_no_more_than_a_blink() -> None:
+    text = (PROSE * 4)[:2_048]
+    find_secrets(f"{text} {TOKENS['npm token'](Draw(1))}")  # loads the detector
+    best = min(_timed(text) for _ in range(20))
+    assert best < 0.002, f"{best * 1000:.2f} ms"
+
+
+def _timed(text: str) -> float:
+    start = time.perf_counter()
+    find_secrets(text)
+    return time.perf_counter() - start
