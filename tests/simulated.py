@@ -21,6 +21,7 @@ from reverie.simulator.ledger import Row
 ANTHROPIC = "anthropic:claude-sonnet-5-5"
 OPENAI = "openai:gpt-5.5"
 MINIMUM = 1_024
+CLEARING = ("MICROCOMPACT_TIME", "MICROCOMPACT_ECONOMIC")
 
 
 @dataclass(slots=True)
@@ -50,6 +51,8 @@ def served(script: str, patch: pytest.MonkeyPatch) -> Iterator[Served]:
         patch.setenv("ANTHROPIC_API_KEY", "simulated")
         patch.setenv("OPENAI_BASE_URL", url)
         patch.setenv("OPENAI_API_KEY", "simulated")
+        for layer in CLEARING:  # what is shown here is the cache alone: nothing may be cleared because it pays
+            patch.setenv(f"REVERIE_FLAG_{layer}", "0")
         yield Served(simulator)
 
 

@@ -134,7 +134,7 @@ def test_a_date_in_the_system_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyP
         header(session, system=(*rest, place.replace(today, "1999-12-31")))
 
     broken = provoke(tmp_path, monkeypatch, change).the_one()
-    assert broken.cause == "system" and broken.path == "system[1]" and "1999-12-31" in broken.detail
+    assert broken.cause == "system" and broken.path.startswith("system[") and "1999-12-31" in broken.detail
 
 
 @unannounced
@@ -263,7 +263,7 @@ def test_no_break_is_told_while_the_watch_is_switched_off(tmp_path: Path, monkey
 class Clearing:
     """A layer that clears the first result once, and says so."""
 
-    flag = "microcompact.time"
+    flag = "compaction.auto"
 
     def __init__(self) -> None:
         self.due = False

@@ -99,6 +99,8 @@ def find_transcript(wanted: str, places: Places) -> Path:
     from reverie.storage.sessions import find_session
 
     if wanted.endswith(".jsonl"):
+        if not Path(wanted).is_file():
+            raise UserError(f"there is no transcript at {wanted}")
         return Path(wanted)
     try:
         return find_session(places.project, wanted).path
