@@ -278,7 +278,9 @@ def _blocks(message: ApiMessage) -> list[Mapping[str, Any]]:
 
 
 def _spoken(message: ApiMessage) -> str:
-    return "\n".join(str(block["text"]) for block in _blocks(message) if block.get("type") == "text")
+    """What somebody said, without the program's reminders beside it; a message of nothing else is read as it is."""
+    texts = [str(block["text"]) for block in _blocks(message) if block.get("type") == "text"]
+    return "\n".join([text for text in texts if not text.startswith("<system-reminder>")] or texts)
 
 
 def _results(message: ApiMessage) -> str:
