@@ -85,7 +85,8 @@ class Command:
 def reverie(tmp_path: Path) -> Iterator[Command]:
     work = tmp_path / "work"
     work.mkdir()
-    command = Command(tmp_path / "home", work)
+    # Memory has tests of its own; here what a script is told shall be what was typed.
+    command = Command(tmp_path / "home", work, {"REVERIE_DISABLE_MEMORY": "1"})
     yield command
     for process in command.running:
         if process.poll() is None:

@@ -12,6 +12,11 @@ import pytest
 from tests.cli.conftest import Command
 
 
+@pytest.fixture(autouse=True)
+def as_shipped(reverie: Command) -> None:
+    reverie.extra.clear()
+
+
 def examined(reverie: Command, *args: str, code: int = 0) -> dict[str, dict[str, Any]]:
     """The worst finding of each matter."""
     found = json.loads(reverie("doctor", "--json", *args, code=code).stdout)
