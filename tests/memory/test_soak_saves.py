@@ -120,3 +120,33 @@ def test_many_processes_save_and_die_and_nothing_is_lost(tmp_path: Path) -> None
     saves = sum(map(len, acks.values()))
     assert int(log.stdout) >= saves + SHARED_FILES
     print(f"{saves} saves by {WORKERS} processes in {took:.0f} s ({took / saves * 1e3:.1f} ms each), {killed} killed")
+
+
+@pytest.mark.soak
+def test_many_processes_begin_at_once(tmp_path: Path) -> None:
+    """Nothing is there yet: whoever comes first makes the directory and its history, and all use the same."""
+    for attempt in range(count(3, 40)):
+        place = tmp_path / str(attempt)
+        root = place / "memory"
+        started = [
+            subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "tests.memory.saver",
+                    str(root),
+                    str(place) + f"-{worker}",
+                    str(worker),
+                    "0",
+                    "3",
+                ],
+                cwd=ROOT,
+            )
+            for worker in range(count(4, 8))
+        ]
+        assert [process.wait() for process in started] == [0] * len(started)
+        directory = MemoryDirectory.open(root, gate=accept)
+        messages = {version.info.message for version in directory.log()}
+        assert messages == {f"{worker}-{number}" for worker in range(len(started)) for number in range(3)}
+        assert [path.name for path in place.iterdir()].count("memory-history.git") == 1
+        assert not (root / ".reverie").exists()

@@ -24,6 +24,7 @@ from reverie.storage.locks import exclusive
 from reverie.storage.staging import Staged, flush_folder
 
 HAND = "hand"
+_LOCK = "reverie.lock"
 PathFor = Callable[[str], Path]
 """The real path of a relative name, checked to be inside; raises a `ReverieError` to refuse it."""
 
@@ -49,9 +50,19 @@ def history_place(root: Path) -> Path:
         return beside
     # A mounted volume is all that its owner keeps: what stands beside it may be gone tomorrow.
     above = next(folder for folder in root.parents if folder.exists())
-    if os.path.ismount(root) or os.path.lexists(beside) or not os.access(above, os.W_OK | os.X_OK):
+    if os.path.ismount(root) or _is_foreign(beside) or not os.access(above, os.W_OK | os.X_OK):
         return inside
     return beside
+
+
+def _is_foreign(place: Path) -> bool:
+    """Whether something stands there that is not ours. One that another process is making just now is ours."""
+    try:
+        return not (place / _LOCK).exists() and any(place.iterdir())
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 class VersionedFolder:
@@ -84,7 +95,7 @@ class VersionedFolder:
         git_dir = self.history.git_dir
         make_private_dir(self.root)
         make_private_dir(git_dir)
-        with exclusive(git_dir / "reverie.lock", timeout_s=self._timeout_s, what="the memory directory"):
+        with exclusive(git_dir / _LOCK, timeout_s=self._timeout_s, what="the memory directory"):
             self.history.create()
             self.history.sweep()
             finish_purge(self.history)
