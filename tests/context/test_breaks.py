@@ -44,6 +44,7 @@ class Found:
         assert broken.announcement is None
         assert "\n" not in notice.text and f"{broken.lost_tokens:,} tokens" in notice.text
         assert f"${broken.cost:.4f}" in notice.text
+        assert broken.predicted is (broken.cause != "server")
         (miss,) = [row.miss for row in self.server.rows if row.miss is not None]
         assert broken.lost_tokens == miss.lost_tokens
         assert broken.cost == pytest.approx(miss.cost)

@@ -41,7 +41,7 @@ class Accounts:
         self._log = log
         self._window = window
         self._emit = emit
-        self._watching = watching
+        self.watching = watching
         self._book = book
         self._caps = caps
         self._refused = set[str]()
@@ -76,7 +76,7 @@ class Accounts:
 
     def watch(self, watch: CacheWatch, request: Request, response: Response, at: datetime) -> None:
         """Has the watch judge a response, records what it finds, and tells what nobody announced."""
-        if not self._watching():
+        if not self.watching():
             watch.forget()
             return
         broken = watch.finished(request, response, at)
@@ -104,6 +104,11 @@ class Account:
     def predict(self, request: Request, now: datetime) -> Prediction:
         """What a request would read from the cache if it were sent now, and what stands in its way."""
         return self._watch.predict(request, now)
+
+    def sending(self, request: Request, now: datetime) -> None:
+        """Has the watch look at a request before it is sent, so that a cause is known and not made up afterwards."""
+        if self._accounts.watching():
+            self._watch.predict(request, now)
 
     def finished(self, request: Request, response: Response, at: datetime) -> None:
         """Takes in the response to a request that was begun `at`."""

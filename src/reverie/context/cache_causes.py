@@ -107,10 +107,7 @@ def _settings(before: Request, after: Request) -> Iterator[Cause]:
         yield Cause("effort", f"the effort changed from {was} to {now}", "effort")
     if before.context_management != after.context_management:
         yield Cause("context_management", "the server was asked to edit the context differently", "context_management")
-    had, has = _first_image(before.messages), _first_image(after.messages)
-    if (had is None) != (has is None):
-        detail = "the first image came into the conversation" if had is None else "the last image left the conversation"
-        yield Cause("images", detail, has or had or "")
+    yield from _images(before.messages, after.messages)
 
 
 _AUTO: JsonObject = {"type": "auto"}
@@ -205,9 +202,18 @@ def _quoted(text: str, at: int = 0) -> str:
     return f"“{'…' if start else ''}{piece}{'…' if start + _EXCERPT < len(text) else ''}”"
 
 
-def _first_image(messages: Sequence[Message]) -> str | None:
-    for i, message in enumerate(messages):
-        for j, block in enumerate(message.content):
+def _images(before: Sequence[Message], after: Sequence[Message]) -> Iterator[Cause]:
+    """Whether there are images at all decides how messages are cached. What both share is looked at only if it must."""
+    shared = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a is not b), len(before))
+    had, has = _first_image(before, shared), _first_image(after, shared)
+    if (had is None) != (has is None) and _first_image(before[:shared]) is None:
+        detail = "the first image came into the conversation" if had is None else "the last image left the conversation"
+        yield Cause("images", detail, has or had or "")
+
+
+def _first_image(messages: Sequence[Message], start: int = 0) -> str | None:
+    for i in range(start, len(messages)):
+        for j, block in enumerate(messages[i].content):
             inner = block.content if isinstance(block, ToolResultBlock) and isinstance(block.content, tuple) else ()
             if any(isinstance(part, ImageBlock) for part in chain((block,), inner)):
                 return f"messages[{i}].content[{j}]"

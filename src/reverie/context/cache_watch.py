@@ -2,7 +2,7 @@
 
 A break is a read below 95% of what the request before left in the cache, and at least 2,000 tokens short of it. Its
 cause is named from what changed; if nothing did, from the time that passed; else it was the server. Per request the
-watch keeps references only: it compares requests when somebody asks, or when a break has to be explained.
+watch follows what is new: what two requests share is the same objects, and costs a glance each.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ LIFETIME_S = {"5m": 300, "1h": 3_600}
 AUTOMATIC_S = 600
 """How long servers that cache by themselves keep a prefix nobody asks for: five to ten minutes."""
 
+UNFORESEEN = frozenset({"server", "thinking_stripped"})
+"""Causes that show only in the answer."""
 NOBODYS_CHANGE = frozenset({"expired", "server", "images"})
 """Causes that nobody's change brought about: told, but no warning."""
 
@@ -63,6 +65,7 @@ class CacheWatch:
         self._left: _Left | None = parent._left if parent is not None else None
         self._parent = parent
         self._announced: str | None = None
+        self._changes: tuple[Request, tuple[Cause, ...]] | None = None
 
     def forked(self) -> CacheWatch:
         """The watch of a fork: its first request is expected to read what the last one here left."""
@@ -74,16 +77,16 @@ class CacheWatch:
 
     def forget(self) -> None:
         """Begins anew, as if nothing had been sent."""
-        self._left = self._announced = None
+        self._left = self._announced = self._changes = None
 
     def predict(self, request: Request, now: datetime) -> Prediction:
-        """What this request would meet if it were sent now."""
+        """What this request would meet if it were sent now: what changed, and whether the cache has grown too old."""
         left = self._left
         if left is None:
             return Prediction(0, ())
-        causes = list(differences(left.request, request)) if left.request is not None else []
         late = self._expired(request, (now - left.at).total_seconds())
-        return Prediction(left.cached, (*causes, *([late] if late is not None else [])), request.announced_break)
+        causes = (*self._changed(left, request), *([late] if late is not None else []))
+        return Prediction(left.cached, causes, request.announced_break)
 
     def finished(self, request: Request, response: Response, at: datetime) -> CacheBreak | None:
         """Takes in a response to a request begun `at`; the break it suffered, if any, announced or not."""
@@ -101,6 +104,7 @@ class CacheWatch:
         if read >= SHARE * expected or lost < self._least:
             return None
         facts = self._catalogue.facts(model_id(request.model))
+        predicted = self._changes is not None and self._changes[0] is request
         found = self._explain(left, request, response, at)
         if announced is None and (response.applied_edits or found[0].kind == "thinking_stripped"):
             announced = found[0].detail  # asked for, or the model's own rule: nothing to find out
@@ -117,6 +121,7 @@ class CacheWatch:
             model=response.model,
             purpose=request.purpose.value,
             thread=request.thread,
+            predicted=predicted and found[0].kind not in UNFORESEEN,
             announcement=announced,
         )
 
@@ -131,7 +136,7 @@ class CacheWatch:
             self._left = _Left(self._left.request, self._left.cached, at)
 
     def _explain(self, left: _Left, request: Request, response: Response, at: datetime) -> list[Cause]:
-        found = list(differences(left.request, request)) if left.request is not None else []
+        found = [*self._changed(left, request)]
         late = self._expired(request, (at - left.at).total_seconds())
         if late is not None:
             found.append(late)
@@ -140,6 +145,13 @@ class CacheWatch:
         if not found and left.request is not None and self._strips_thinking(left.request, request):
             found.append(Cause("thinking_stripped", "this model drops earlier thinking when a new turn begins"))
         return found or [Cause("server", "nothing changed and little time passed: the server dropped it")]
+
+    def _changed(self, left: _Left, request: Request) -> tuple[Cause, ...]:
+        """What differs from the request before; compared once, whether it is asked for before or after sending."""
+        if self._changes is None or self._changes[0] is not request:
+            causes = tuple(differences(left.request, request)) if left.request is not None else ()
+            self._changes = (request, causes)
+        return self._changes[1]
 
     def _expired(self, request: Request, idle: float) -> Cause | None:
         if request.markers:

@@ -154,6 +154,8 @@ class Conversation:
         """Sends through the one place that retries, tells about each retry, and has the response booked."""
         began, answered = self.clock(), False
         self.sent = end_of(request.messages)
+        if self.account is not None:
+            self.account.sending(request, began)
 
         def retrying(retry: Retry) -> None:
             nonlocal began

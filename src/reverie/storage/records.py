@@ -101,12 +101,12 @@ class AppliedEdits:
 
 @dataclass(frozen=True, slots=True)
 class Surfaced:
-    """Memories shown to the model, with their size; empty names with ran=True means recall chose nothing."""
+    """Memories shown to the model, with their size. No names: recall ran and chose nothing. `by`: who chose."""
 
     subtype: ClassVar[str] = "surfaced_memories"
     names: tuple[str, ...]
     bytes: int
-    ran: bool = True
+    by: str = "ranker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,8 @@ class Rewind:
 class CacheBreak:
     """A request read less from the prompt cache than the one before had left there; tokens, and US dollars.
 
-    `announcement`: somebody had said that this break would come, and why; it was then not reported.
+    `predicted`: the cause was known before the request was sent. `announcement`: somebody had said that this break
+    would come, and why; it was then not reported.
     """
 
     subtype: ClassVar[str] = "cache_break"
@@ -204,6 +205,7 @@ class CacheBreak:
     model: str = ""
     purpose: str = "main"
     thread: str = "main"
+    predicted: bool = False
     announcement: str | None = None
 
 
