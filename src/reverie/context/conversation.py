@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from reverie.context.accounts import Account
 from reverie.context.pipeline import Pipeline, Prepared
-from reverie.context.request import End, assemble, end_of, images_left_out
+from reverie.context.request import End, assemble, end_of, images_left_out, unchanged
 from reverie.errors import PromptTooLong
 from reverie.events import Event, Notice, Retrying
 from reverie.layers.base import CarryOut, Effect, EffectResult, Now
@@ -24,7 +24,7 @@ from reverie.models.window import Thresholds
 from reverie.storage.records import AppliedEdits
 from reverie.storage.session_log import Clock, SessionLog, utc_now
 from reverie.tools.base import ToolOutput
-from reverie.types import Block, JsonObject, Purpose, ToolUseBlock
+from reverie.types import Block, JsonObject, Message, Purpose, ToolUseBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,7 @@ class Conversation:
     """Who is told what every response cost."""
     sent: End | None = None
     """Where the last request of this thread ended."""
+    sent_messages: tuple[Message, ...] = ()
     own_from: int | None = None
     """In a fork: the first message that is not its parent's."""
     images_left_out: int = 0
@@ -124,6 +125,7 @@ class Conversation:
             reused=self.reused,
             sent=self.sent,
             own_from=self.own_from,
+            same=unchanged(self.sent_messages, messages) if self.announce else None,
             images_left_out=self.images_left_out,
             cache_edits=self.log.view.pinned_edits(),
             server_edits=self.log.view.server_edits,
@@ -153,7 +155,7 @@ class Conversation:
     async def send(self, request: Request) -> AsyncIterator[SendEvent]:
         """Sends through the one place that retries, tells about each retry, and has the response booked."""
         began, answered = self.clock(), False
-        self.sent = end_of(request.messages)
+        self.went_out(request)
         if self.account is not None:
             self.account.sending(request, began)
 
@@ -175,6 +177,10 @@ class Conversation:
         finally:
             if not answered and self.account is not None:
                 self.account.failed(request)
+
+    def went_out(self, request: Request) -> None:
+        """Remembers what was sent last, so that the next request finds its start in the cache."""
+        self.sent, self.sent_messages = end_of(request.messages), request.messages
 
     def _applied(self, edits: tuple[JsonObject, ...]) -> None:
         """Records and tells what the server cleared by itself, when that changed."""

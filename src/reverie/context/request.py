@@ -38,6 +38,7 @@ def assemble(
     reused: bool = True,
     sent: End | None = None,
     own_from: int | None = None,
+    same: int | None = None,
     images_left_out: int = 0,
     cache_edits: JsonObject | None = None,
     server_edits: JsonObject | None = None,
@@ -45,13 +46,14 @@ def assemble(
     """The request for these messages. `reused`: a later request will extend it, so its end is worth a cache entry.
 
     `sent` is where the last request of this thread ended; `own_from`, for a fork, the first message that is its own.
+    `same`: where a break is announced, how many messages are as they were in that request.
     `cache_edits` and `server_edits` are what layer 2 asks of the server; an endpoint that cannot is not asked.
     """
     shown = without_images(messages, images_left_out) if images_left_out else messages
     markers: tuple[Marker, ...] = ()
     if capabilities.cache_markers:
         ttl = header.ttl if header.ttl in capabilities.ttls else "5m"
-        markers = place_markers(header, shown, ttl=ttl, reused=reused, sent=sent, own_from=own_from)
+        markers = place_markers(header, shown, ttl=ttl, reused=reused, sent=sent, own_from=own_from, same=same)
     managed = (server_edits or None) if capabilities.context_edits else None
     added = (BETA,) if managed is not None else ()
     return Request(
@@ -81,6 +83,7 @@ def place_markers(
     reused: bool = True,
     sent: End | None = None,
     own_from: int | None = None,
+    same: int | None = None,
 ) -> tuple[Marker, ...]:
     """At most four markers, in the order of the prompt, a longer lifetime never behind a shorter one.
 
@@ -91,29 +94,41 @@ def place_markers(
         markers.append(Marker("system", len(header.system) - 1, ttl=ttl))
     elif header.tools:
         markers.append(Marker("tools", len(header.tools) - 1, ttl=ttl))
-    for index, block in sorted(_ends(messages, reused, sent)):
+    for index, block in sorted(_ends(messages, reused, sent, same)):
         own = own_from is not None and index >= own_from
         markers.append(Marker("messages", index, block, ttl="5m" if own else ttl))
     return tuple(markers)
 
 
-def _ends(messages: Sequence[Message], reused: bool, sent: End | None) -> list[End]:
+def _ends(messages: Sequence[Message], reused: bool, sent: End | None, same: int | None) -> list[End]:
     """The three ends worth a marker, the most useful first."""
-    asked = [i for i, message in enumerate(messages) if message.role == "user"]
+    asked = [i for i in range(len(messages) - 1, -1, -1) if messages[i].role == "user"]  # newest first
     if not asked:
         return []
-    last = asked[-1]
-    wanted = [_end(messages, last), *(_end(messages, i) for i in asked[-2:-1])]
-    if sent is not None and sent[0] == last and _end(messages, last)[1] - sent[1] >= LOOKBACK:
+    last = asked[0]
+    wanted = [_end(messages, last)]
+    # The end of the request before this one; after an announced break, the last one before what was changed.
+    wanted += [_end(messages, i) for i in asked[1:] if same is None or i < same][:1]
+    if sent is not None and sent[0] == last and wanted[0][1] - sent[1] >= LOOKBACK:
         # The answer to the last request never came, and much was added to the message it ended with.
         wanted.append(sent)
     # Models that drop the thinking of a finished turn go on from where it began; so does an edited last message.
-    began = next((i for i in reversed(asked[:-1]) if not messages[i].tool_results), None)
+    began = next((i for i in asked[1:] if not isinstance(messages[i].content[0], ToolResultBlock)), None)
     if began is not None:
         wanted.append(_end(messages, began))
-    wanted += [_end(messages, i) for i in reversed(asked[:-2])][:2]
+    wanted += [_end(messages, i) for i in asked[2:4]]
     found = list(dict.fromkeys(end for end in wanted if end[1] >= 0))
     return found[:3] if reused else [end for end in found if end != wanted[0]][:3]
+
+
+def unchanged(before: Sequence[Message], now: Sequence[Message]) -> int:
+    """How many messages from the start two requests share. The view hands out the same object while nothing changed."""
+    count = 0
+    for old, new in zip(before, now, strict=False):
+        if old is not new:
+            break
+        count += 1
+    return count
 
 
 def end_of(messages: Sequence[Message]) -> End | None:
