@@ -22,12 +22,22 @@ from reverie.types import JsonObject
 class Gate:
     """Decides the main agent's calls. `answer` settles a question that was asked with `PermissionAsked`."""
 
-    def __init__(self, hooks: Hooks, mode: Mode, rules: Rules, *, can_ask: bool, emit: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        hooks: Hooks,
+        mode: Mode,
+        rules: Rules,
+        *,
+        can_ask: bool,
+        emit: Callable[[Event], None],
+        writes_memory: Callable[[ToolCall], bool] = lambda _call: False,
+    ) -> None:
         self._hooks = hooks
         self._mode = mode
         self._rules = rules
         self._can_ask = can_ask
         self._emit = emit
+        self._writes_memory = writes_memory
         self._always = frozenset[str]()
         self._waiting: dict[str, tuple[ToolCall, asyncio.Future[Decision]]] = {}
         self._numbers = count(1)
@@ -38,7 +48,7 @@ class Gate:
         if outcome.blocked:
             return Deny(outcome.reason or "a PreToolUse hook refused this call")
         judged = call if outcome.updated_input is None else replace(call, input=outcome.updated_input)
-        decision = self._policy()(judged)
+        decision = self._policy(judged)(judged)
         if isinstance(decision, Ask) and outcome.permission == "allow":
             decision = Allow()
         elif isinstance(decision, Allow) and outcome.permission == "ask":
@@ -49,8 +59,11 @@ class Gate:
             return Allow(outcome.updated_input)
         return decision
 
-    def _policy(self) -> Policy:
-        return policy_for(self._mode, self._rules.allowing(self._always), can_ask=self._can_ask)
+    def _policy(self, call: ToolCall) -> Policy:
+        """A memory can be undone and passes a gate of its own: nobody is asked about it, but rules still hold."""
+        rules = self._rules.allowing(self._always)
+        is_free = self._mode is not Mode.READ_ONLY and self._writes_memory(call)
+        return policy_for(Mode.ACCEPT_ALL if is_free else self._mode, rules, can_ask=self._can_ask)
 
     async def _before(self, call: ToolCall) -> HookOutcome:
         payload: JsonObject = {"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id}

@@ -32,6 +32,7 @@ from reverie.models.base import Model
 from reverie.outlet import Outlet
 from reverie.permissions.policy import Mode, Rules
 from reverie.permissions.rules import Decision, ToolCall
+from reverie.remembering import Remembering
 from reverie.session_parts import Parts, gather, new_header, open_accounts
 from reverie.settings import Settings
 from reverie.storage.session_log import Clock, utc_now
@@ -58,7 +59,15 @@ class Session:
         self._points = HookPoints(parts.hooks, outlet.emit)
         given = parts.settings.permissions
         rules = Rules.parse(given.allow, given.ask, given.deny)
-        self.gate = Gate(parts.hooks, Mode(given.mode), rules, can_ask=interactive, emit=outlet.emit)
+        self.memory = Remembering.open(parts, outlet.emit, clock)
+        self.gate = Gate(
+            parts.hooks,
+            Mode(given.mode),
+            rules,
+            can_ask=interactive,
+            emit=outlet.emit,
+            writes_memory=self.memory.may_write if self.memory is not None else lambda _call: False,
+        )
         self.accounts = open_accounts(parts, outlet.emit, clock)
         self._schemas = tool_schemas(tools)
         self._wiring = Wiring.join(
@@ -68,6 +77,7 @@ class Session:
             points=self._points,
             gate=self.gate,
             accounts=self.accounts,
+            memory=self.memory,
             clock=clock,
             tools=tools,
         )
@@ -138,6 +148,8 @@ class Session:
         finally:
             if self._server is not None:
                 await self._server.close()
+            if self.memory is not None:
+                await self.memory.close()
             parts.log.close()
             await parts.model.close()
             if parts.lease is not None:
@@ -270,6 +282,8 @@ class Session:
         blocks: tuple[Block, ...] = (*typed, *(replace(image, origin=Origin.PERSON) for image in images))
         record = log.append_message(Message("user", blocks, plain=not images))
         self._emit(TurnStarted(record.uuid or ""))
+        if self.memory is not None and text.strip():
+            await self.memory.recall(text, self._thread.context.read_cache)
         return None
 
     def _ensure_header(self) -> None:

@@ -27,6 +27,7 @@ from reverie.loop import Thread
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
 from reverie.permissions.rules import Decision, Deny, ToolCall
+from reverie.remembering import Remembering
 from reverie.session_parts import Parts
 from reverie.storage.session_log import Clock
 from reverie.tasks import Tasks
@@ -44,6 +45,7 @@ class Wiring:
     points: HookPoints
     gate: Gate
     accounts: Accounts
+    memory: Remembering | None
     clock: Clock
     rules: RuleAttachments
     conversation: Conversation
@@ -59,6 +61,7 @@ class Wiring:
         points: HookPoints,
         gate: Gate,
         accounts: Accounts,
+        memory: Remembering | None,
         clock: Clock,
         tools: Sequence[Tool],
     ) -> Wiring:
@@ -66,6 +69,7 @@ class Wiring:
         wiring = cls.__new__(cls)  # the conversation needs the wiring, and the wiring the conversation
         wiring.parts, wiring.emit, wiring.tasks = parts, emit, tasks
         wiring.points, wiring.gate, wiring.accounts, wiring.clock = points, gate, accounts, clock
+        wiring.memory = memory
         wiring.rules = wiring._rules()
         wiring.conversation = wiring._converse()
         wiring.thread = wiring._main_thread({tool.name: tool for tool in tools})
@@ -130,8 +134,9 @@ class Wiring:
         )
 
     async def _after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
-        """What the model is told beside a result: what the hooks say, then the rules for the file it touched."""
-        return [*await self.points.after_result(call, output), *await self.rules.after_result(call, output)]
+        """What the model is told beside a result: what the hooks say, the rules for the file it touched, its age."""
+        said = [*await self.points.after_result(call, output), *await self.rules.after_result(call, output)]
+        return said if self.memory is None else [*said, *await self.memory.after_result(call, output)]
 
     def _rules(self) -> RuleAttachments:
         parts = self.parts
@@ -154,6 +159,7 @@ class Wiring:
                 permission=self.gate,
                 read_cache=ReadCache(),
                 keep_dir=parts.places.tool_results(parts.log.session_id),
+                keeper=self.memory.keeper if self.memory is not None else lambda _path: None,
             ),
             emit=self.emit,
             max_rounds=parts.flags.number("tools.max_rounds", settings.tools.max_rounds),

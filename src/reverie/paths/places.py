@@ -178,6 +178,10 @@ class Places:
         """The user's own template and prompt for session notes."""
         return self.home / "session-memory" / "config"
 
+    def search_index(self, memory: Path) -> Path:
+        """The derived index over a memory directory; it may be deleted at any time."""
+        return self.home / "indexes" / f"{_digest(str(memory))}.sqlite"
+
     @property
     def models(self) -> Path:
         """Weights and the like that were added by hand."""
@@ -193,6 +197,10 @@ class Places:
     def default_memory(self) -> Path:
         """The memory directory if nobody has chosen another; `memory_place` decides."""
         return (self.remote_memory or self.home) / "projects" / slug(self.root) / "memory"
+
+    def team_sync(self, memory: Path) -> Path:
+        """What a memory directory's team had in common with us at the last sync."""
+        return self.home / "team-sync" / slug(memory)
 
     def agent_memory_user(self, kind: str) -> Path:
         return self.home / "agent-memory" / _agent_type(kind)

@@ -236,6 +236,10 @@ class Memory(Section):
     guidelines: str = text(
         "", "Added to what the model is told about memory.", env="REVERIE_MEMORY_GUIDELINES", project=Project.TRUSTED
     )
+    recall_ceiling_s: float = number(
+        1.5, "seconds", "Longest wait for a model that selects memories; then the local ranker stands in."
+    )
+    recall_session_bytes: int = whole(60_000, "bytes", "Once so much was recalled in a session, no more is.")
 
 
 class InstructionSettings(Section):

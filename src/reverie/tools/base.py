@@ -66,10 +66,16 @@ class ReadCache:
 
 PermissionFunction: TypeAlias = Callable[[ToolCall], Awaitable[Decision]]
 PathMapping: TypeAlias = Callable[[Path], Path]
+Keeper: TypeAlias = Callable[[bytes], bool]
+"""Puts new content in a file's place by rules of its own; False if the file is gone now. Raises to refuse."""
 
 
 def same_path(path: Path) -> Path:
     return path
+
+
+def _nobody(_path: Path) -> Keeper | None:
+    return None
 
 
 @dataclass(slots=True)
@@ -82,6 +88,8 @@ class ToolContext:
     read_cache: ReadCache
     keep_dir: Path
     map_path: PathMapping = same_path
+    keeper: Callable[[Path], Keeper | None] = _nobody
+    """Who else must write this file (given its unmapped path): the memory directory keeps its own."""
     progress: Callable[[str], None] = field(default=lambda _text: None)
 
     def resolve(self, given: str) -> Path:

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from reverie.errors import StorageError, UserError
 from reverie.storage.atomic import create_exclusive, storage_error, write_atomic
-from reverie.tools.base import FileSeen, ReadCache, ToolContext
+from reverie.tools.base import FileSeen, Keeper, ReadCache, ToolContext
 from reverie.tools.text_form import is_clean
 
 WHOLE_FILE_LIMIT = 64 * 1024 * 1024
@@ -44,6 +44,8 @@ class Located:
     shown: str
     key: Path
     real: Path
+    keeper: Keeper | None = None
+    """Who puts new content in its place, where that is not the tool itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ def locate(given: str, context: ToolContext) -> Located:
         path = context.resolve(given)
     except RuntimeError as error:  # `~somebody` with no such user
         raise UserError(f"{given} names a home folder that is not there: give an absolute path.") from error
-    return Located(shown(path), Path(os.path.realpath(path)), Path(os.path.realpath(context.map_path(path))))
+    real = Path(os.path.realpath(context.map_path(path)))
+    return Located(shown(path), Path(os.path.realpath(path)), real, context.keeper(path))
 
 
 def shown(path: Path | str) -> str:
@@ -139,6 +142,9 @@ def save(where: Located, data: bytes, before: Snapshot | None) -> os.stat_result
     `before` is what the decision was based on (None: nothing was there); if that is no longer so, it is refused.
     """
     try:
+        if where.keeper is not None:
+            there = where.keeper(data)
+            return where.real.stat() if there or before is None else before.status
         if before is None:
             _make_folder(where.real.parent)
             if not create_exclusive(where.real, data, mode=0o666 & ~_umask()):

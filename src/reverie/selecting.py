@@ -1,0 +1,86 @@
+"""The model that selects memories: the cheapest of the family, asked once, with a schema, and never waited for long.
+
+A request of its own: it shares no prefix with the conversation, writes no cache entry, and is booked as recall.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from reverie.errors import ReverieError
+from reverie.memory.recall import SCHEMA, SELECTOR_TOKENS, chosen, selector_question, selector_system
+from reverie.memory.scan import ScanEntry, manifest
+from reverie.models.base import Finished, Model, Request, Response
+from reverie.models.catalogue import Catalogue
+from reverie.models.registry import open_model, split_name
+from reverie.models.sending import RetryPolicy, send
+from reverie.session_parts import Parts, model_access
+from reverie.storage.records import ForkUsage
+from reverie.types import Message, Origin, Purpose, TextBlock
+
+_WITHOUT = ("embedded", "scripted")
+"""Providers that rank better than they select."""
+
+
+class Selector:
+    """Asks a small model which memories fit. `available` says whether there is one to ask."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._model: Model | None = None
+
+    @property
+    def available(self) -> bool:
+        return self._parts.model.name.partition(":")[0] not in _WITHOUT
+
+    async def select(
+        self, query: str, entries: Sequence[ScanEntry], tools: Sequence[str], ceiling_s: float
+    ) -> list[str] | None:
+        """The names chosen; None if it did not answer in time or not as asked."""
+        try:
+            async with asyncio.timeout(ceiling_s):
+                response = await self._ask(selector_question(query, manifest(entries), tools))
+        except (TimeoutError, ReverieError) as error:
+            self._parts.background.write("recall_selector_failed", error=str(error) or "it took too long")
+            return None
+        text = Message("assistant", response.content).text
+        return chosen(text, {entry.name for entry in entries})
+
+    async def _ask(self, question: str) -> Response:
+        model = self._small()
+        request = Request(
+            model=model.name,
+            system=(selector_system(),),
+            tools=(),
+            messages=(Message("user", (TextBlock(question, Origin.INJECTED),)),),
+            max_tokens=SELECTOR_TOKENS,
+            output_schema=SCHEMA,
+            purpose=Purpose.RECALL,
+            conversation=f"{self._parts.log.session_id}/recall",
+            thread="recall",
+            announced_break="every question to the selector stands alone",
+        )
+        async with aclosing(send(model, request, policy=RetryPolicy(retries=0))) as events:
+            async for event in events:
+                if isinstance(event, Finished):
+                    usage = ForkUsage(Purpose.RECALL.value, model.name, event.response.usage.wire(), "recall")
+                    self._parts.log.append(usage)
+                    return event.response
+        raise ReverieError("the selector gave no answer")
+
+    def _small(self) -> Model:
+        if self._model is None:
+            parts = self._parts
+            catalogue = Catalogue.load(parts.settings.catalogue.files)
+            provider = split_name(parts.model.name, catalogue)[0]
+            name = parts.settings.model.small_model or f"{provider}:{parts.facts.cheapest or parts.facts.name}"
+            self._model = (
+                parts.model if name == parts.model.name else open_model(name, model_access(parts.settings), catalogue)
+            )
+        return self._model
+
+    async def close(self) -> None:
+        if self._model is not None and self._model is not self._parts.model:
+            await self._model.close()
