@@ -56,6 +56,7 @@ COMMANDS: Mapping[str, Entry] = {
     "doctor": Entry("reverie.cli.doctor:command", "Check that everything Reverie needs is there."),
     "demo": Entry("reverie.cli.demo:command", "Play a short conversation, without a key or a network."),
     "simulate": Entry("reverie.cli.simulate:command", "Serve the Messages API on loopback, billed as documented."),
+    "models": Entry("reverie.cli.models:command", "Add, list and remove sentence encoders for memory recall."),
     "lab": Entry("reverie.cli.lab:command", "Measure Reverie on recorded work."),
     "completion": Entry("reverie.cli.completion:command", "Print a completion script for your shell."),
 }

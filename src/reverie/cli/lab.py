@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from reverie.cli.lab_recall import recall
+
 
 @click.group(name="lab")
 def command() -> None:
@@ -59,3 +61,6 @@ def startup(runs: int, as_json: bool) -> None:
     click.echo(f"python -c pass         {found.bare_ms:7.1f} ms")
     click.echo(f"reverie --version      {found.version_ms:7.1f} ms   {found.version_ms / found.bare_ms:5.2f}×")
     click.echo(f"reverie sessions list  {found.sessions_ms:7.1f} ms   {found.sessions_ms / found.bare_ms:5.2f}×")
+
+
+command.add_command(recall)

@@ -35,6 +35,7 @@ ENCODE_SECONDS: Final = 0.5
 RESCAN_SECONDS: Final = 2.0
 RESCAN_COST: Final = 25
 """Every file is looked at again after this many times what looking at them took, but not within `RESCAN_SECONDS`."""
+TWINS_AMONG: Final = 16
 EVERY_FILE: Final = 2_000
 """Up to here every encoded file is a candidate; beyond, the best by words and the best by meaning are."""
 
@@ -239,21 +240,20 @@ class Ranker:
         self, query: str, found: Sequence[tuple[Candidate, IndexedFile]], used: Sequence[ToolInUse]
     ) -> tuple[list[Candidate], list[LeftOut]]:
         """What must not be shown whatever its score: manuals of tools in use, and what something newer replaced."""
-        best = [file for _, file in found[:BEST]]
         past = asks_for_past(query)
-        twins = {} if past else older_twins(best, query)
+        twins = {} if past else older_twins([file for _, file in found[:TWINS_AMONG]], query)
         ranked: list[Candidate] = []
         left_out: list[LeftOut] = []
-        for place, (one, file) in enumerate(found):
-            if used and is_manual(used, file, self._index):
+        for one, file in found[:BEST]:
+            if is_manual(used, file, self._index):
                 left_out.append(LeftOut(one, "tells how to use a tool that is in use already"))
             elif not past and is_replaced(file):
                 left_out.append(LeftOut(one, "says of itself that it has been replaced"))
-            elif place < BEST and file.path in twins:
+            elif file.path in twins:
                 left_out.append(LeftOut(one, f"{twins[file.path]} says nearly the same and is newer"))
             else:
                 ranked.append(one)
-        return ranked, left_out
+        return ranked + [one for one, _ in found[BEST:]], left_out
 
     def _look(self, *, force: bool = False) -> None:
         """Follows the files: at once when one came, went or was replaced, soon when one was edited in place."""

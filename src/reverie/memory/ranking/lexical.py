@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from typing import Final
 
 from reverie.memory.ranking.text import FUNCTION_TERMS, terms
@@ -16,9 +17,11 @@ from reverie.memory.search_index import SearchIndex, Term, unpack
 
 K1: Final = 1.2
 B: Final = 0.75
-BUDGET: Final = 12_000
+BUDGET: Final = 5_000
 """Postings read for one query before the common words are looked up among the best files only."""
 BEST: Final = 64
+MOST: Final = 2_000
+"""Files that are given a score: with an encoder beside, even a faint match may matter."""
 MAX_TERMS: Final = 96
 """Of a pasted log, the rarest terms are enough."""
 SIMILAR_PREFIX: Final = 4
@@ -36,10 +39,9 @@ class Match:
 
 @dataclass(slots=True)
 class WordScore:
-    """One file: `share` of a perfect match, 0 to about 1; `mass`: what its content words weigh, however many others."""
+    """One file: its `share` of a perfect match, 0 to about 1, and the content words it has."""
 
     share: float
-    mass: float
     matches: list[Match]
 
 
@@ -77,50 +79,51 @@ def word_scores(index: SearchIndex, query: str) -> dict[int, WordScore]:
 
 
 def _gather(index: SearchIndex, forms: Sequence[_Form], mean_length: float, perfect: float) -> dict[int, WordScore]:
-    best: dict[int, dict[str, tuple[float, _Form]]] = {}
-    gains: dict[int, float] = {}
+    tally = _Tally(mean_length)
     left = BUDGET
     later: list[_Form] = []
+    for form in sorted(forms, key=lambda form: form.term.files):
+        if form.term.files > left and (later or tally.totals):
+            later.append(form)
+            continue
+        left -= form.term.files
+        tally.add(form, index.postings(form.term.id))
+    best = nlargest(MOST if not later else BEST, tally.totals, key=tally.totals.__getitem__)
+    for form in later:
+        tally.add(form, index.postings(form.term.id, best))
+    return {file: tally.score(file, perfect) for file in best}
 
-    def add(form: _Form, rows: Sequence[tuple[int, int]]) -> None:
-        weight = form.weight
+
+class _Tally:
+    """What each file has gained so far: of every word, its best form."""
+
+    def __init__(self, mean_length: float) -> None:
+        self.totals: dict[int, float] = {}
+        self._words: dict[str, dict[int, tuple[float, _Form]]] = {}
+        self._gains: dict[int, float] = {}
+        self._mean_length = mean_length
+
+    def add(self, form: _Form, rows: Sequence[tuple[int, int]]) -> None:
+        totals, gains, weight = self.totals, self._gains, form.weight
+        of_word = self._words.setdefault(form.word, {})
         for file, packed in rows:
             gain = gains.get(packed)
             if gain is None:
                 count, length = unpack(packed)
-                gain = gains[packed] = count * (K1 + 1) / (count + K1 * (1 - B + B * length / mean_length))
-            of_file = best.get(file)
-            if of_file is None:
-                best[file] = {form.word: (weight * gain, form)}
-            elif form.word not in of_file or of_file[form.word][0] < weight * gain:
-                of_file[form.word] = (weight * gain, form)
+                gain = gains[packed] = count * (K1 + 1) / (count + K1 * (1 - B + B * length / self._mean_length))
+            gain *= weight
+            known = of_word.get(file)
+            if known is None:
+                totals[file] = totals.get(file, 0.0) + gain
+                of_word[file] = (gain, form)
+            elif gain > known[0]:
+                totals[file] += gain - known[0]
+                of_word[file] = (gain, form)
 
-    for form in sorted(forms, key=lambda form: form.term.files):
-        if form.term.files > left:
-            later.append(form)
-            continue
-        left -= form.term.files
-        add(form, index.postings(form.term.id))
-    if later:
-        if not best:
-            # Nothing but very common words: read the rarest of them all the same.
-            add(later[0], index.postings(later.pop(0).term.id))
-        order = sorted(best, key=lambda file: -sum(gain for gain, _ in best[file].values()))[:BEST]
-        best = {file: best[file] for file in order}
-        for form in later:
-            add(form, index.postings(form.term.id, order))
-    return {file: _scored(of_file, perfect) for file, of_file in best.items()}
-
-
-def _scored(of_file: dict[str, tuple[float, _Form]], perfect: float) -> WordScore:
-    whole = content = 0.0
-    matches: list[Match] = []
-    for gain, form in of_file.values():
-        whole += gain
-        if form.content:
-            content += gain
-            matches.append(Match(form.word, form.term.text))
-    return WordScore(whole / perfect, content / (K1 + 1), matches)
+    def score(self, file: int, perfect: float) -> WordScore:
+        found = [of_word[file] for of_word in self._words.values() if file in of_word]
+        matches = [Match(form.word, form.term.text) for _, form in found if form.content]
+        return WordScore(self.totals[file] / perfect, matches)
 
 
 def _similar(index: SearchIndex, word: str) -> list[tuple[Term, float]]:
