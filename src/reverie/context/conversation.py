@@ -104,10 +104,14 @@ class Conversation:
     own_from: int | None = None
     """In a fork: the first message that is not its parent's."""
     images_left_out: int = 0
+    just_compacted: bool = False
+    """The request at hand is the first after a compaction: it is not held back, whatever the estimate says."""
 
     async def prepare(self, max_tokens: int) -> Request:
         """Runs every stage, then assembles the request."""
+        before = self.log.view.boundaries
         done = await self.pipeline.prepare(self.log, self.now, self.around.carry_out)
+        self.just_compacted = self.log.view.boundaries > before
         self._tell(done)
         header = self.log.view.header
         assert header is not None, "a conversation has a header before its first request"
@@ -140,7 +144,9 @@ class Conversation:
 
     async def recover(self, error: PromptTooLong) -> bool:
         """One try at a shorter context after the server said that the prompt is too long."""
-        done = await self.pipeline.recover(self.log, self.now, self.around.carry_out)
+        named = error.actual is not None and error.limit is not None
+        excess = max(1, (error.actual or 0) - (error.limit or 0)) if named else None
+        done = await self.pipeline.recover(self.log, lambda: replace(self.now(), excess=excess), self.around.carry_out)
         if done is None:
             return False
         self._tell(done)
@@ -202,12 +208,14 @@ class Conversation:
             window=self.thresholds.window,
             autocompact_at=self.thresholds.autocompact,
             main_thread=self.purpose is Purpose.MAIN,
+            effective=self.thresholds.effective,
+            blocking=self.thresholds.blocking,
         )
 
     def budget(self) -> Budget:
         used = self.log.view.meter.tokens
         limits = self.thresholds
-        blocking = limits.blocking if self.blocks_when_full else None
+        blocking = limits.blocking if self.blocks_when_full and not self.just_compacted else None
         return Budget(used, limits.window, limits.percent_left(used), blocking)
 
     async def after_response(self) -> None:
@@ -236,6 +244,7 @@ class Conversation:
             thread=thread,
             reused=reused,
             pipeline=self.pipeline.only("tool_result_budget"),
+            just_compacted=False,
             around=Around(keep=self.around.keep, carry_out=self.around.carry_out),
             blocks_when_full=purpose not in (Purpose.COMPACTION, Purpose.NOTES),
             emit=_unheard,

@@ -64,7 +64,7 @@ class Pipeline:
     async def recover(self, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Prepared | None:
         """After a prompt that was too long: one try at making it shorter. None if nothing could be done."""
         done = await self._run(RECOVERY, log, now, carry_out)
-        if done is None:
+        if done is None or not (done.appends or done.payloads):
             return None
         return Prepared(done.breaks_prefix, (done.notice,) if done.notice else (), (RECOVERY,))
 

@@ -191,7 +191,9 @@ class View:
         start, end = names.index(fold.first), names.index(fold.last) + 1
         text = Message("user", (TextBlock(fold.text, Origin.SUMMARY),))
         shown = [Entry(None, text, brought=True)] if fold.text.strip() else []
-        entries = [*self.entries[:start], *shown, *self.entries[end:]]
+        self._show_only([*self.entries[:start], *shown, *self.entries[end:]])
+
+    def _show_only(self, entries: list[Entry]) -> None:
         self._forget_messages()
         if self.header is not None:
             self.meter.append(as_message(self.header))
@@ -347,6 +349,12 @@ class View:
     def call_name(self, call_id: str) -> str | None:
         """The tool that a call in view was made to."""
         return self._calls.get(call_id)
+
+    def showing(self, entries: Iterable[Entry]) -> View:
+        """A view of its own that shows these of the entries only, decided as they are here."""
+        twin = self.copy()
+        twin._show_only(list(entries))
+        return twin
 
     def copy(self) -> View:
         """An independent view with the same content, for a fork: what happens to it never reaches this one."""

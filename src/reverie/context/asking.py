@@ -1,0 +1,84 @@
+"""Asks a model once about a conversation, beside it: the same bytes with one more message, and an answer in words.
+
+What a summary is asked with. The tools stay in the request, because they are part of its prefix, and a call is a failed
+answer. It records nothing but what it cost; the conversation does not change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+from reverie.context.conversation import Conversation
+from reverie.context.request import assemble
+from reverie.errors import ModelError
+from reverie.layers.base import AskFork, EffectResult
+from reverie.models.base import Finished, Request, Response
+from reverie.types import Message, Origin, TextBlock
+
+_numbers = count(1)
+_CUT_OFF = frozenset({"max_tokens", "model_context_window_exceeded"})
+PLAIN = "a plain request, with a system prompt of its own"
+PART = "only a part of the conversation is asked about"
+
+
+async def ask(conversation: Conversation, effect: AskFork) -> EffectResult:
+    """The answer to one directive. Whatever the model does instead of answering is a result that is not `ok`."""
+    thread = f"{effect.purpose.value}-ask-{next(_numbers)}"
+    asking = conversation.forked(conversation.log, purpose=effect.purpose, thread=thread, reused=False)
+    request = _request(conversation, effect, thread)
+    response: Response | None = None
+    try:
+        async for event in asking.send(request):
+            if isinstance(event, Finished):
+                response = event.response
+    except ModelError as error:
+        return EffectResult(ok=False, text=str(error), error=error)
+    assert response is not None, "a stream without its end is an error of the sender"
+    return _judged(response)
+
+
+def _request(conversation: Conversation, effect: AskFork, thread: str) -> Request:
+    view = conversation.log.view
+    header = view.header
+    assert header is not None, "a conversation has a header before it is asked about"
+    is_plain = effect.system is not None
+    if effect.system is not None:
+        header = replace(header, system=(effect.system,), thinking=None, effort=None)
+    own = PLAIN if is_plain else PART if effect.messages is not None else None
+    breaks = (conversation.announce, conversation.pipeline.breaking, own)
+    messages = view.messages() if effect.messages is None else effect.messages
+    return assemble(
+        header,
+        _with_directive(messages, effect.directive),
+        max_tokens=effect.max_tokens,
+        capabilities=conversation.model.capabilities,
+        purpose=effect.purpose,
+        conversation=conversation.log.session_id,
+        thread=thread,
+        announced_break="; ".join(filter(None, breaks)) or None,
+        reused=False,
+        sent=conversation.sent,
+        own_from=len(messages) - 1,
+        images_left_out=0 if is_plain else conversation.images_left_out,
+        cache_edits=view.pinned_edits() if effect.messages is None else None,
+        server_edits=view.server_edits if effect.messages is None else None,
+    )
+
+
+def _with_directive(messages: tuple[Message, ...], directive: str) -> tuple[Message, ...]:
+    block = TextBlock(directive, Origin.INJECTED)
+    if messages and messages[-1].role == "user":
+        return (*messages[:-1], replace(messages[-1], content=(*messages[-1].content, block)))
+    return (*messages, Message("user", (block,)))
+
+
+def _judged(response: Response) -> EffectResult:
+    message = Message("assistant", response.content)
+    if message.tool_uses:
+        return EffectResult(ok=False, text="the model called a tool instead of answering", usage=response.usage)
+    if response.stop_reason in _CUT_OFF:
+        return EffectResult(ok=False, text="the answer was cut off", usage=response.usage)
+    if response.stop_reason == "refusal":
+        return EffectResult(ok=False, text="the model refused to answer", usage=response.usage)
+    return EffectResult(ok=True, text=message.text, usage=response.usage)

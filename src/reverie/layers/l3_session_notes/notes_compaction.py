@@ -1,0 +1,61 @@
+"""Which messages are kept beside the notes: what they do not cover yet, and enough to go on from. Pure.
+
+Never cuts between a call and its result, nor between records of one response, and never goes behind the last boundary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reverie.layers.l3_session_notes.numbers import NoteNumbers
+from reverie.layers.l3_session_notes.trigger import WRITER
+from reverie.layers.weighing import weigh_entries
+from reverie.storage.view import Entry, View
+
+
+def first_kept(view: View, numbers: NoteNumbers) -> int | None:
+    """Where the kept messages begin among the entries; None if the cursor is not there (any more).
+
+    Everything after the cursor; then further back until there are enough tokens and messages with text, or the most
+    that is kept; then as far as it takes to split nothing.
+    """
+    cursor = view.cursors.get(WRITER)
+    entries = view.entries
+    at = next((i for i, entry in enumerate(entries) if cursor is not None and entry.uuid == cursor), None)
+    if at is None:
+        return None
+    floor = next((i for i, entry in enumerate(entries) if not entry.brought), len(entries))
+    start = max(at + 1, floor)
+    tokens = weigh_entries(view, entries[start:])
+    texts = sum(_has_text(entry) for entry in entries[start:])
+    while (
+        start > floor
+        and tokens < numbers.keep_tokens_most
+        and (tokens < numbers.keep_tokens or texts < numbers.keep_messages)
+    ):
+        start -= 1
+        tokens += weigh_entries(view, entries[start : start + 1])
+        texts += _has_text(entries[start])
+    return unsplit(entries, start)
+
+
+def unsplit(entries: Sequence[Entry], start: int) -> int:
+    """The nearest place at or before `start` from which no result lacks its call and no record its siblings."""
+    calls = {use.id: i for i, entry in enumerate(entries) for use in entry.message.tool_uses}
+    firsts = dict[str, int]()
+    for i, entry in enumerate(entries):
+        if entry.message.role == "assistant" and entry.message.id is not None:
+            firsts.setdefault(entry.message.id, i)
+    at = len(entries)
+    while at > start:  # everything from `at` on is looked at; a call found further back moves `start`, never forward
+        at -= 1
+        message = entries[at].message
+        needed = [calls[result.tool_use_id] for result in message.tool_results if result.tool_use_id in calls]
+        if message.role == "assistant" and message.id is not None:
+            needed.append(firsts[message.id])
+        start = min([start, *needed])
+    return start
+
+
+def _has_text(entry: Entry) -> bool:
+    return bool(entry.message.text.strip())

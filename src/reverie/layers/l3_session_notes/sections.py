@@ -1,0 +1,107 @@
+"""The sections of the notes: taken apart by the template's headings, checked, mended, measured and cut. Pure text.
+
+A heading is a line of the template that begins with `#`; the line in italics under it is its hint. Both belong to the
+template. Whatever else stands in the file is text of the section it stands in, also lines that look like headings.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from reverie.models.tokens import estimate_text
+
+_HEADING = re.compile(r"#{1,3} \S")
+_ITALIC = re.compile(r"([_*]).*\S.*\1$")
+CUT = "[… the rest of this section is in {path}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section: its heading line, its hint (may be empty) and the text below."""
+
+    heading: str
+    hint: str
+    body: str = ""
+
+    @property
+    def text(self) -> str:
+        head = f"{self.heading}\n{self.hint}\n" if self.hint else f"{self.heading}\n"
+        return f"{head}\n{self.body}\n" if self.body else head
+
+
+def outline(template: str) -> list[Section]:
+    """The empty sections of a template, in order; none if it has no heading."""
+    lines = template.splitlines()
+    found = list[Section]()
+    for at, line in enumerate(lines):
+        if _HEADING.match(line):
+            following = next((other.strip() for other in lines[at + 1 : at + 3] if other.strip()), "")
+            found.append(Section(line.strip(), following if _ITALIC.match(following) else ""))
+    return found
+
+
+def split(notes: str, template: str) -> list[Section]:
+    """The notes by the template's sections. A missing heading is an empty section; nothing that was written is lost."""
+    empty = outline(template)
+    bodies: dict[str, list[str]] = {section.heading: [] for section in empty}
+    hints = {section.hint for section in empty if section.hint}
+    at = empty[0].heading if empty else ""
+    for line in notes.splitlines():
+        if line.strip() in bodies:
+            at = line.strip()
+        elif line.strip() not in hints:
+            bodies.setdefault(at, []).append(line)
+    return [Section(s.heading, s.hint, "\n".join(bodies[s.heading]).strip("\n").rstrip()) for s in empty]
+
+
+def mended(notes: str, template: str) -> str:
+    """The notes with every heading and hint of the template in its place."""
+    return "\n".join(section.text for section in split(notes, template))
+
+
+def is_intact(notes: str, template: str) -> bool:
+    """Whether every heading stands once, in order, with its hint under it."""
+    lines = [line.strip() for line in notes.splitlines() if line.strip()]
+    at = -1
+    for section in outline(template):
+        if lines.count(section.heading) != 1 or lines.index(section.heading) <= at:
+            return False
+        at = lines.index(section.heading)
+        if section.hint and lines[at + 1 : at + 2] != [section.hint]:
+            return False
+    return True
+
+
+def is_empty(notes: str, template: str) -> bool:
+    """Whether nothing was written yet: the notes are the template."""
+    untouched = {section.heading: section.body for section in split(template, template)}
+    return all(section.body in ("", untouched[section.heading]) for section in split(notes, template))
+
+
+def over_limit(notes: str, template: str, *, section_tokens: int, total_tokens: int) -> list[str]:
+    """What is too long, a line each; empty if nothing is."""
+    found = list[str]()
+    total = 0
+    for section in split(notes, template):
+        tokens = estimate_text(section.body)
+        total += tokens
+        if tokens > section_tokens:
+            name = section.heading.lstrip("# ")
+            found.append(f'- "{name}" is about {tokens:,} tokens long; at most {section_tokens:,}.')
+    if total > total_tokens:
+        found.append(f"- All sections together are about {total:,} tokens long; at most {total_tokens:,}.")
+    return found
+
+
+def shortened(notes: str, template: str, *, characters: int, path: str) -> str:
+    """The notes with every section longer than this cut at the end of a line, and a marker that says so."""
+    out = list[str]()
+    for section in split(notes, template):
+        body = section.body
+        if len(body) > characters:
+            cut = body[:characters]
+            newline = cut.rfind("\n")
+            body = (cut[:newline] if newline > characters // 2 else cut).rstrip() + "\n" + CUT.format(path=path)
+        out.append(Section(section.heading, section.hint, body).text)
+    return "\n".join(out)

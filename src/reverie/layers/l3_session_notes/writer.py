@@ -1,0 +1,69 @@
+"""What the writer of the notes is told, and what it may do: edit one file, nothing else. Pure but for its words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from reverie.layers.l3_session_notes.numbers import NoteNumbers
+from reverie.layers.l3_session_notes.sections import outline, over_limit
+from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
+from reverie.prompts import fill, render
+
+_PACKAGE = "reverie.layers.l3_session_notes"
+
+
+def default_template() -> str:
+    """Our ten sections."""
+    return render(_PACKAGE, "template.md") + "\n"
+
+
+def template_or_default(given: str | None) -> tuple[str, str | None]:
+    """The user's template if it can be used, else ours; and why theirs was not."""
+    if given is None:
+        return default_template(), None
+    sections = outline(given)
+    headings = [section.heading for section in sections]
+    if not headings:
+        return default_template(), "it has no heading (a line that begins with `# `)"
+    if len(set(headings)) != len(headings):
+        return default_template(), "two of its headings are the same"
+    return given, None
+
+
+def directive(
+    notes: str,
+    path: Path,
+    template: str,
+    numbers: NoteNumbers,
+    *,
+    prompt: str | None = None,
+    instructions: str = "",
+) -> str:
+    """What the fork is asked. `prompt` is the user's own wording; the limits are said either way."""
+    values = {"currentNotes": notes.rstrip(), "notesPath": str(path)}
+    asked = fill(prompt, values).rstrip() if prompt is not None else render(_PACKAGE, "update.md", values)
+    limits = {"section": f"{numbers.section_tokens:,}", "total": f"{numbers.total_tokens:,}"}
+    parts = [asked, render(_PACKAGE, "limits.md", limits)]
+    too_long = over_limit(notes, template, section_tokens=numbers.section_tokens, total_tokens=numbers.total_tokens)
+    if too_long:
+        parts.append(render(_PACKAGE, "over_limit.md", {"sections": "\n".join(too_long)}))
+    if instructions.strip():
+        parts.append(instructions.strip())
+    return "\n\n".join(parts)
+
+
+def only_edit(path: Path) -> Callable[[ToolCall], Awaitable[Decision]]:
+    """Allows Edit of this very file; everything else is refused with a reason."""
+    real = os.path.realpath(path)
+
+    async def decide(call: ToolCall) -> Decision:
+        named = str(call.input.get("file_path", ""))
+        if call.tool != "Edit":
+            return Deny(f"only Edit may be used here, and only on {path}")
+        if os.path.realpath(call.cwd / named) != real:
+            return Deny(f"only {path} may be edited here")
+        return Allow()
+
+    return decide

@@ -1,0 +1,153 @@
+"""The new context: what stands for the old one, block by block, and the records that bring it. Pure.
+
+Beside the prose, whoever wrote it, stand by code: every message of the person, the operation ledger, the names in use
+and the pins. So a bad summary loses prose, not facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from reverie.layers.base import Append
+from reverie.layers.l4_compaction.by_code import names_in_use, operation_ledger, operations
+from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.requests import Request, render_requests
+from reverie.layers.l4_compaction.summary import PACKAGE
+from reverie.prompts import render
+from reverie.storage.records import CompactBoundary, SessionHeader, to_data
+from reverie.storage.view import Entry, View
+from reverie.types import Block, Message, Origin, Record, TextBlock
+
+Extent = Literal["whole", "from", "up_to"]
+Trigger = Literal["auto", "manual"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is summarised (`gone`) and what stays in view, as a stretch of the entries: before the rest, or after it."""
+
+    extent: Extent
+    gone: tuple[Entry, ...]
+    kept: tuple[Entry, ...] = ()
+
+    @property
+    def kept_first(self) -> bool:
+        return self.extent == "from"
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """The written part: by whom (`notes`, `fork`, `plain`, `code`), and why nobody better did."""
+
+    text: str
+    writer: str
+    failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What else goes into the new context."""
+
+    requests: Sequence[Request]
+    requests_folder: Path
+    all_requests: Path
+    unsaved: frozenset[Path]
+    pins: dict[str, str]
+    transcript: Path
+    cwd: str
+
+
+def summary_blocks(scope: Scope, prose: Prose, beside: Beside, numbers: CompactionNumbers) -> tuple[Block, ...]:
+    """The summary message: prose, requests, ledger, names, pins, and how to go on."""
+    title = "Its notes, kept while working:" if prose.writer == "notes" else "Its summary:"
+    opening = {"transcript": str(beside.transcript), "title": title, "prose": prose.text}
+    parts = [render(PACKAGE, "context.md", opening)]
+    requests = render_requests(
+        beside.requests,
+        beside.requests_folder,
+        limit=numbers.request_bytes,
+        budget=numbers.requests_tokens,
+        kept_whole=beside.all_requests,
+        unsaved=beside.unsaved,
+    )
+    if requests:
+        parts.append(render(PACKAGE, "requests.md", {"requests": requests}))
+    ledger = operation_ledger(operations(scope.gone), max_chars=numbers.ledger_characters, cwd=beside.cwd)
+    if ledger:
+        parts.append(render(PACKAGE, "ledger.md", {"ledger": ledger}))
+    names = [name for name in names_in_use(scope.gone, numbers.names) if not any(name in part for part in parts)]
+    if names:
+        parts.append(render(PACKAGE, "names.md", {"names": ", ".join(names)}))
+    if beside.pins:
+        pins = "\n\n".join(beside.pins.values())
+        parts.append(render(PACKAGE, "pins.md", {"pins": pins}))
+    parts.append(render(PACKAGE, "going_on.md"))
+    return tuple(TextBlock(part, Origin.SUMMARY) for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """The uuids of the records that others name, chosen beforehand."""
+
+    boundary: str
+    summary: str
+    attachments: str
+    hooks: str
+    header: str
+
+
+def records(
+    scope: Scope,
+    prose: Prose,
+    ids: Ids,
+    *,
+    trigger: Trigger,
+    tokens_before: int,
+    last: str | None,
+    header: SessionHeader,
+    summary: tuple[Block, ...],
+    attachments: tuple[Block, ...],
+    hooks: tuple[Block, ...],
+) -> list[Append]:
+    """Boundary, header, summary, (kept messages), attachments, hook results: in this order, all of one compaction."""
+    parts = [
+        Append(header, {"uuid": ids.header}),
+        Append(Message("user", summary), {"uuid": ids.summary, "isCompactSummary": True}),
+    ]
+    if attachments:
+        parts.append(Append(Message("user", attachments), {"uuid": ids.attachments, "isMeta": True}))
+    if hooks:
+        parts.append(Append(Message("user", hooks), {"uuid": ids.hooks, "isMeta": True}))
+    boundary = CompactBoundary(
+        trigger=trigger,
+        tokens_before=tokens_before,
+        last_uuid=last,
+        preserved=_preserved(scope, ids),
+        writer=prose.writer,
+        extent=scope.extent,
+        sealed_by=parts[-1].fields["uuid"],
+    )
+    belonging = [Append(part.what, {**part.fields, "compactOf": ids.boundary}) for part in parts]
+    return [Append(boundary, {"uuid": ids.boundary}), *belonging]
+
+
+def _preserved(scope: Scope, ids: Ids) -> tuple[str, str, str] | None:
+    named = [entry.uuid for entry in scope.kept if entry.uuid is not None]
+    if not named:
+        return None
+    return named[0], (ids.boundary if scope.kept_first else ids.summary), named[-1]
+
+
+def after(view: View, appends: Sequence[Append]) -> View:
+    """The view as it will be once these are recorded; the given one does not change."""
+    twin = view.copy()
+    for append in appends:
+        if isinstance(append.what, Message):
+            twin.apply(Record({"type": append.what.role, **append.fields}, append.what))
+        else:
+            data = {"type": "system", "subtype": append.what.subtype, "reverie": to_data(append.what), **append.fields}
+            twin.apply(Record(data))
+    return twin

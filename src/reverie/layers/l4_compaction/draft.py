@@ -1,0 +1,105 @@
+"""One compaction on its way: the files it wants written, and its records once everything is known. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reverie.layers.base import Append, Commit, Now, WriteFile
+from reverie.layers.l4_compaction.compose import Beside, Ids, Prose, Scope, after, records, summary_blocks
+from reverie.layers.l4_compaction.ground import Ground, Wanted
+from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.requests import everything, files_for, requests_in
+from reverie.layers.l4_compaction.survival import in_words, inventory, survival, texts_of
+from reverie.models.tokens import estimate_text
+from reverie.storage.view import View
+from reverie.types import Block, Origin, TextBlock
+
+_SMALLEST_SHARE = 10
+
+
+@dataclass(slots=True)
+class Draft:
+    """A compaction of this view: what leaves, what stays, and what stands for what left."""
+
+    ground: Ground
+    view: View
+    now: Now
+    wanted: Wanted
+    scope: Scope
+    prose: Prose
+    ids: Ids = field(init=False)
+    all_requests: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        names = [self.ground.new_id() for _ in range(5)]
+        self.ids = Ids(*names)
+        self.all_requests = self.ground.requests / f"all-{names[0]}.txt"
+
+    def writes(self) -> list[WriteFile]:
+        """The long messages of the person, and all of them if they may not fit."""
+        numbers, said = self.ground.numbers(), requests_in(self.scope.gone)
+        files = files_for(said, self.ground.requests, numbers.request_bytes)
+        if sum(estimate_text(one.text) for one in said) > numbers.requests_tokens // _SMALLEST_SHARE:
+            files.append(everything(said, self.all_requests))
+        return files
+
+    def made(
+        self, attachments: tuple[Block, ...], heard: str, unsaved: frozenset[Path], numbers: CompactionNumbers
+    ) -> Commit | None:
+        """The commit within these budgets; None if the new context would still be over the threshold."""
+        view, scope, now = self.view, self.scope, self.now
+        header = view.header
+        assert header is not None, "a conversation has a header before it is compacted"
+        appends = records(
+            scope,
+            self.prose,
+            self.ids,
+            trigger=self.wanted.trigger,
+            tokens_before=now.used,
+            last=next((entry.uuid for entry in reversed(view.entries) if entry.uuid is not None), None),
+            header=header if scope.kept_first else self.ground.render_header(header),
+            summary=summary_blocks(scope, self.prose, self._beside(unsaved), numbers),
+            attachments=attachments,
+            hooks=(TextBlock(heard, Origin.HOOK),) if heard else (),
+        )
+        then = after(view, appends)
+        if then.meter.tokens >= now.autocompact_at:
+            return None
+        report = survival(
+            inventory(texts_of(view.messages()), requests_in(scope.gone)),
+            texts_of(then.messages()),
+            boundary=self.ids.boundary,
+            writer=self.prose.writer,
+            tokens_before=now.used,
+            tokens_after=then.meter.tokens,
+            limit=numbers.request_bytes,
+        )
+        return Commit(
+            appends=(*appends, Append(report, {"compactOf": self.ids.boundary})),
+            breaks_prefix="the conversation was compacted",
+            notice=f"{_how(self.prose)}: {now.used:,} → {then.meter.tokens:,} tokens; {in_words(report)}",
+        )
+
+    def _beside(self, unsaved: frozenset[Path]) -> Beside:
+        scope = self.scope
+        visible = texts_of(entry.message for entry in scope.kept) if scope.kept_first else ""
+        return Beside(
+            requests=requests_in(scope.gone),
+            requests_folder=self.ground.requests,
+            all_requests=self.all_requests,
+            unsaved=unsaved,
+            pins={name: text for name, text in self.view.pins.items() if text not in visible},
+            transcript=self.ground.transcript,
+            cwd=str(self.ground.cwd),
+        )
+
+
+def _how(prose: Prose) -> str:
+    by = {
+        "notes": "Compacted from the notes, without a model call",
+        "fork": "Compacted",
+        "plain": "Compacted by a plain request",
+        "code": "Compacted with a summary made by code",
+    }[prose.writer]
+    return by + (f" ({'; '.join(prose.failures)})" if prose.failures else "")

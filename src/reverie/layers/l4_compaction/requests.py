@@ -1,0 +1,106 @@
+"""What the person said, word for word, for the new context: all of it that is short, excerpts of what is long.
+
+A message over the limit is kept whole in a file beside the transcript, and its excerpt names that file. If all of them
+together are too many, the oldest are shortened first and stand whole in a file as well: nothing said is out of reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reverie.layers.base import WriteFile
+from reverie.layers.l1_tool_results.replacement import file_name
+from reverie.models.tokens import estimate_text
+from reverie.storage.view import Entry
+from reverie.types import Origin, TextBlock
+
+_LINE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One message of the person's."""
+
+    uuid: str
+    text: str
+
+    @property
+    def bytes(self) -> int:
+        return len(self.text.encode("utf-8", "replace"))
+
+
+def requests_in(entries: Iterable[Entry]) -> list[Request]:
+    """Every message a person typed, in order."""
+    found = list[Request]()
+    for entry in entries:
+        if entry.message.role != "user" or entry.brought:
+            continue
+        said = [b.text for b in entry.message.content if isinstance(b, TextBlock) and b.origin is Origin.PERSON]
+        if any(text.strip() for text in said):
+            found.append(Request(entry.uuid or "", "\n".join(said)))
+    return found
+
+
+def files_for(requests: Sequence[Request], folder: Path, limit: int) -> list[WriteFile]:
+    """The files that the long ones are kept in."""
+    return [
+        WriteFile(path_of(request, folder), request.text.encode("utf-8", "replace"))
+        for request in requests
+        if request.bytes > limit
+    ]
+
+
+def path_of(request: Request, folder: Path) -> Path:
+    """Where a long message is kept whole."""
+    return folder / file_name(request.uuid or request.text, structured=False)
+
+
+def everything(requests: Sequence[Request], path: Path) -> WriteFile:
+    """One file with every message in full, for when not all of them can be shown."""
+    text = "\n\n".join(f"--- message {number} ---\n{one.text}" for number, one in enumerate(requests, 1))
+    return WriteFile(path, text.encode("utf-8", "replace"))
+
+
+def render_requests(
+    requests: Sequence[Request], folder: Path, *, limit: int, budget: int, kept_whole: Path, unsaved: frozenset[Path]
+) -> str:
+    """The messages as a numbered list. `limit` is bytes of one, `budget` tokens of all.
+
+    `unsaved` are files the disk refused: what should be in them is shown in full as long as it fits.
+    """
+    shown = [one.text for one in requests]
+    for at, one in enumerate(requests):
+        path = path_of(one, folder)
+        if one.bytes > limit and path not in unsaved:
+            shown[at] = _excerpt(one.text, limit, path)
+    sizes = [estimate_text(text) + 4 for text in shown]
+    total, first = sum(sizes), 0
+    while first < len(requests) and total > budget:  # the oldest give way first: a line each
+        line = _one_line(requests[first].text)
+        total += estimate_text(line) + 4 - sizes[first]
+        shown[first], sizes[first] = line, estimate_text(line) + 4
+        first += 1
+    left_out = 0
+    while left_out < first and total > budget:
+        total -= sizes[left_out]
+        left_out += 1
+    lines = [f"{number}. {text}" for number, text in enumerate(shown, 1)][left_out:]
+    if first:
+        which = f"Messages 1 to {left_out} are not shown and those up to {first} only" if left_out else ""
+        head = which or f"Messages 1 to {first} are shown"
+        lines.insert(0, f"({head} by their beginning; all are word for word in {kept_whole}.)")
+    return "\n".join(lines)
+
+
+def _excerpt(text: str, limit: int, path: Path) -> str:
+    raw = text.encode("utf-8", "replace")
+    head = raw[: limit * 3 // 4].decode("utf-8", "ignore")
+    tail = raw[len(raw) - limit // 4 :].decode("utf-8", "ignore")
+    return f"{head}\n[… {len(raw):,} bytes in all; word for word in {path} …]\n{tail}"
+
+
+def _one_line(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _LINE else flat[: _LINE - 1] + "…"

@@ -1,0 +1,104 @@
+"""What survived a compaction: names, paths, numbers, constraints and requests of the old context that stand in the new.
+
+Counted by code, so that the report does not depend on who wrote the summary. What matters most is named when lost:
+constraints and requests in full, the rest by how often it came up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from reverie.layers.l4_compaction.requests import Request
+from reverie.storage.records import Survival
+from reverie.types import Block, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+
+_PATH = re.compile(r"(?<![\w/])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*\w")
+_NAME = re.compile(
+    r"\b(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b"
+)
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,._]*\d(?![\w])")
+_CONSTRAINT = re.compile(
+    r"[^.!?\n]*\b(?:must|never|always|don't|do not|only|without|at most|at least|no more than|avoid|keep)\b[^.!?\n]*",
+    re.IGNORECASE,
+)
+_MOST_NAMES, _LOST_SHOWN, _LINE = 400, 12, 160
+KINDS = ("requests", "constraints", "paths", "names", "numbers")
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a context speaks of, by kind; the more often it came up, the earlier it stands."""
+
+    found: dict[str, list[str]]
+
+
+def texts_of(messages: Iterable[Message]) -> str:
+    """Everything a model would read in these messages."""
+    return "\n".join(_text(block) for message in messages for block in message.content)
+
+
+def inventory(text: str, requests: Sequence[Request]) -> Inventory:
+    """What may matter of an old context."""
+    constraints = [m[0].strip() for one in requests for m in _CONSTRAINT.finditer(one.text) if m[0].strip()]
+    return Inventory(
+        {
+            "requests": [one.text for one in requests],
+            "constraints": list(dict.fromkeys(constraints)),
+            "paths": _often(_PATH.findall(text)),
+            "names": _often(_NAME.findall(text)),
+            "numbers": _often(_NUMBER.findall(text)),
+        }
+    )
+
+
+def survival(
+    old: Inventory, new: str, *, boundary: str, writer: str, tokens_before: int, tokens_after: int, limit: int
+) -> Survival:
+    """The report. A request counts as there if it stands whole, or if it is over `limit` bytes and its excerpt does."""
+    flat = " ".join(new.split())
+    words = set(_NAME.findall(new)) | set(_PATH.findall(new)) | set(_NUMBER.findall(new))
+    kept, total, lost = dict[str, int](), dict[str, int](), dict[str, list[str]]()
+    for kind in KINDS:
+        items = old.found[kind]
+        missing = [item for item in items if not _stands(kind, item, flat, words, limit)]
+        kept[kind], total[kind] = len(items) - len(missing), len(items)
+        if missing:
+            lost[kind] = [" ".join(item.split())[:_LINE] for item in missing[:_LOST_SHOWN]]
+    return Survival(boundary, writer, tokens_before, tokens_after, kept, total, lost)
+
+
+def in_words(report: Survival) -> str:
+    """The report in one line."""
+    shares = [f"{kind} {report.kept[kind]}/{report.total[kind]}" for kind in KINDS if report.total.get(kind)]
+    return f"still there: {', '.join(shares)}" if shares else "there was nothing to lose"
+
+
+def _stands(kind: str, item: str, flat: str, words: set[str], limit: int) -> bool:
+    if kind in ("requests", "constraints"):
+        whole = " ".join(item.split())
+        if whole in flat:
+            return True
+        head = " ".join(item.encode("utf-8", "replace")[: limit // 2].decode("utf-8", "ignore").split())
+        return len(item.encode("utf-8", "replace")) > limit and head in flat
+    return item in words or item in flat
+
+
+def _often(found: list[str]) -> list[str]:
+    return [item for item, _ in Counter(found).most_common(_MOST_NAMES)]
+
+
+def _text(block: Block) -> str:
+    match block:
+        case TextBlock():
+            return block.text
+        case ToolUseBlock():
+            return str(block.input)
+        case ToolResultBlock():
+            return block.text
+        case ThinkingBlock():
+            return ""
+        case _:
+            return ""
