@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reverie.context.cache_watch import CacheWatch
 from reverie.events import Event, Notice
 from reverie.layers.base import Commit, EffectResult, Now
+from reverie.models.base import Request, Response
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import open_model
 from reverie.permissions.rules import Allow, Decision, ToolCall
@@ -19,9 +22,9 @@ from reverie.session_parts import model_access
 from reverie.simulator.cache import PromptCache
 from reverie.storage.records import CacheBreak, Clears, CompactBoundary, SessionHeader, from_record
 from reverie.storage.view import View
-from reverie.types import ImageBlock, Message, Origin, Purpose, TextBlock
+from reverie.types import ImageBlock, Message, Origin, Purpose, TextBlock, Usage
 from tests.sessions import in_session, of_kind, turn
-from tests.simulated import ANTHROPIC, Served, files, past_session, served
+from tests.simulated import ANTHROPIC, OPENAI, Served, files, past_session, served
 
 SCRIPT = (
     'repeat forever\n  call Read {"file_path": "f{loop}.txt"}\n  ---\n  say Read {loop}.\nend\n\n[notes]\nsay Noted.\n'
@@ -69,7 +72,7 @@ def provoke(
         return breaks_of(session)
 
     with served(SCRIPT, monkeypatch) as server:
-        found = in_session(work, cwd=tmp_path, model=ANTHROPIC, clock=server.now, **options)
+        found = in_session(work, cwd=tmp_path, clock=server.now, **{"model": ANTHROPIC, **options})
     return Found([n for n in of_kind(events, Notice) if n.source == "cache"], found, server)
 
 
@@ -322,3 +325,51 @@ def test_an_announcement_outlives_the_request_that_failed(tmp_path: Path, monkey
     found = provoke(tmp_path, monkeypatch, change)
     assert found.notices == []
     assert [one.announcement for one in found.breaks] == ["old results were cleared"]
+
+
+# -- servers that cache by themselves -------------------------------------------------------------------------------
+
+
+@unannounced
+def test_without_markers_breaks_are_found_by_what_was_read_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def change(session: Session, server: Served) -> None:
+        server.advance(700)
+        await turn(session, "after a pause")
+        header(session, tools=given(session).tools[1:])
+
+    found = provoke(tmp_path, monkeypatch, change, model=OPENAI)
+    assert [one.cause for one in found.breaks] == ["expired", "tools"]
+    assert "5 to 10 min" in found.breaks[0].detail and "removed" in found.breaks[1].detail
+    billed = [row.miss for row in found.server.rows if row.miss is not None]
+    for broken, miss in zip(found.breaks, billed, strict=True):
+        assert broken.lost_tokens == miss.lost_tokens and broken.cost == pytest.approx(miss.cost)
+
+
+def test_the_watch_follows_what_is_new() -> None:
+    """A long conversation costs a glance a message: nothing of what two requests share is rendered or compared."""
+    watch = CacheWatch(Catalogue.load(), window=200_000)
+    old = tuple(Message("user" if i % 2 == 0 else "assistant", (_Loud(f"m{i}"),)) for i in range(1_000))  # type: ignore[arg-type]
+    new = (*old, Message("assistant", (TextBlock("hm"),)), Message("user", (TextBlock("go on"),)))
+    before, after = (Request(ANTHROPIC, ("s",), (), messages, 10) for messages in (old, new))
+    now = datetime(2026, 5, 1, tzinfo=UTC)
+    read = Response("m", "claude-sonnet-5-5", (), "end_turn", Usage(0, 1, 50_000))
+    assert watch.finished(before, read, now) is None
+    assert watch.predict(after, now).causes == ()
+    assert watch.finished(after, read, now) is None
+
+
+class _Loud:
+    """A block that does not want to be looked at."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError(f"{self.name} was compared")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def wire(self) -> object:
+        raise AssertionError(f"{self.name} was rendered")

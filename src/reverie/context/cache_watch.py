@@ -7,7 +7,7 @@ watch follows what is new: what two requests share is the same objects, and cost
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from reverie.context.cache_causes import Cause, differences, has_thinking
@@ -48,11 +48,22 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What is known of the request before: it (None after a resume), what it left cached, when it began."""
+    """What is known of the request before: it (None after a resume), what it left cached, when it began.
+
+    Servers that cache by themselves report no writes. That they kept what they read is sure enough to speak of a
+    break; once there is one, their whole prompt counts as lost, since they say that they keep all of it.
+    """
 
     request: Request | None
     cached: int
+    whole: int
     at: datetime
+
+    @classmethod
+    def by(cls, request: Request | None, usage: Usage, at: datetime) -> _Left:
+        sure = usage.cache_read_input_tokens + usage.cache_creation_input_tokens
+        by_itself = request is not None and not request.markers and sure > 0
+        return cls(request, sure, usage.prompt if by_itself else sure, at)
 
 
 class CacheWatch:
@@ -73,7 +84,7 @@ class CacheWatch:
 
     def resumed(self, usage: Usage, at: datetime) -> None:
         """Takes up a conversation from its transcript; its prefix is the same bytes, only time has passed."""
-        self._left = _Left(None, _cached(usage), at)
+        self._left = _Left.by(None, usage, at)
 
     def forget(self) -> None:
         """Begins anew, as if nothing had been sent."""
@@ -93,15 +104,15 @@ class CacheWatch:
         left, usage = self._left, response.usage
         announced = "; ".join(filter(None, (self._announced, request.announced_break))) or None
         self._announced = None
-        self._left = _Left(request, _cached(usage), at)
+        self._left = _Left.by(request, usage, at)
         if left is None:
             return None
-        expected = min(left.cached, usage.prompt)
         read = usage.cache_read_input_tokens
+        expected = min(left.whole, usage.prompt)
         if self._parent is not None and self._parent._left is not None and read >= SHARE * self._parent._left.cached:
             self._parent._touched(at)
         lost = expected - read
-        if read >= SHARE * expected or lost < self._least:
+        if read >= SHARE * min(left.cached, usage.prompt) or lost < self._least:
             return None
         facts = self._catalogue.facts(model_id(request.model))
         predicted = self._changes is not None and self._changes[0] is request
@@ -133,7 +144,7 @@ class CacheWatch:
     def _touched(self, at: datetime) -> None:
         """A fork read this thread's entry, which lengthens its life."""
         if self._left is not None and at > self._left.at:
-            self._left = _Left(self._left.request, self._left.cached, at)
+            self._left = replace(self._left, at=at)
 
     def _explain(self, left: _Left, request: Request, response: Response, at: datetime) -> list[Cause]:
         found = [*self._changed(left, request)]
@@ -180,11 +191,6 @@ def told(broken: CacheBreak, *, priced: bool) -> str:
     return (
         f"The prompt cache was missed{who}: {broken.detail}{at}; {broken.lost_tokens:,} tokens were paid again{paid}."
     )
-
-
-def _cached(usage: Usage) -> int:
-    """What a response leaves in the cache. Servers that cache by themselves report no writes: what was read counts."""
-    return usage.cache_read_input_tokens + usage.cache_creation_input_tokens
 
 
 def _sentence(causes: list[Cause]) -> str:
