@@ -21,7 +21,18 @@ FLOORS = (
     ("context", "tools"),
     ("loop",),
     ("agents",),
-    ("session", "session_parts", "gate", "hook_points", "outlet", "effects", "live_verbs", "wiring", "remembering", "selecting"),
+    (
+        "session",
+        "session_parts",
+        "gate",
+        "hook_points",
+        "outlet",
+        "effects",
+        "live_verbs",
+        "wiring",
+        "remembering",
+        "selecting",
+    ),
     ("cli", "lab", "__main__"),
 )
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
