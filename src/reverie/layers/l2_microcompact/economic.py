@@ -97,22 +97,28 @@ def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahea
     again = rates.write + carried / 2  # written once more, and carried for half of the rest on average
     one_round = rates.read * used + rates.output * _ASKING
     break_price = 0.0 if expired else rates.write - rates.read
-    behind, gain, best, best_price, count = -index.fresh, 0.0, 0.0, 0.0, 0
-    chosen = list[Held]()
+    behind, gained, best, best_price, count = -index.fresh, 0.0, 0.0, 0.0, 0
+    saved_tokens, chosen = 0, list[Held]()
     for held in reversed(index.held):
         behind += held.gap
         age = index.rounds - held.since
+        worth = 0.0
         if age >= UNTOUCHED_ROUNDS:
             worth = held.saves * saved - ahead.likelihood(held, age) * (held.tokens * again + one_round)
-            if worth > 0:
-                chosen.append(held)
-                gain += worth
-                price = break_price * max(0, behind)
-                if gain - price > best:
-                    best, best_price, count = gain - price, price, len(chosen)
-                behind += held.marker_tokens
-                continue
-        behind += held.tokens
+        if worth <= 0:
+            behind += held.tokens
+            continue
+        chosen.append(held)
+        gained += worth
+        saved_tokens += held.saves
+        if _starts_cached(index, held, now, rates):
+            rewritten = behind
+        else:
+            rewritten = (index.turn if held.since >= index.turn_since else used) - index.fresh - saved_tokens
+        price = break_price * max(0, rewritten)
+        if gained - price > best:
+            best, best_price, count = gained - price, price, len(chosen)
+        behind += held.marker_tokens
     if count == 0 or best < best_price + CLEARLY * break_price * used:
         return None
     return Cut(tuple(reversed(chosen[:count])), best, best_price)
@@ -120,7 +126,15 @@ def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahea
 
 def _expired(index: ResultIndex, now: datetime, rates: Rates) -> bool:
     """Whether the cache is gone anyway, so that a break costs nothing. A clock that went back says no."""
-    return index.asked_at is not None and (now - index.asked_at).total_seconds() > rates.lifetime_s
+    return bool(index.asked) and (now - index.asked[-1]).total_seconds() > rates.lifetime_s
+
+
+def _starts_cached(index: ResultIndex, held: Held, now: datetime, rates: Rates) -> bool:
+    """Whether what stands before a result is still cached by itself: the request that brought it read it last.
+
+    Otherwise everything is written again from where the turn began, which every request marks, or from the start.
+    """
+    return (now - index.asked[min(held.since, len(index.asked) - 1)]).total_seconds() <= rates.lifetime_s
 
 
 def told(chosen: Sequence[Held], done: str) -> str:

@@ -8,12 +8,13 @@ decides nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
 from reverie.layers.l1_tool_results.replacement import file_name
 from reverie.layers.l2_microcompact.marker import CLEARABLE, cleared
+from reverie.models.features import begins_turn
 from reverie.models.tokens import estimate_block, estimate_text
 from reverie.storage.view import Entry, View
 from reverie.types import Json, JsonObject, Message, ToolResultBlock, ToolUseBlock
@@ -21,6 +22,7 @@ from reverie.types import Json, JsonObject, Message, ToolResultBlock, ToolUseBlo
 _WRITERS = ("Edit", "Write")
 _RANGE = ("offset", "limit")
 _SHORT_LIFE_S = 300
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(slots=True)
@@ -60,8 +62,11 @@ class ResultIndex:
     fresh: int = 0
     """Tokens that came since the last request was made."""
     answered_at: datetime | None = None
-    asked_at: datetime | None = None
-    """When the last request was made, as far as the records say."""
+    asked: list[datetime] = field(default_factory=list[datetime])
+    """When each request was made, as far as the records say."""
+    turn: int = 0
+    """Tokens that came since the turn began, and `turn_since` rounds before it."""
+    turn_since: int = 0
     pauses: list[float] = field(default_factory=list[float])
     """Seconds between two requests, where that was longer than the shortest life of a cache."""
     _entries: list[Entry] | None = None
@@ -86,7 +91,8 @@ class ResultIndex:
 
     def _begin(self, view: View) -> None:
         self.held, self.rounds, self.fresh = [], 0, 0
-        self.answered_at, self.asked_at, self.pauses = None, None, []
+        self.answered_at, self.asked, self.pauses = None, [], []
+        self.turn = self.turn_since = 0
         self._entries, self._seen, self._decided = view.entries, 0, 0
         self._response = self._entered_at = None
         self._calls, self._about = {}, {}
@@ -97,6 +103,8 @@ class ResultIndex:
             self._respond(entry.message, at)
             return
         self._entered_at = at or self._entered_at
+        if begins_turn(entry.message):
+            self.turn, self.turn_since = 0, self.rounds
         for block in entry.message.content:
             if isinstance(block, ToolResultBlock):
                 self._result(block, view)
@@ -119,10 +127,12 @@ class ResultIndex:
             self._pass(estimate_block(block))
 
     def _ask(self, at: datetime | None) -> None:
-        if at is not None and self.asked_at is not None:
-            pause = (at - self.asked_at).total_seconds()
+        before = self.asked[-1] if self.asked else None
+        at = at or before or _EPOCH
+        if before is not None:
+            pause = (at - before).total_seconds()
             self.pauses += [pause] if pause > _SHORT_LIFE_S else []
-        self.asked_at = at or self.asked_at
+        self.asked.append(at)
 
     def expiries(self, lifetime_s: float) -> int:
         """How often so much time passed between two requests that the cache was gone."""
@@ -161,10 +171,12 @@ class ResultIndex:
             earlier.append(held)
         self.held.append(held)
         self.fresh += tokens
+        self.turn += tokens
 
     def _pass(self, tokens: int) -> None:
         """Something that stays: it stands behind the last result that could be cleared."""
         self.fresh += tokens
+        self.turn += tokens
         if self.held:
             self.held[-1].gap += tokens
 
@@ -183,8 +195,11 @@ class ResultIndex:
         kept = list[Held]()
         for held in self.held:
             if held.call_id in view.cleared or held.call_id in view.cache_edits:
+                left = held.marker_tokens if held.call_id in view.cleared else 0
                 if kept:
-                    kept[-1].gap += held.gap + (held.marker_tokens if held.call_id in view.cleared else 0)
+                    kept[-1].gap += held.gap + left
+                if held.since >= self.turn_since:
+                    self.turn -= held.tokens - left
             else:
                 kept.append(held)
         self.held = kept
