@@ -216,6 +216,20 @@ def test_a_permission_function_that_fails_denies(tmp_path: Path) -> None:
     assert output.is_error and not (context.cwd / "f").exists()
 
 
+def test_a_changed_input_is_what_runs_if_it_fits(tmp_path: Path) -> None:
+    changed: dict[str, JsonObject] = {
+        "1": {"file_path": "elsewhere", "content": "changed"},
+        "2": {"file_path": "f2", "contents": "misspelt"},
+        "3": {"file_path": 3, "content": "x"},
+    }
+    context = make_context(tmp_path, permission=answering(lambda call: Allow(changed[call.id])))
+    calls = [ToolUseBlock(str(n), "Write", {"file_path": f"f{n}", "content": "x"}) for n in (1, 2, 3)]
+    results = [text(output) for _, output in run(calls, context)]
+    assert {path.name: path.read_text() for path in context.cwd.iterdir()} == {"elsewhere": "changed"}
+    assert "hook" in results[1] and "did you mean content?" in results[1]
+    assert "file_path must be text" in results[2]
+
+
 def test_policies_stand_before_the_tools(tmp_path: Path) -> None:
     context = make_context(tmp_path, permission=answering(read_only))
     (context.cwd / "f").write_text("x")

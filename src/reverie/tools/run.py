@@ -108,9 +108,10 @@ async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
     if prepared.tool is None:
         return ToolOutput(prepared.refusal, is_error=True)
     try:
-        if reason := await _denied(prepared, context):
-            return ToolOutput(reason, is_error=True)
-        return _storable(await prepared.tool.run(prepared.given, context))
+        given = await _permitted(prepared, prepared.tool, context)
+        if isinstance(given, str):
+            return ToolOutput(given, is_error=True)
+        return _storable(await prepared.tool.run(given, context))
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
@@ -123,8 +124,8 @@ async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
         return ToolOutput(printable(f"{prepared.call.name} failed: {type(error).__name__}: {error}"), is_error=True)
 
 
-async def _denied(prepared: _Prepared, context: ToolContext) -> str | None:
-    """None if the call may run, else why not."""
+async def _permitted(prepared: _Prepared, tool: Tool, context: ToolContext) -> JsonObject | str:
+    """The input to run with, which may be another than the model's; else why it may not run."""
     caller = context.caller
     asked = ToolCall(
         prepared.call.id,
@@ -137,8 +138,12 @@ async def _denied(prepared: _Prepared, context: ToolContext) -> str | None:
     )
     decision = await context.permission(asked)
     match decision:
-        case Allow():
-            return None
+        case Allow(None):
+            return prepared.given
+        case Allow(updated):
+            if why := why_invalid(updated, tool.schema.get("input_schema", {})):
+                return f"A hook changed the input of {prepared.call.name} to one that does not fit, so it was not run: {why}"
+            return updated
         case Deny(reason):
             return reason
         case Ask(reason):  # the permission function asks before it answers; a question left over is a no
