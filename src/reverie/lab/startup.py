@@ -56,7 +56,7 @@ def measure_startup(runs: int = RUNS) -> Startup:
         home, work = Path(folder) / "home", Path(folder) / "work"
         work.mkdir()
         write_sessions(home, work, SESSIONS)
-        env = {key: value for key, value in os.environ.items() if not key.startswith("REVERIE_")}
+        env = {key: value for key, value in {**os.environ}.items() if not key.startswith("REVERIE_")}
         env["REVERIE_HOME"] = str(home)
         commands = ([sys.executable, "-c", "pass"], [*_reverie(), "--version"], [*_reverie(), "sessions", "list"])
         # The first run of each fills the file cache and the bytecode cache; it is not counted.
