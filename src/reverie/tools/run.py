@@ -138,12 +138,11 @@ async def _permitted(prepared: _Prepared, tool: Tool, context: ToolContext) -> J
     )
     decision = await context.permission(asked)
     match decision:
-        case Allow(None):
-            return prepared.given
         case Allow(updated):
-            if why := why_invalid(updated, tool.schema.get("input_schema", {})):
-                return f"A hook changed the input of {prepared.call.name} to one that does not fit, so it was not run: {why}"
-            return updated
+            given = prepared.given if updated is None else updated
+            if updated is not None and (why := why_invalid(updated, tool.schema.get("input_schema", {}))):
+                return f"A hook gave {prepared.call.name} another input that does not fit, so it was not run: {why}"
+            return given
         case Deny(reason):
             return reason
         case Ask(reason):  # the permission function asks before it answers; a question left over is a no
