@@ -63,7 +63,7 @@ class Effects:
         *,
         ask_fork: Callable[[AskFork], Awaitable[EffectResult]],
         run_hook: Callable[[RunHook], Awaitable[EffectResult]],
-        wait_for: Callable[[Purpose, float], Awaitable[bool]],
+        wait_for: Callable[[Purpose, float, float | None], Awaitable[bool]],
     ) -> None:
         self._settings = settings.tool_results
         self._flags = flags
@@ -84,7 +84,7 @@ class Effects:
             case ReadFile():
                 return await asyncio.to_thread(_read, effect)
             case WaitFor():
-                return EffectResult(ok=await self._wait_for(effect.purpose, effect.timeout_s))
+                return EffectResult(ok=await self._wait_for(effect.purpose, effect.timeout_s, effect.ignore_after_s))
             case _:
                 assert_never(effect)
 

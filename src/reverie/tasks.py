@@ -194,11 +194,17 @@ class Tasks:
             self._end(task, TaskState.KILLED, error=f"It did not stop within {grace_s:g} s and was left to itself.")
         return task.info
 
-    async def settle(self, purpose: Purpose, timeout_s: float) -> bool:
-        """Waits until no task of this purpose is under way, at most so long; whether none is."""
+    async def settle(self, purpose: Purpose, timeout_s: float, ignore_after_s: float | None = None) -> bool:
+        """Waits until no task of this purpose is under way, at most so long; whether none is.
+
+        One that has run for longer than `ignore_after_s` is taken for hung and not waited for.
+        """
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
-        while waiting := [task for task in self._live.values() if task.info.purpose is purpose]:
+        most = float("inf") if ignore_after_s is None else ignore_after_s
+        while waiting := [
+            task for task in self._live.values() if task.info.purpose is purpose and task.info.seconds <= most
+        ]:
             if loop.time() >= until:
                 return False
             await waiting[0].wait(until - loop.time())

@@ -8,6 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
+from reverie.settings.context_sections import Compaction, Notes
 from reverie.settings.fields import Setting, settings_of
 from reverie.settings.sections import (
     Background,
@@ -58,6 +59,8 @@ class Settings:
     tools: Tools = field(default_factory=Tools)
     tool_results: ToolResults = field(default_factory=ToolResults)
     microcompact: Microcompact = field(default_factory=Microcompact)
+    notes: Notes = field(default_factory=Notes)
+    compaction: Compaction = field(default_factory=Compaction)
     memory: Memory = field(default_factory=Memory)
     instructions: InstructionSettings = field(default_factory=InstructionSettings)
     team: Team = field(default_factory=Team)

@@ -7,9 +7,13 @@ a corrupt line, cycles, side chains, rewinds and undone compactions. Pure; never
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from reverie.storage.records import CompactBoundary, Rewind, SessionHeader, Undo, from_record
 from reverie.types import Record
+
+UNCOUNTED = "uncounted"
+"""Set on a record, in memory only, whose usage must not be taken for the size of the context."""
 
 
 def conversation(records: Sequence[Record]) -> list[Record]:
@@ -19,13 +23,29 @@ def conversation(records: Sequence[Record]) -> list[Record]:
     undone = _undone(main, position)
     path = _walk(main, position, _leaf(main, position))
     path |= _siblings(main, path)
+    elsewhere = _measured_elsewhere(main, undone)
     return [
-        record
+        replace(record, data={**record.data, UNCOUNTED: True}) if i in elsewhere else record
         for i, record in enumerate(main)
         if (i in path or not carries(record))
         and record.uuid not in undone
         and record.data.get("compactOf") not in undone
     ]
+
+
+def _measured_elsewhere(main: list[Record], undone: set[str]) -> set[int]:
+    """Responses to a context that an undo has changed since: what they reported is not the size of this one."""
+    if not undone:
+        return set()
+    found = set[int]()
+    open_since = dict[str, int]()
+    for i, record in enumerate(main):
+        payload = from_record(record)
+        if isinstance(payload, Undo):
+            found.update(range(open_since.pop(payload.boundary, i), i))
+        elif record.uuid in undone:
+            open_since[record.uuid or ""] = i
+    return found
 
 
 def _undone(main: list[Record], position: dict[str, int]) -> set[str]:

@@ -114,7 +114,7 @@ class View:
             entry = Entry(record.uuid, record.message, record.timestamp, brought)
             if not brought:
                 self.history.append(entry)
-            self._add(entry)
+            self._add(entry, counted=not record.data.get("uncounted"))
         else:
             return
         self._put_back(record.uuid)
