@@ -24,7 +24,7 @@ _NAME = re.compile(rf"{LOGS}/(\d{{4}})/(\d\d)/(\d{{4}}-\d\d-\d\d)\.md")
 
 def log_name(day: date) -> str:
     """The log of a day, relative to the memory directory."""
-    return f"{LOGS}/{day:%Y}/{day:%m}/{day.isoformat()}.md"
+    return f"{LOGS}/{day.isoformat()[:4]}/{day:%m}/{day.isoformat()}.md"
 
 
 def day_of(name: str) -> date | None:
@@ -47,12 +47,9 @@ def append(memory: MemoryDirectory, text: str, now: datetime, info: WriteInfo) -
         raise UserError("There is nothing to put into the log: the text is empty.")
     entry = f"- {now:%H:%M} " + "\n  ".join(lines) + "\n"
     name = log_name(now.date())
-    if memory.exists(name):
-        # An agent's own append, or an editor, may have left the last line open.
-        is_open = not memory.read(name).text.endswith("\n")
-        version = memory.append(name, f"\n{entry}" if is_open else entry, info)
-    else:
-        version = memory.append(name, f"# {now.date().isoformat()}\n\n{entry}", info)
+    # An agent's own append, or an editor, may have left the last line open.
+    is_open = memory.exists(name) and not memory.read(name).text.endswith("\n")
+    version = memory.append(name, f"\n{entry}" if is_open else entry, info)
     assert version is not None, "an entry changes the log"
     return version
 

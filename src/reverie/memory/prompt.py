@@ -18,7 +18,7 @@ from reverie.memory.taxonomy import TEAM
 from reverie.prompts import render
 from reverie.storage.atomic import make_private_dir
 
-MAX_BYTES = 9_000
+MAX_BYTES = 8_000
 """Most bytes of the section in any variant, without the folders' paths and the user's own guidelines."""
 GUIDELINES_BYTES = 8_000
 """Longer guidelines are cut."""
