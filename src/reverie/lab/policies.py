@@ -1,0 +1,122 @@
+"""The policies that recorded sessions are replayed under: ours, and what others do with the same messages.
+
+A policy is the stages of the real pipeline it runs, what its endpoint understands, and what is done to a request on its
+way out. Those that are not ours are the real thing (LangChain's middleware, the server's own edits) or the plainest
+form of the idea, said in `what`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+from reverie.errors import UserError
+from reverie.lab.replay_setting import Setting
+from reverie.layers.base import Append, AskFork, Commit, Effect, EffectResult, Now, Stage
+from reverie.layers.l1_tool_results.limits import ResultLimits
+from reverie.layers.l1_tool_results.message_budget import MessageBudget
+from reverie.layers.l2_microcompact.economic import Outlook, Rates, outlook
+from reverie.layers.l2_microcompact.results import ResultIndex
+from reverie.layers.l2_microcompact.stage import ECONOMIC, SERVER, TIME, Microcompact
+from reverie.models.base import Capabilities
+from reverie.storage.records import CompactBoundary
+from reverie.storage.view import View
+from reverie.types import Message, Origin, Purpose, TextBlock
+
+FOLDER = Path("/session/tool-results")
+SUMMARY_TOKENS = 3_000
+"""The mean length of the summaries that recorded sessions were compacted to."""
+CACHED = Capabilities(cache_markers=True, ttls=("5m", "1h"))
+
+
+Foresight = Callable[[ResultIndex, int, Rates], Outlook]
+
+
+class Stages:
+    """Makes the stages of a policy for one session."""
+
+    def __init__(self, *ways: str, layer1: bool = False, summary: bool = False, foresight: Foresight = outlook) -> None:
+        self.ways, self.layer1, self.summary, self.foresight = frozenset(ways), layer1, summary, foresight
+
+    def of(self, setting: Setting, capabilities: Capabilities) -> dict[str, Stage]:
+        made = dict[str, Stage]()
+        if self.layer1:
+            made["tool_result_budget"] = MessageBudget(FOLDER, ResultLimits)
+        if self.ways:
+            made["microcompact"] = Microcompact(
+                setting.facts,
+                capabilities,
+                warning_at=setting.limits.warning,
+                is_on=self.ways.__contains__,
+                folder=FOLDER,
+                outlook=self.foresight,
+            )
+        if self.summary:
+            made["autocompact"] = Summarise()
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`outside`: who changes its requests on their way out (see `replay_outside.py`)."""
+
+    name: str
+    what: str
+    stages: Stages = field(default_factory=Stages)
+    capabilities: Capabilities = CACHED
+    outside: str | None = None
+
+
+class Summarise:
+    """At the threshold everything but the last round becomes a summary; the request for it is paid."""
+
+    flag = ""
+
+    def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
+        if now.used <= now.autocompact_at or not any(e.message.role == "assistant" for e in view.entries):
+            return None
+        return (AskFork(Purpose.COMPACTION, "Summarise this conversation.", SUMMARY_TOKENS),)
+
+    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
+        last = max(i for i, entry in enumerate(view.entries) if entry.message.role == "assistant")
+        kept, anchor = view.entries[last:], str(uuid4())
+        names = [entry.uuid or "" for entry in (kept[0], kept[-1])]
+        boundary = CompactBoundary("auto", now.used, kept[-1].uuid, (names[0], anchor, names[1]))
+        summary = Message("user", (TextBlock(results[0].text, Origin.SUMMARY),))
+        said = Append(summary, {"uuid": anchor, "isCompactSummary": True})
+        return Commit(appends=(Append(boundary), said), breaks_prefix="the conversation was summarised")
+
+
+_ALL = (
+    Policy("resend", "everything is sent again, nothing is cached", capabilities=Capabilities()),
+    Policy("cached", "everything is cached, nothing is cleared, the window has no end"),
+    Policy("summarise", "at the threshold the history becomes a summary", Stages(summary=True)),
+    Policy("langchain", "LangChain's ContextEditingMiddleware as it comes", outside="langchain"),
+    Policy(
+        "server",
+        "the server clears by itself (context_management)",
+        Stages(SERVER),
+        Capabilities(cache_markers=True, ttls=("5m", "1h"), context_edits=True),
+        outside="server",
+    ),
+    Policy("time", "layer 2 without the economic rule: after an hour's pause only", Stages(TIME)),
+    Policy("economic", "layer 2 as it comes: when it pays, and after an hour's pause", Stages(TIME, ECONOMIC)),
+    Policy("reverie", "layers 1 and 2 as they come", Stages(TIME, ECONOMIC, layer1=True)),
+)
+POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in _ALL}
+OURS = "reverie"
+BASELINE = "cached"
+
+
+def chosen(names: Sequence[str]) -> list[Policy]:
+    """The policies to replay: those named, and `cached`, which all are measured against; without names, all."""
+    unknown = [name for name in names if name not in POLICIES]
+    if unknown:
+        raise UserError(f"There is no policy {unknown[0]!r}; there are {', '.join(POLICIES)}.")
+    wanted = [policy for policy in _ALL if not names or policy.name in (*names, BASELINE)]
+    if any(policy.outside == "langchain" for policy in wanted) and importlib.util.find_spec("langchain") is None:
+        raise UserError("The policy langchain needs LangChain: install it with `pip install 'reverie[lab]'`.")
+    return wanted
