@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -308,3 +309,30 @@ def test_only_what_is_approved_is_read_from_outside(text: str) -> None:
         assert "OUTSIDE" not in "".join(texts(found))
         if host.exists() and (content := host.read_text().strip()) and content not in text:
             assert content not in "".join(texts(found))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`" * 900_000,
+        "` `` " * 180_000,
+        "".join("`" * n + " " for n in range(1_300)),
+        "@x.md " * 150_000,
+        "<!-- " * 180_000,
+        "<!-- -->\n" * 100_000,
+        "> " * 450_000,
+        "- " * 450_000,
+        "\\" * 400_000 + "`" + "\\" * 400_000,
+        "<pre>\n" * 150_000,
+        "- a\n" * 200_000,
+        "[" * 900_000,
+    ],
+    ids=lambda text: text[:8],
+)
+def test_as_much_malice_as_fits_takes_seconds_at_most(load: Load, repo: Path, text: str) -> None:
+    write(repo / "x.md", "EX")
+    write(repo / "AGENTS.md", f"`a`\n\n{text[:390_000]}\n\n`@x.md` @x.md\n")
+    start = time.process_time()
+    assert load().files
+    seconds = time.process_time() - start
+    assert seconds < 10, f"{seconds:.1f} s"
