@@ -129,6 +129,13 @@ def measure(
         return measured
 
 
+def measure_collection(collection: Collection, indexes: Path, models: Path | None) -> Measured:
+    """Measures every search on one directory that is already in place; `indexes`: where to put the index."""
+    measured = Measured()
+    _measure(measured, collection, indexes, models)
+    return measured
+
+
 def _measure(measured: Measured, collection: Collection, indexes: Path, models: Path | None) -> None:
     def keep(search: str, answers: Iterable[Answer]) -> None:
         measured.answers.setdefault(search, []).extend(answers)

@@ -98,7 +98,7 @@ def read_locomo(path: Path, scratch: Path) -> list[Collection]:
 
 def _conversation(number: int, found: dict[str, Any], scratch: Path) -> Collection:
     memory = scratch / f"conversation-{number}"
-    memory.mkdir()
+    memory.mkdir(parents=True)
     talk: dict[str, Any] = found["conversation"]
     sessions: dict[int, str] = {}
     for key, turns in talk.items():

@@ -21,7 +21,7 @@ from reverie.memory.ranking.mixture import Signals
 from reverie.memory.ranking.tools import ToolInUse, about_tool, is_manual, tool_terms
 from reverie.memory.ranking.tools import tools_in_use as seen_tools
 from reverie.memory.ranking.twins import asks_for_past, is_replaced, older_twins
-from reverie.memory.search_index import CorruptIndex, IndexedFile, SearchIndex
+from reverie.memory.search_index import IndexedFile, IndexFailed, SearchIndex
 from reverie.memory.silence import decide
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Candidate:
             parts.append(f"meaning {self.signals.meaning:.2f}")
         parts.append(f"words {self.signals.words:.2f}")
         if self.matches:
-            parts[-1] += f" ({', '.join(dict.fromkeys(match.found for match in self.matches))})"
+            parts[-1] += f" ({', '.join(map(str, self.matches))})"
         if self.signals.tool:
             parts.append("about a tool in use")
         return ", ".join(parts)
@@ -127,7 +127,7 @@ class Ranker:
         if index_path is not None and index_path.resolve().is_relative_to(memory_dir.resolve()):
             raise UserError(f"{index_path}: the index must lie outside the memory directory; name another place.")
         index = SearchIndex(memory_dir, index_path)
-        note = f"The search index is kept in memory only: {index.problem}." if index.problem else ""
+        note = _index_note(index)
         meaning: Meaning | None = None
         if tier != "builtin":
             try:
@@ -154,7 +154,11 @@ class Ranker:
 
     def prepare(self, seconds: float | None = None) -> int:
         """Brings index and vectors up to date (None: however long it takes); how many files are still not encoded."""
-        self._look(force=True)
+        try:
+            self._look(force=True)
+        except IndexFailed as error:
+            self._recover(error)
+            self._look(force=True)
         return self._meaning.encode_missing(seconds) if self._meaning else 0
 
     def rank(
@@ -170,12 +174,13 @@ class Ranker:
 
         `now` in seconds since the epoch; files from the future count as from now.
         """
+        now = time.time() if now is None else now
         try:
-            return self._rank(query, tools_in_use, frozenset(exclude), time.time() if now is None else now, limit)
-        except CorruptIndex:
-            # The file went bad under us: the index is derived, so make it again and ask once more.
-            self._reopen()
-            return self._rank(query, tools_in_use, frozenset(exclude), time.time() if now is None else now, limit)
+            return self._rank(query, tools_in_use, frozenset(exclude), now, limit)
+        except IndexFailed as error:
+            # The index is derived: begin again and ask once more.
+            self._recover(error)
+            return self._rank(query, tools_in_use, frozenset(exclude), now, limit)
 
     def _rank(self, query: str, tools: Sequence[str], exclude: frozenset[str], now: float, limit: int) -> Ranking:
         self._look()
@@ -268,9 +273,14 @@ class Ranker:
         self._looked = time.monotonic()
         self._look_cost = self._looked - began
 
-    def _reopen(self) -> None:
-        self._index.reopen()
+    def _recover(self, error: IndexFailed) -> None:
+        self._index.recover(error)
+        self.note = _index_note(self._index) or self.note
         self._looked = -1e9
+
+
+def _index_note(index: SearchIndex) -> str:
+    return f"The search index is kept in memory only: {index.problem}." if index.problem else ""
 
 
 def _meaning(index: SearchIndex, models_dir: Path | None, encoder: Path | None) -> Meaning:

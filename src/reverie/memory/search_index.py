@@ -26,7 +26,7 @@ from reverie.memory.ranking.topic import Topic, parse_topic
 SCHEMA_VERSION: Final = f"1.{ANALYSIS_VERSION}"
 BATCH_FILES: Final = 2_000
 BUSY_MS: Final = 10_000
-RACY_NS: Final = 50_000_000
+RACY_NS: Final = 1_000_000_000
 """A file changed this shortly before it was read may change again within the same mtime: it is read once more."""
 PREFIX_TERMS: Final = 400
 _LENGTH_STEPS: Final = 4
@@ -102,6 +102,7 @@ class SearchIndex:
     def __init__(self, memory_dir: Path, path: Path | None) -> None:
         self.memory_dir = memory_dir
         self._path = path
+        self._openings = 0
         self._opened = open_database(path, _SCHEMA, SCHEMA_VERSION, BUSY_MS)
         self._db = self._opened.connection
 
@@ -110,11 +111,20 @@ class SearchIndex:
         """Why the index is not at its path but in memory; empty if it is."""
         return self._opened.problem
 
-    def reopen(self) -> None:
-        """After `CorruptIndex`: throws the file away, if nobody else is using it, and begins again."""
+    def recover(self, error: sqlite3.DatabaseError) -> None:
+        """After `IndexFailed`: begins again, so that the next call works whatever is wrong with the file.
+
+        One that is damaged is thrown away if nobody else is using it; if the disk refuses, or somebody holds it too
+        long, the index lives in memory from here on and `problem` says why.
+        """
         self._opened.close()
-        self._opened = open_database(self._path, _SCHEMA, SCHEMA_VERSION, BUSY_MS, distrust=True)
+        damaged = not isinstance(error, sqlite3.OperationalError)
+        path = self._path if damaged else None
+        self._opened = open_database(path, _SCHEMA, SCHEMA_VERSION, BUSY_MS, distrust=damaged)
+        if not damaged:
+            self._opened.problem = f"{self._path}: {error}"
         self._db = self._opened.connection
+        self._openings += 1
 
     def close(self) -> None:
         self._opened.close()
@@ -319,10 +329,10 @@ class SearchIndex:
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", [(encoder, digest, data) for digest, data in made]
             )
 
-    def generation(self) -> int:
+    def generation(self) -> tuple[int, int, int]:
         """Changes when another process, or this one, has written to the index."""
         own = self._db.total_changes
-        return int(self._db.execute("PRAGMA data_version").fetchone()[0]) * 1_000_003 + own
+        return (self._openings, int(self._db.execute("PRAGMA data_version").fetchone()[0]), own)
 
 
 def unpack(packed: int) -> tuple[int, float]:
@@ -334,5 +344,5 @@ def _length_code(length: int) -> int:
     return min((1 << _LENGTH_BITS) - 1, round(_LENGTH_STEPS * math.log2(max(1, length))))
 
 
-CorruptIndex = sqlite3.DatabaseError
-"""What SQLite raises when the file is not, or no longer, a database; the caller opens the index again."""
+IndexFailed = sqlite3.DatabaseError
+"""What a call raises when the file is damaged or the disk refuses; `SearchIndex.recover` puts it right."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final
 
-from reverie.memory.ranking.text import FUNCTION_TERMS, terms
+from reverie.memory.ranking.text import FUNCTION_TERMS, stem, words
 from reverie.memory.search_index import SearchIndex, Term, unpack
 
 K1: Final = 1.2
@@ -31,10 +31,13 @@ SIMILAR: Final = 0.62
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A word of the query found in a file, as itself or as another form."""
+    """A word of the query, as it was typed, and the term of the file that it met."""
 
     word: str
     found: str
+
+    def __str__(self) -> str:
+        return self.word if stem(self.word) == self.found else f"{self.word}~{self.found}"
 
 
 @dataclass(slots=True)
@@ -56,7 +59,8 @@ class _Form:
 def word_scores(index: SearchIndex, query: str) -> dict[int, WordScore]:
     """Every file that shares a word with the query (the best of them, if there are very many)."""
     files, mean_length = index.totals()
-    asked = list(dict.fromkeys(terms(query)))
+    typed = {stem(word): word for word in reversed(words(query))}
+    asked = list(reversed(typed))
     if not asked or not files:
         return {}
     known = index.terms(asked)
@@ -70,11 +74,11 @@ def word_scores(index: SearchIndex, query: str) -> dict[int, WordScore]:
         whole += weight
         is_content = word not in FUNCTION_TERMS
         if own:
-            forms.append(_Form(word, own, weight, is_content))
+            forms.append(_Form(typed[word], own, weight, is_content))
         if is_content:
             for other, likeness in _similar(index, word):
                 least = min(weight, _idf(files, other.files))
-                forms.append(_Form(word, other, likeness * least, True))
+                forms.append(_Form(typed[word], other, likeness * least, True))
     return _gather(index, forms, mean_length, whole * (K1 + 1))
 
 

@@ -40,7 +40,7 @@ class Meaning:
         self._index = index
         self._encoder = encoder
         self._key = f"{encoder.identity}.{PASSAGES_VERSION}"
-        self._generation: int | None = None
+        self._generation: tuple[int, int, int] | None = None
         self._matrix: Floats | None = None
         self._starts: list[int] = []
         self._files: list[int] = []

@@ -24,6 +24,7 @@ _PAST = re.compile(
     r"originally|superseded|before we|in the past)\b",
     re.IGNORECASE,
 )
+_EDITION = re.compile(r"(?:19|20)\d\d$|v\d+$")
 TWIN_OVERLAP: Final = 0.6
 TWIN_TERMS: Final = 4
 
@@ -51,7 +52,7 @@ def older_twins(files: Sequence[IndexedFile], query: str) -> dict[str, str]:
         for other, words_other, numbers_other in headers[n + 1 :]:
             if one.type != other.type or not _alike(words_one, words_other):
                 continue
-            if asked & (numbers_one ^ numbers_other):
+            if asked & (numbers_one ^ numbers_other) or not _same_series(numbers_one, numbers_other):
                 continue
             older, newer = (one, other) if one.mtime < other.mtime else (other, one)
             found.setdefault(older.path, newer.path)
@@ -62,6 +63,11 @@ def _header(file: IndexedFile) -> tuple[frozenset[str], frozenset[str]]:
     found = frozenset(terms(f"{file.name} {file.description}"))
     numbers = frozenset(term for term in found if any(c.isdigit() for c in term))
     return found - numbers - FUNCTION_TERMS, numbers
+
+
+def _same_series(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Years and versions follow one another; other numbers (pump 3, pump 4) tell things apart."""
+    return one == other or (any(map(_EDITION.match, one - other)) and any(map(_EDITION.match, other - one)))
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
