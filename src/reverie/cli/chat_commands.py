@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reverie.cli.output import one_line, pad, plural, seconds, tokens
-from reverie.cli.session_usage import spent
+from reverie.cli.output import columns, one_line, pad, seconds, tokens
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
@@ -86,31 +85,15 @@ def _model_names(_chat: Chat) -> Iterable[tuple[str, str]]:
 
 
 async def _context(chat: Chat, _rest: str) -> None:
-    session, say = chat.session, chat.view.say
-    budget, limits = session.conversation.budget(), session.parts.limits
-    messages = len(session.parts.log.view.messages())
-    bar_wide = 30
-    full = min(bar_wide, round(bar_wide * budget.used / budget.window))
-    paint = chat.view.paint
-    say(f"  {paint.accent('█' * full)}{paint.dim('░' * (bar_wide - full))}  {budget.used / budget.window:.0%}")
-    say(f"  {budget.used:,} of {budget.window:,} tokens, {plural(messages, 'message')}")
-    say(
-        paint.dim(f"  warning at {limits.warning:,}, compaction at {limits.autocompact:,}, full at {limits.blocking:,}")
-    )
+    from reverie.cli.context import context_text
+
+    chat.view.say(context_text(chat.session, paint=chat.view.paint, wide=columns()))
 
 
 async def _cost(chat: Chat, _rest: str) -> None:
-    session = chat.session
-    total = spent(session.parts.log.records, session.parts.facts)
-    usage, say = total.usage, chat.view.say
-    if not total.requests:
-        chat.view.tell("Nothing has been asked yet.")
-        return
-    say(f"  {plural(total.requests, 'request')}: {tokens(usage.prompt)} tokens in, {tokens(usage.output_tokens)} out")
-    say(f"  {total.cached_share:.0%} of what went in was read from the cache")
-    if total.beside.total:
-        say(f"  beside the conversation: {tokens(total.beside.prompt)} in, {tokens(total.beside.output_tokens)} out")
-    say(f"  ${total.dollars:.4f}" if total.dollars is not None else "  no price is known for this model")
+    from reverie.cli.cost import cost_text
+
+    chat.view.say(cost_text(chat.session, paint=chat.view.paint, wide=columns()))
 
 
 async def _clear(chat: Chat, _rest: str) -> None:
