@@ -1,0 +1,63 @@
+"""How fast the simulator bills a long session in process: two hundred rounds growing to 150,000 tokens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from reverie.simulator import Meter
+
+ROUNDS = 200
+TOKENS = 150_000
+
+
+@dataclass(frozen=True, slots=True)
+class Billed:
+    rounds: int
+    tokens: int
+    seconds: float
+    hit_rate: float
+
+    def summary(self) -> dict[str, float]:
+        return {
+            "rounds": self.rounds,
+            "tokens": self.tokens,
+            "seconds": round(self.seconds, 3),
+            "hit_rate": round(self.hit_rate, 4),
+        }
+
+
+def requests(rounds: int = ROUNDS, tokens: int = TOKENS) -> Iterator[dict[str, Any]]:
+    """The requests of one conversation: two parallel calls a round, the marker moved along."""
+    filler = "The quick brown fox jumps over the lazy dog. " * (1 + 4 * tokens // (2 * rounds) // 45)
+    filler = filler[: 4 * tokens // (2 * rounds)]
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+    tools = [{"name": f"tool{n}", "description": "Does one thing. " * 60, "input_schema": schema} for n in range(12)]
+    system = [{"type": "text", "text": filler * 6, "cache_control": {"type": "ephemeral"}}]
+    history: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "go"}]}]
+    for number in range(rounds):
+        last = history[-1]["content"]
+        marked = [*last[:-1], {**last[-1], "cache_control": {"type": "ephemeral"}}]
+        sent = [*history[:-1], {"role": "user", "content": marked}]
+        yield {"model": "claude-opus-4-5", "max_tokens": 900, "system": system, "tools": tools, "messages": sent}
+        names = [f"toolu_{number}_{each}" for each in range(2)]
+        calls = [{"type": "tool_use", "id": name, "name": "tool1", "input": {"path": name}} for name in names]
+        results = [{"type": "tool_result", "tool_use_id": name, "content": name + filler} for name in names]
+        history += [
+            {"role": "assistant", "content": [{"type": "text", "text": f"step {number}"}, *calls]},
+            {"role": "user", "content": results},
+        ]
+
+
+def measure_billing(rounds: int = ROUNDS, tokens: int = TOKENS) -> Billed:
+    """Bills one session; making its requests is not counted."""
+    bodies = list(requests(rounds, tokens))
+    meter = Meter()
+    started = time.perf_counter()
+    prompt = 0
+    for number, body in enumerate(bodies):
+        prompt = meter.bill(body, float(number)).usage.prompt
+    seconds = time.perf_counter() - started
+    return Billed(rounds, prompt, seconds, float(meter.ledger.totals()["hit_rate"]))
