@@ -62,6 +62,7 @@ def examine(cwd: Path) -> Iterator[Check]:
         ("flags", _flags),
         ("git", _git),
         ("live", _live),
+        ("cache", _cache),
         ("background", _background),
     )
     for name, look in matters:
@@ -212,6 +213,27 @@ def _live(_settings: Settings, places: Places) -> Iterator[Check]:
     found = live_sessions(places.projects)
     named = ", ".join(f"{live.id[:8]} (PID {live.pid})" for live in found[:5])
     yield Check("live", "ok", f"{plural(len(found), 'session')} open{': ' + named if found else ''}")
+
+
+def _cache(settings: Settings, places: Places) -> Iterator[Check]:
+    """How well the prompt cache works here, of the main conversations and of what ran beside them."""
+    from reverie.context.ledger import Ledger
+    from reverie.models.catalogue import Catalogue
+
+    since = (datetime.now(UTC) - _RECENT).timestamp()
+    transcripts = sorted(places.project.glob("*.jsonl")) if places.project.is_dir() else []
+    ledger = Ledger.of_transcripts(transcripts, Catalogue.load(settings.catalogue.files), since=since)
+    main, beside = ledger.main, ledger.beside
+    if not main.requests:
+        yield Check("cache", "ok", "no requests from here in the last 7 days")
+        return
+    found = [one.broken for one in ledger.breaks if one.broken.announcement is None]
+    announced = len(ledger.breaks) - len(found)
+    rates = f"{main.hit_rate:.0%} of {plural(main.requests, 'request')} read from the cache in 7 days"
+    forks = f", {beside.hit_rate:.0%} beside the conversation" if beside.requests else ""
+    breaks = f"; breaks: {announced} announced, {len(found)} not"
+    state = "warning" if found else "ok"
+    yield Check("cache", state, rates + forks + breaks, "`reverie cost` names their causes" if found else "")
 
 
 def _background(_settings: Settings, places: Places) -> Iterator[Check]:
