@@ -32,6 +32,8 @@ FLOORS = (
         "wiring",
         "remembering",
         "selecting",
+        "compactor",
+        "note_keeper",
     ),
     ("cli", "lab", "__main__"),
 )

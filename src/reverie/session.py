@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 
 from reverie.agents.fork import ForkResult
+from reverie.compactor import Compactor
 from reverie.context.limits import limits_of
 from reverie.context.system_prompt import date_change
 from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
@@ -35,6 +36,7 @@ from reverie.permissions.rules import Decision, ToolCall
 from reverie.remembering import Remembering
 from reverie.session_parts import Parts, gather, new_header, open_accounts
 from reverie.settings import Settings
+from reverie.storage.records import SessionHeader, from_record
 from reverie.storage.session_log import Clock, utc_now
 from reverie.tasks import TaskInfo, Tasks
 from reverie.tools.base import Tool
@@ -52,11 +54,11 @@ class Session:
         self.parts = parts
         self.tasks = Tasks(parts.background, self._task_changed)
         self._outlet = outlet
-        self._emit = outlet.emit
+        self.emit = outlet.emit
         self._clock = clock
         self._turn: asyncio.Task[None] | None = None
         self._server: LiveServer | None = None
-        self._points = HookPoints(parts.hooks, outlet.emit)
+        self.hook_points = HookPoints(parts.hooks, outlet.emit)
         given = parts.settings.permissions
         rules = Rules.parse(given.allow, given.ask, given.deny)
         self.memory = Remembering.open(parts, outlet.emit, clock)
@@ -74,7 +76,7 @@ class Session:
             parts,
             emit=outlet.emit,
             tasks=self.tasks,
-            points=self._points,
+            points=self.hook_points,
             gate=self.gate,
             accounts=self.accounts,
             memory=self.memory,
@@ -82,6 +84,8 @@ class Session:
             tools=tools,
         )
         self.conversation = self._wiring.conversation
+        self.note_keeper = self._wiring.notes
+        self.compactor = Compactor(self, self._wiring.compaction)
         self._thread = self._wiring.thread
 
     # -- opening and closing --------------------------------------------------------------------------------------
@@ -121,7 +125,7 @@ class Session:
         session = cls(parts, outlet, interactive=interactive, tools=chosen, clock=clock)
         close_open_calls(parts.log, CRASHED)
         await session._listen()
-        await session._points.started("resume" if parts.resumed else "startup")
+        await session.hook_points.started("resume" if parts.resumed else "startup")
         return session
 
     async def _listen(self) -> None:
@@ -132,7 +136,7 @@ class Session:
         try:
             await server.start()
         except ReverieError as error:
-            self._emit(Notice(f"other commands cannot reach this session: {error}", "warning"))
+            self.emit(Notice(f"other commands cannot reach this session: {error}", "warning"))
         else:
             self._server = server
 
@@ -144,7 +148,7 @@ class Session:
         parts = self.parts
         try:
             await self.tasks.drain(parts.settings.background.exit_wait_s)
-            await self._points.ended("exit")
+            await self.hook_points.ended("exit")
         finally:
             if self._server is not None:
                 await self._server.close()
@@ -180,8 +184,9 @@ class Session:
     async def send(self, text: str, *, images: Sequence[ImageBlock] = ()) -> AsyncGenerator[Event, None]:
         """Runs one turn. The last event is always `TurnEnded`. Leaving the loop early cancels the turn, and
         `contextlib.aclosing` around it does so at once."""
-        if self._turn is not None:
-            raise UserError("a turn is running in this session: wait for it, or cancel it")
+        if self.busy:
+            what = "a turn is running" if self._turn is not None else "the conversation is being compacted"
+            raise UserError(f"{what} in this session: wait for it, or cancel it")
         if not text.strip() and not images:
             raise UserError("there is nothing to send: the message is empty")
         queue = self._outlet.open_turn()
@@ -217,12 +222,12 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn is running."""
-        return self._turn is not None
+        """Whether a turn is running, or the context is being changed."""
+        return self._turn is not None or self.compactor.running
 
     def cancel(self) -> bool:
-        """Stops the running turn; what was recorded stays. False if none is running."""
-        return self._turn is not None and self._turn.cancel()
+        """Stops the running turn, or a compaction; what was recorded stays. False if nothing is running."""
+        return self._turn.cancel() if self._turn is not None else self.compactor.cancel()
 
     async def fork(
         self,
@@ -234,7 +239,7 @@ class Session:
         max_tokens: int | None = None,
     ) -> ForkResult:
         """Asks a fork of this conversation; nothing of the conversation changes but what it cost."""
-        self._ensure_header()
+        self.ensure_header()
         return await self._wiring.fork(
             directive, purpose=purpose, permission=permission, max_rounds=max_rounds, max_tokens=max_tokens
         )
@@ -265,14 +270,14 @@ class Session:
             error, code = str(problem), problem.exit_code
         finally:
             close_open_calls(thread.log, CRASHED)
-        self._emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error, code))
+        self.emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error, code))
 
     async def _take_in(self, text: str, images: Sequence[ImageBlock]) -> str | None:
         """Records what the person said, and what the hooks add to it. A reason means that a hook refused it."""
-        refusal, added = await self._points.prompted(text)
+        refusal, added = await self.hook_points.prompted(text)
         if refusal is not None:
             return refusal
-        self._ensure_header()
+        self.ensure_header()
         log, today = self.parts.log, self._today()
         if self._date_changed(today):
             added.append(date_change(today))
@@ -281,17 +286,17 @@ class Session:
         typed = [TextBlock(text, Origin.PERSON)] if text.strip() else []
         blocks: tuple[Block, ...] = (*typed, *(replace(image, origin=Origin.PERSON) for image in images))
         record = log.append_message(Message("user", blocks, plain=not images))
-        self._emit(TurnStarted(record.uuid or ""))
+        self.emit(TurnStarted(record.uuid or ""))
         if self.memory is not None and text.strip():
             await self.memory.recall(text, self._thread.context.read_cache)
         return None
 
-    def _ensure_header(self) -> None:
+    def ensure_header(self) -> None:
         """The prefix is rendered once; a resumed conversation has it on record, unless the model is another one."""
         parts, log = self.parts, self.parts.log
         header = log.view.header
         if header is None:
-            log.append(new_header(parts, self._schemas, self._today(), self._emit))
+            log.append(new_header(parts, self._schemas, self._today(), self.emit))
             if log.view.entries:
                 self.conversation.announce = "the conversation came without a header"
         elif header.model != parts.model.name:
@@ -303,13 +308,16 @@ class Session:
 
     def _date_changed(self, today: date) -> bool:
         """Whether the model still believes in another day: the header's, or the last it was told."""
-        header = self.parts.log.view.header
-        told = (str(r.data["knownDate"]) for r in reversed(self.parts.log.records) if "knownDate" in r.data)
-        return next(told, header.date if header is not None else "") != today.isoformat()
+        for record in reversed(self.parts.log.records):
+            header = from_record(record)
+            if "knownDate" in record.data or isinstance(header, SessionHeader):
+                told = header.date if isinstance(header, SessionHeader) else str(record.data["knownDate"])
+                return told != today.isoformat()
+        return True
 
     def _task_changed(self, info: TaskInfo) -> None:
         progress = info.progress[-1] if info.progress else ""
-        self._emit(TaskChanged(info.id, info.purpose, info.title, info.state.value, progress))
+        self.emit(TaskChanged(info.id, info.purpose, info.title, info.state.value, progress))
 
 
 def ask(text: str, *, cwd: Path | str | None = None, model: str | None = None, resume: str | None = None) -> str:

@@ -6,11 +6,12 @@ The one place a new layer is plugged in. It builds and decides nothing; it never
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from reverie.agents.fork import ForkPoint, ForkResult, run_fork
 from reverie.context.accounts import Accounts
+from reverie.context.asking import ask
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.context.rule_attachments import RuleAttachments
@@ -20,19 +21,27 @@ from reverie.gate import Gate
 from reverie.hook_points import HookPoints
 from reverie.hooks import HookEvent
 from reverie.instructions import Instructions, load_instructions
-from reverie.layers.base import AskFork, EffectResult, RunHook, Stage
+from reverie.layers.base import AskFork, EffectResult, RunHook, Stage, SteppedStage
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
 from reverie.layers.l2_microcompact.stage import Microcompact, Numbers
+from reverie.layers.l4_compaction.ground import Ground
+from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
 from reverie.loop import Thread
+from reverie.models.registry import EMBEDDED
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
-from reverie.permissions.rules import Decision, Deny, ToolCall
+from reverie.note_keeper import NoteKeeper, note_numbers
+from reverie.permissions.rules import Decision, ToolCall
 from reverie.remembering import Remembering
-from reverie.session_parts import Parts
+from reverie.session_parts import Parts, new_header
+from reverie.storage.records import SessionHeader
 from reverie.storage.session_log import Clock
 from reverie.tasks import Tasks
-from reverie.tools.base import Caller, ReadCache, Tool, ToolContext, ToolOutput
+from reverie.tools.base import Caller, FileSeen, ReadCache, Tool, ToolContext, ToolOutput
 from reverie.types import Block, Purpose, ToolUseBlock
+
+_INSTRUCTION_FILES = frozenset({"AGENTS.md", "CLAUDE.md", "AGENTS.local.md", "CLAUDE.local.md"})
 
 
 @dataclass(slots=True)
@@ -48,6 +57,8 @@ class Wiring:
     memory: Remembering | None
     clock: Clock
     rules: RuleAttachments
+    compaction: Compaction
+    notes: NoteKeeper
     conversation: Conversation
     thread: Thread
 
@@ -71,6 +82,10 @@ class Wiring:
         wiring.points, wiring.gate, wiring.accounts, wiring.clock = points, gate, accounts, clock
         wiring.memory = memory
         wiring.rules = wiring._rules()
+        wiring.compaction = Compaction(wiring._ground())
+        wiring.notes = NoteKeeper(
+            parts, tasks, wiring.fork, auto_on=wiring.auto_on, may_spend=accounts.may_spend, emit=emit
+        )
         wiring.conversation = wiring._converse()
         wiring.thread = wiring._main_thread({tool.name: tool for tool in tools})
         return wiring
@@ -98,7 +113,9 @@ class Wiring:
             ),
             request_log=RequestLog(log_to) if log_to is not None else None,
             around=Around(
+                after_response=self.notes.after_response,
                 after_result=self._after_result,
+                between_rounds=self.notes.between_rounds,
                 may_stop=self.points.may_stop,
                 keep=effects.keep,
                 carry_out=effects.carry_out,
@@ -107,9 +124,56 @@ class Wiring:
             account=self.accounts.main(),
         )
 
-    def _stages(self, effects: Effects) -> dict[str, Stage]:
+    def _stages(self, effects: Effects) -> dict[str, Stage | SteppedStage]:
         folder = self.parts.places.tool_results(self.parts.log.session_id)
-        return {"tool_result_budget": MessageBudget(folder, effects.limits), "microcompact": self._microcompact(folder)}
+        return {
+            "tool_result_budget": MessageBudget(folder, effects.limits),
+            "microcompact": self._microcompact(folder),
+            "autocompact": AutoCompact(self.compaction),
+            "reactive": Reactive(self.compaction),
+        }
+
+    def auto_on(self) -> bool:
+        """Whether the context may be compacted without being asked, whatever the switch."""
+        flags, window = self.parts.flags, self.parts.settings.window
+        off = window.disable_compact or window.disable_autocompact or flags.on("context_collapse")
+        return not off and flags.on("compaction.auto")
+
+    def _ground(self) -> Ground:
+        parts, places, given = self.parts, self.parts.places, self.parts.settings.compaction
+        folder = places.session(parts.log.session_id)
+
+        def numbers() -> CompactionNumbers:
+            number = parts.flags.number
+            values = {f.name: number(f"compaction.{f.name}", getattr(given, f.name)) for f in fields(CompactionNumbers)}
+            return CompactionNumbers(**values).for_window(parts.limits.window)
+
+        return Ground(
+            cwd=places.cwd,
+            transcript=places.transcript(parts.log.session_id),
+            requests=folder / "requests",
+            notes=places.session_notes(parts.log.session_id),
+            template=places.notes_config / "template.md",
+            render_header=self._render_header,
+            numbers=numbers,
+            note_numbers=lambda: note_numbers(parts),
+            is_on=parts.flags.on,
+            auto_on=self.auto_on,
+            by_code=lambda: parts.model.name == EMBEDDED,
+            leave_out=self._restored_otherwise,
+        )
+
+    def _render_header(self, old: SessionHeader) -> SessionHeader:
+        """The prefix rendered again, as after a compaction; how long its cache is kept does not change."""
+        today = self.clock().astimezone().date()
+        return replace(new_header(self.parts, old.tools, today, self.emit), ttl=old.ttl, ttl_reason=old.ttl_reason)
+
+    def _restored_otherwise(self, path: Path) -> bool:
+        """Memory and instruction files are shown again anyway, and notes stand for themselves."""
+        folders = [self.parts.places.session_notes(self.parts.log.session_id).parent]
+        if self.memory is not None:
+            folders.append(self.memory.directory.root)
+        return path.name in _INSTRUCTION_FILES or any(path.is_relative_to(folder) for folder in folders)
 
     def _microcompact(self, folder: Path) -> Microcompact:
         parts, number = self.parts, self.parts.flags.number
@@ -177,32 +241,34 @@ class Wiring:
         permission: Callable[[ToolCall], Awaitable[Decision]],
         max_rounds: int,
         max_tokens: int | None = None,
+        seen: Mapping[Path, FileSeen] | None = None,
+        progress: Callable[[str], None] = lambda _text: None,
     ) -> ForkResult:
-        """A fork of the main conversation as it stands now."""
+        """A fork of the main conversation as it stands now. `seen`: files it may edit without having read them."""
         thread = self.thread
-        point = ForkPoint(self.conversation, thread.tools, thread.context, thread.output_cap, thread.output_cap_raised)
+        context = replace(thread.context, read_cache=thread.context.read_cache.copy())
+        for path, known in (seen or {}).items():
+            context.read_cache.note(path, known)
+        point = ForkPoint(self.conversation, thread.tools, context, thread.output_cap, thread.output_cap_raised)
         return await run_fork(
-            point, directive, purpose=purpose, permission=permission, max_rounds=max_rounds, max_tokens=max_tokens
+            point,
+            directive,
+            purpose=purpose,
+            permission=permission,
+            max_rounds=max_rounds,
+            max_tokens=max_tokens,
+            progress=progress,
         )
 
     async def _ask_fork(self, effect: AskFork) -> EffectResult:
-        result = await self.fork(
-            effect.directive,
-            purpose=effect.purpose,
-            permission=_no_tools,
-            max_rounds=1,
-            max_tokens=effect.max_tokens,
-        )
-        return EffectResult(ok=result.reason == "answered", text=result.text, usage=result.usage)
+        return await ask(self.conversation, effect)
 
     async def _run_hook(self, effect: RunHook) -> EffectResult:
-        outcome = await self.parts.hooks.fire(HookEvent(effect.event), effect.payload)
+        outcome = await self.parts.hooks.fire(HookEvent(effect.event), effect.payload, match_on=effect.match_on)
+        for notice in outcome.notices:
+            self.emit(notice)
         return EffectResult(ok=not outcome.blocked, text=outcome.reason or "\n".join(outcome.context))
 
     def _stage_failed(self, name: str, error: Exception) -> None:
         self.parts.background.write("stage_failed", stage=name, error=f"{type(error).__name__}: {error}")
         self.emit(Notice(f"the layer {name} failed and was left out: {error}", "warning", "layers"))
-
-
-async def _no_tools(_call: ToolCall) -> Decision:
-    return Deny("this question is answered in words, without tools")

@@ -60,6 +60,7 @@ def provoke(
 ) -> Found:
     """Two turns, the change, two turns more; what the watch said."""
     files(tmp_path, 8, FILE_CHARS)
+    monkeypatch.setenv("REVERIE_FLAG_SESSION_NOTES", "false")  # its forks would be on the bill as well
     events = list[Event]()
 
     async def work(session: Session) -> list[CacheBreak]:

@@ -117,11 +117,12 @@ def prefix_breaks(path: Path) -> list[PrefixBreak]:
 
     A fork's first request continues the last one of the conversation it was forked from.
     """
-    before: dict[tuple[str, str], LoggedRequest] = {}
+    before: dict[tuple[str, str, int], LoggedRequest] = {}
     found: list[PrefixBreak] = []
     for request in read_log(path):
-        key = (request.conversation, request.thread)
-        last = before.get(key) or before.get((request.conversation, MAIN))
+        pid = 0 if request.thread == MAIN else request.pid  # a fork ends with its process: its name may come again
+        key = (request.conversation, request.thread, pid)
+        last = before.get(key) or before.get((request.conversation, MAIN, 0))
         if last and request.announced_break is None:
             index = _shared(last.parts, request.parts)
             if index < len(last.parts):

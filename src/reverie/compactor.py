@@ -1,0 +1,271 @@
+"""What a person can do to the context: compact it, look at that beforehand, take it back, pin, rewind, clear.
+
+Every one of them is one more record; nothing on disk is rewritten. None of them runs beside a turn, but for pins. The
+same object serves the chat, the commands and the socket of a live session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reverie.context.pipeline import follow, record
+from reverie.errors import ReverieError, UserError
+from reverie.events import Notice
+from reverie.layers.base import AskFork, CarryOut, Commit, Effect, EffectResult, ReadFile, WaitFor
+from reverie.layers.l4_compaction.ground import Wanted
+from reverie.layers.l4_compaction.partial import is_persons
+from reverie.layers.l4_compaction.pins import check_pin, find_pin, next_id
+from reverie.layers.l4_compaction.stage import Compaction
+from reverie.layers.l4_compaction.survival import in_words
+from reverie.layers.weighing import weigh_entries
+from reverie.storage.chain import conversation
+from reverie.storage.records import CompactBoundary, Pin, Rewind, Survival, Undo, from_record, to_data
+from reverie.storage.session_log import SessionLog
+from reverie.storage.view import Entry, View
+from reverie.types import JsonObject, Message, Origin, Record, TextBlock
+
+if TYPE_CHECKING:
+    from reverie.session import Session
+
+_PREVIEW = "a preview asks no model"
+_SHARE_KEPT = 0.6
+"""Of the threshold: what undo brings back where all of it does not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a compaction came to, or would come to. `text` is what stands for the part that left."""
+
+    writer: str
+    tokens_before: int
+    tokens_after: int
+    report: Survival
+    notice: str
+    text: str
+
+    def to_json(self) -> JsonObject:
+        return {
+            "writer": self.writer,
+            "tokens_before": self.tokens_before,
+            "tokens_after": self.tokens_after,
+            "survival": to_data(self.report),
+            "notice": self.notice,
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A compaction was taken back; `notice` says what that came to."""
+
+    boundary: str
+    tokens: int
+    notice: str
+
+    def to_json(self) -> JsonObject:
+        return {"boundary": self.boundary, "tokens": self.tokens, "notice": self.notice}
+
+
+class Compactor:
+    """One a session."""
+
+    def __init__(self, session: Session, compaction: Compaction) -> None:
+        self._session = session
+        self._compaction = compaction
+        self._running: asyncio.Task[object] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the context is being changed right now: no turn can begin then."""
+        return self._running is not None
+
+    def cancel(self) -> bool:
+        """Stops a compaction under way; nothing of it is recorded. False if there is none."""
+        return self._running is not None and self._running.cancel()
+
+    # -- compacting -----------------------------------------------------------------------------------------------
+
+    async def compact(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
+        """Compacts now. `text` says what the summary is to mind; `from_` and `up_to` name a message of a part."""
+        wanted = self._wanted(text, from_, up_to)
+        with self._alone():
+            commit = await self._walk(self._compaction, wanted, self._session.conversation.around.carry_out)
+            record(self._log, commit)
+        self._announce(commit.breaks_prefix or "the conversation was compacted")
+        self._session.emit(Notice(commit.notice or "", source="layers"))
+        return _compacted(commit)
+
+    async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
+        """What a compaction would leave, without recording, writing, asking a model or running a hook."""
+        wanted = self._wanted(text, from_, up_to)
+        with self._alone():
+            return _compacted(await self._walk(Compaction(self._compaction.ground), wanted, self._pretend))
+
+    def _wanted(self, text: str, from_: str | None, up_to: str | None) -> Wanted:
+        parts = self._session.parts
+        if parts.settings.window.disable_compact:
+            raise UserError("compaction is switched off (REVERIE_DISABLE_COMPACT, window.disable_compact)")
+        if from_ is not None and up_to is not None:
+            raise UserError("--from and --up-to cannot be given together: each compacts one part")
+        if (from_ is not None or up_to is not None) and not parts.flags.on("compaction.partial"):
+            raise UserError("compacting a part is switched off (flag compaction.partial)")
+        if not self._log.view.entries:
+            raise UserError("there is nothing to compact yet: nothing was said")
+        return Wanted("manual", text.strip(), from_, up_to)
+
+    async def _walk(self, compaction: Compaction, wanted: Wanted, carry_out: CarryOut) -> Commit:
+        self._session.ensure_header()
+        now = self._session.conversation.now()
+        commit = await follow(compaction.steps(self._log.view, now, wanted), carry_out)
+        if not commit.appends:
+            raise ReverieError(commit.notice or "the conversation was not compacted")
+        return commit
+
+    async def _pretend(self, effect: Effect) -> EffectResult:
+        if isinstance(effect, ReadFile | WaitFor):
+            return await self._session.conversation.around.carry_out(effect)
+        return EffectResult(ok=not isinstance(effect, AskFork), text=_PREVIEW if isinstance(effect, AskFork) else "")
+
+    # -- taking back ----------------------------------------------------------------------------------------------
+
+    async def undo(self, *, fit: bool = False) -> Undone:
+        """Takes back the last compaction; later turns stay. Where the full history does not fit it says so.
+
+        With `fit` as much of it as fits comes back, the newest first, and the rest is summarised again.
+        """
+        with self._alone():
+            boundary = self._last_boundary()
+            then = self._without(boundary)
+            tokens, limit = then.meter.tokens, self._session.conversation.thresholds.blocking
+            if tokens >= limit and not fit:
+                raise UserError(
+                    f"the full history is about {tokens:,} tokens and the limit is {limit:,}: it does not fit. "
+                    f"`undo --fit` brings back as much as does, the newest first; /rewind goes back to an earlier "
+                    "message; a model with a larger window takes all of it"
+                )
+            self._log.append(Undo(boundary))
+            self._announce("a compaction was taken back")
+        if tokens < limit:
+            return Undone(boundary, tokens, f"The compaction is taken back: the context holds {tokens:,} tokens again.")
+        cut = self._fitting(self._log.view)
+        done = await self.compact(up_to=cut)
+        kept = f"{done.tokens_after:,} of {tokens:,} tokens are back; what is older is summarised"
+        return Undone(boundary, done.tokens_after, f"The compaction is taken back as far as it fits: {kept}.")
+
+    def _last_boundary(self) -> str:
+        for one in reversed(conversation(self._log.records)):
+            if isinstance(from_record(one), CompactBoundary) and one.uuid is not None:
+                return one.uuid
+        raise UserError("there is no compaction to take back in this conversation")
+
+    def _without(self, boundary: str) -> View:
+        undo = Record({"type": "system", "subtype": Undo.subtype, "reverie": to_data(Undo(boundary))})
+        return View.of(conversation([*self._log.records, undo]))
+
+    def _fitting(self, view: View) -> str:
+        """The last message that does not fit any more, counted from the end."""
+        room = int(self._session.conversation.thresholds.autocompact * _SHARE_KEPT)
+        for at in range(len(view.entries) - 1, 0, -1):
+            room -= weigh_entries(view, view.entries[at : at + 1])
+            if room < 0:
+                return view.entries[at].uuid or ""
+        return view.entries[0].uuid or ""
+
+    def rewind(self, given: str) -> str:
+        """Goes back to before a message of the person's; what came after is left aside. Returns its text.
+
+        `given` is the message's uuid, the beginning of one, or `-n` for the n-th from the end.
+        """
+        with self._alone():
+            entry = self._said(given)
+            found = next(one for one in self._log.records if one.uuid == entry.uuid)
+            self._log.append(Rewind(found.parent))
+            self._announce("the conversation was rewound")
+            self._session.ensure_header()
+        return entry.message.text
+
+    def messages(self) -> list[Entry]:
+        """The messages of the person's that a rewind can go back to, oldest first."""
+        return [entry for entry in self._log.view.history if is_persons(entry) and entry.uuid is not None]
+
+    def _said(self, given: str) -> Entry:
+        said = self.messages()
+        if given.startswith("-") and given[1:].isdigit() and 0 < int(given[1:]) <= len(said):
+            return said[-int(given[1:])]
+        found = [entry for entry in said if given and (entry.uuid or "").startswith(given)]
+        if len(found) != 1:
+            what = f"{len(found)} of your messages begin" if found else "none of your messages begins"
+            raise UserError(f"{what} with {given!r}: -1 is your last one, and /rewind alone lists them")
+        return found[0]
+
+    async def clear(self) -> None:
+        """Starts from nothing in the same session; what was said stays in the file, and pins stay."""
+        with self._alone():
+            self._log.append(Rewind(None, "clear"))
+            self._session.note_keeper.set_aside()
+            self._announce("the conversation was cleared")
+            self._session.ensure_header()
+        await self._session.hook_points.started("clear")
+
+    # -- pins -----------------------------------------------------------------------------------------------------
+
+    @property
+    def pins(self) -> dict[str, str]:
+        return dict(self._log.view.pins)
+
+    def pin(self, text: str) -> str:
+        """Keeps a text through every compaction; returns the pin's id. The model is told of it at once."""
+        budget = self._compaction.ground.numbers().pins_bytes
+        clean = check_pin(text, self.pins, budget)
+        name = next_id(self.pins)
+        known = any(clean in entry.message.text for entry in self._log.view.entries)
+        self._log.append(Pin(name, clean))
+        if not known and self._log.view.header is not None:
+            told = TextBlock(f"The user pinned this, to be kept in mind from now on:\n{clean}", Origin.INJECTED)
+            self._log.append_message(Message("user", (told,)), isMeta=True)
+        return name
+
+    def unpin(self, given: str) -> str:
+        """Takes a pin away; returns its text."""
+        name = find_pin(given, self.pins)
+        text = self.pins[name]
+        self._log.append(Pin(name, removed=True))
+        return text
+
+    # -- around it ------------------------------------------------------------------------------------------------
+
+    @property
+    def _log(self) -> SessionLog:
+        return self._session.parts.log
+
+    def _announce(self, why: str) -> None:
+        talk = self._session.conversation
+        talk.announce = "; ".join(filter(None, (talk.announce, why)))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if self._session.busy:
+            raise UserError("a turn is running in this session: wait for it, or cancel it")
+        self._running = asyncio.current_task()
+        try:
+            yield
+        finally:
+            self._running = None
+
+
+def _compacted(commit: Commit) -> Compacted:
+    boundary = next(a.what for a in commit.appends if isinstance(a.what, CompactBoundary))
+    report = next(a.what for a in commit.appends if isinstance(a.what, Survival))
+    summary = next(a.what for a in commit.appends if isinstance(a.what, Message))
+    return Compacted(
+        writer=boundary.writer,
+        tokens_before=report.tokens_before,
+        tokens_after=report.tokens_after,
+        report=report,
+        notice=commit.notice or in_words(report),
+        text=summary.text,
+    )
