@@ -63,4 +63,59 @@ def startup(runs: int, as_json: bool) -> None:
     click.echo(f"reverie sessions list  {found.sessions_ms:7.1f} ms   {found.sessions_ms / found.bare_ms:5.2f}×")
 
 
+@command.command("billing")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
+def billing(as_json: bool) -> None:
+    """Measure how fast the simulator bills a session of 200 rounds and 150,000 tokens, in process.
+
+    \b
+    Example:
+      reverie lab billing
+    """
+    from reverie.lab.billing import measure_billing
+
+    found = measure_billing()
+    text = f"{found.rounds} rounds up to {found.tokens:,} tokens billed in {found.seconds:.2f} s"
+    click.echo(json.dumps(found.summary()) if as_json else f"{text}; {found.hit_rate:.1%} read from the cache")
+
+
 command.add_command(recall)
+
+
+@command.command("replay")
+@click.argument("files", metavar="FILES...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--policy", "names", metavar="NAME", multiple=True, help="Only this policy (may be given again).")
+@click.option("--prefix-tokens", default=8_000, show_default=True, type=click.IntRange(min=0), help="System and tools.")
+@click.option("--plot", "picture", metavar="FILE", type=click.Path(path_type=Path), help="Also draw it (.png, .svg).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
+def replay(
+    files: tuple[Path, ...], names: tuple[str, ...], prefix_tokens: int, picture: Path | None, as_json: bool
+) -> None:
+    """Replay recorded sessions and compare what policies for the context would have cost.
+
+    Each request is prepared by the real layers at the time it was recorded and billed by the simulator's rules. A
+    policy that took content away which the session used afterwards pays for reading it again. Policies: resend,
+    cached, summarise, langchain, server, time, economic, reverie.
+
+    \b
+    Example:
+      reverie lab replay ~/.claude/projects/my-project/*.jsonl --policy reverie --plot costs.png
+    """
+    from reverie.lab.plot import check_plot, draw
+    from reverie.lab.policies import chosen
+    from reverie.lab.replay_recorded import load
+    from reverie.lab.replay_report import replay_all, summary, table
+
+    policies = chosen(names)
+    if picture is not None:
+        check_plot(picture)
+    sessions = load(files)
+
+    def progress(done: int, of: int, name: str) -> None:
+        click.echo(f"\rreplayed {done} of {of}: {name[:36]:<36}", nl=done == of, err=True)
+
+    click.echo(f"replaying {len(sessions)} sessions under {len(policies)} policies", err=True)
+    found = replay_all(sessions, policies, prefix_tokens=prefix_tokens, progress=progress)
+    if picture is not None:
+        draw(found, picture)
+    click.echo(json.dumps(summary(found, prefix_tokens)) if as_json else table(found))

@@ -9,6 +9,7 @@ rule, told how many rounds are left and which results will be used.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from reverie.lab.policies import Policy, Stages
 from reverie.lab.replay_recorded import Recorded
@@ -51,7 +52,7 @@ def lower_bound(session: Recorded, needs: Sequence[Sequence[Need]], prefix_token
 def _carrying(session: Recorded, rates: Rates) -> list[float]:
     """What a token that was there before costs in each round: a read, or a write where the cache had expired."""
     times = [each.at for each in session.rounds]
-    pauses = [0.0, *(now - before for before, now in zip(times, times[1:], strict=False))]
+    pauses = [0.0, *(now - before for before, now in pairwise(times))]
     return [rates.write if pause > rates.lifetime_s else rates.read for pause in pauses]
 
 
@@ -88,7 +89,7 @@ def foresight(session: Recorded, needs: Sequence[Sequence[Need]]) -> Policy:
     def ahead(index: ResultIndex, rounds: int, rates: Rates) -> Outlook:
         number = min(rounds, len(times) - 1)
         rest = times[number:]
-        expiring = sum(now - before > rates.lifetime_s for before, now in zip(rest, rest[1:], strict=False))
+        expiring = sum(now - before > rates.lifetime_s for before, now in pairwise(rest))
 
         def needed(held: Held, _age: int) -> float:
             return float(last.get(held.call_id.partition("-again-")[0], -1) >= number)
