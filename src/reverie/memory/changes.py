@@ -5,13 +5,15 @@ Plain data shared by the directory, the write gate and every writer. Nothing her
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Literal
+from types import MappingProxyType
+from typing import Final
 
 from reverie.errors import ReverieError
 from reverie.memory.taxonomy import is_index, is_log, is_topic
+from reverie.types import Origin
 
 
 class Writer(StrEnum):
@@ -28,15 +30,12 @@ class Writer(StrEnum):
     IMPORT = "import"
 
 
-Origin = Literal["person", "assistant", "tool_result", "web", "memory", "instructions"]
-"""Where a block of the conversation came from. Only `person` is the user speaking."""
-
-
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """A block of the conversation that a write rests on."""
 
     origin: Origin
+    """Only `PERSON` is the user speaking."""
     text: str
     message: str = ""
     """The uuid of the message it stands in."""
@@ -66,6 +65,8 @@ class ProposedWrite:
     evidence: tuple[Evidence, ...] = ()
     restores: bool = False
     """An earlier version comes back (undo, restore): its origin was judged then; secrets are judged again."""
+    together: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
+    """The other files of the same change with what they shall hold; None: the file goes."""
 
     @property
     def is_index(self) -> bool:

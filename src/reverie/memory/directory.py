@@ -324,6 +324,7 @@ class MemoryDirectory:
     ) -> Version | None:
         """The one way to the disk: the gate, then the version."""
         ordered = dict(sorted(writes.items(), key=lambda item: _landing_order(*item)))
+        after = {name: None if data is None else decode(data) for name, data in ordered.items()}
         for name, data in ordered.items():
             before = held.read(name)
             if data is not None and data != before:
@@ -335,6 +336,7 @@ class MemoryDirectory:
                         writer=info.writer,
                         evidence=info.evidence,
                         restores=restores,
+                        together={other: text for other, text in after.items() if other != name},
                     )
                 )
         return held.commit(ordered, _version_info(info, subject=subject, reverses=reverses, reasons=reasons))
