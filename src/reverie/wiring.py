@@ -24,8 +24,10 @@ from reverie.instructions import Instructions, load_instructions
 from reverie.layers.base import AskFork, EffectResult, RunHook, Stage, SteppedStage
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
 from reverie.layers.l2_microcompact.stage import Microcompact, Numbers
+from reverie.layers.l4_compaction.collapse import Collapse
 from reverie.layers.l4_compaction.ground import Ground
 from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.snip import Snip
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
 from reverie.loop import Thread
 from reverie.models.registry import EMBEDDED
@@ -128,10 +130,15 @@ class Wiring:
         folder = self.parts.places.tool_results(self.parts.log.session_id)
         return {
             "tool_result_budget": MessageBudget(folder, effects.limits),
+            "snip": Snip(),
             "microcompact": self._microcompact(folder),
+            "collapse": Collapse(self._collapse_at, str(self.parts.places.cwd)),
             "autocompact": AutoCompact(self.compaction),
             "reactive": Reactive(self.compaction),
         }
+
+    def _collapse_at(self) -> float:
+        return self.parts.flags.number("compaction.collapse_at_pct", self.parts.settings.compaction.collapse_at_pct)
 
     def auto_on(self) -> bool:
         """Whether the context may be compacted without being asked, whatever the switch."""

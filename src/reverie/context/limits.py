@@ -5,6 +5,7 @@ Loads no flags and no event loop by itself, so that a command which only looks s
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reverie.models.catalogue import ModelFacts
@@ -29,7 +30,7 @@ def limits_of(name: str, facts: ModelFacts, settings: Settings, flags: Flags | N
         value: int = getattr(given, key)
         return value if flags is None else flags.number(f"window.{key}", value)
 
-    return thresholds(
+    found = thresholds(
         window_of(name, facts, settings).tokens,
         facts.max_output,
         autocompact_pct=given.autocompact_pct,
@@ -40,3 +41,7 @@ def limits_of(name: str, facts: ModelFacts, settings: Settings, flags: Flags | N
         warning_buffer=number("warning_buffer"),
         blocking_buffer=number("blocking_buffer"),
     )
+    if flags is not None and flags.on("context_collapse"):  # folding leaves less behind: it may fill the window further
+        share = flags.number("compaction.collapse_block_pct", settings.compaction.collapse_block_pct)
+        return replace(found, blocking=int(found.effective * share / 100))
+    return found
