@@ -22,6 +22,7 @@ from reverie.agents.fork import ForkResult
 from reverie.compactor import Compactor
 from reverie.context.limits import limits_of
 from reverie.context.system_prompt import date_change
+from reverie.context.unsent import unsent_break
 from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
 from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
 from reverie.gate import Gate
@@ -124,6 +125,7 @@ class Session:
         chosen = builtin_tools(parts.settings.tools, window=window) if tools is None else tools
         session = cls(parts, outlet, interactive=interactive, tools=chosen, clock=clock)
         close_open_calls(parts.log, CRASHED)
+        session.conversation.announce = unsent_break(parts.log.records) if parts.resumed else None
         await session._listen()
         await session.hook_points.started("resume" if parts.resumed else "startup")
         return session

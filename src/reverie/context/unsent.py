@@ -1,0 +1,33 @@
+"""Breaks of the prefix that were recorded but never sent: a session was killed between the decision and its request.
+
+The next request makes the break, so it must announce it. One that was sent after all is announced twice, which costs
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reverie.storage.records import Clears, CompactBoundary, Rewind, SessionHeader, Undo, from_record
+from reverie.types import Record
+
+
+def unsent_break(records: Sequence[Record]) -> str | None:
+    """Why the next request may differ from the last one that was answered; None if it extends it."""
+    found = list[str]()
+    for record in reversed(records):
+        if record.message is not None and record.message.role == "assistant" and not record.is_sidechain:
+            break
+        match from_record(record):
+            case Clears():
+                found.append("tool results were cleared")
+            case CompactBoundary():
+                found.append("the conversation was compacted")
+            case Undo() | Rewind():
+                found.append("the conversation was taken back")
+            case SessionHeader():
+                found.append("the prefix was rendered anew")
+            case _:
+                pass
+    reasons = ", ".join(dict.fromkeys(reversed(found)))
+    return f"{reasons} before the session was interrupted" if reasons else None

@@ -1,0 +1,299 @@
+"""Turns a person's sentence into a topic file: what kind it is, what it is called, how selection will find it.
+
+By plain rules, so that the same sentence always gives the same file; a person can overrule each of them. Also finds the
+memory that a sentence corrects. It judges texts alone and never touches the disk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from reverie.errors import UserError
+from reverie.memory.evidence import content_terms, hard_facts, statements
+from reverie.memory.ranking.text import FUNCTION_WORDS
+from reverie.memory.taxonomy import MemoryType, Trust, file_name
+from reverie.memory.topic_file import TopicFile
+
+DESCRIPTION_CHARACTERS = 150
+TITLE_CHARACTERS = 60
+_STEM_WORDS = 6
+_SHORT_FORMS = ("im", "ive", "dont", "its", "thats")
+_CORRECTS = 0.6  # share of the words two statements have in common for one to be about the other
+_FEWEST = 2
+
+_LEAD = re.compile(
+    r"^(?:(?:please|hey|ok(?:ay)?|so)[,\s]+)*(?:(?:remember|note|keep in mind|don't forget|do not forget|fyi|"
+    r"save)\b[:,]?\s*)"
+    r"(?:(?:that|this|the fact that)\b[:,]?\s*)?",
+    re.IGNORECASE,
+)
+_BECAUSE = re.compile(r",?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://\S+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-z_])|(?<=[。！？])")
+
+_NORM = re.compile(
+    r"\b(?:always|never|don'?t|do not|avoid|stop|make sure|prefer(?:ably)?|instead of|rather than|must(?:n'?t)?|"
+    r"should(?:n'?t)?"
+    r"|no more|only ever|whenever you|when you|next time|from now on|immer|niemals|nie|bitte|toujours|jamais|"
+    r"siempre|nunca)\b"
+    r"|不要|总是|永远|请|してください|しないで|必ず",
+    re.IGNORECASE,
+)
+_ORDER = re.compile(
+    r"^(?:please\s+)?(?:use|run|write|keep|ask|check|commit|put|add|name|test|format|explain|answer|be|start|"
+    r"show|read|skip|"
+    r"leave|call me when|tell|treat|wrap|prefix|sign|squash|rebase|review|talk|speak|reply|respond|follow|"
+    r"include|give)\b",
+    re.IGNORECASE,
+)
+_PERSON = re.compile(
+    r"\b(?:i am|i'm|i work|i've|i have (?:been|worked|never|a|no|\d)|i know|i speak|i live|i prefer|i like|"
+    r"i love|i hate|i dislike|"
+    r"i don'?t (?:know|like|speak)|i use|i usually|my (?:name|role|job|team|background|goal|title|time ?zone|"
+    r"pronouns|editor|"
+    r"native|first language|expertise)|call me|ich bin|ich arbeite|je suis|soy)\b|我(?:是|叫|喜欢|的名字)|私は|저는",
+    re.IGNORECASE,
+)
+_TO_THE_AGENT = re.compile(r"\bi(?:'d| would)? (?:want|like|need|expect) you\b", re.IGNORECASE)
+_ELSEWHERE = re.compile(
+    r"https?://|\b(?:dashboards?|runbooks?|wiki|confluence|notion|jira|linear|asana|trello|grafana|datadog|"
+    r"sentry|kibana|"
+    r"pagerduty|figma|miro|google (?:doc|drive|sheet)s?|sharepoint|slack|discord|teams channel|mailing list|"
+    r"issue tracker|"
+    r"tracked in|documented (?:at|in|on)|the docs (?:are|live)|vault|1password|bitwarden|s3 bucket|bucket)\b|"
+    r"(?:^|\s)#[a-z][\w-]{2,}",
+    re.IGNORECASE,
+)
+
+_DOUBTS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(
+            r"\b(?:lazy|stupid|idiot|incompetent|useless|clueless|annoying|dumb|bad at (?:his|her|their) job)\b", re.I
+        ),
+        "it judges a person; what they do and want is more useful than what somebody thinks of them",
+    ),
+    (
+        re.compile(
+            r"^\W*(?:i |we )?(?:just )?(?:fixed|refactored|renamed|merged|committed|pushed|rebased|bumped|deleted)\b",
+            re.I,
+        ),
+        "it tells of a change that git already tells of; what was surprising about it may be worth more",
+    ),
+    (
+        re.compile(
+            r"\b(?:in this (?:conversation|session|chat)|right now|at the moment|currently (?:working|debugging|"
+            r"looking)|"
+            r"next step|to-?do:|for now)\b",
+            re.I,
+        ),
+        "it tells how things stand in this conversation, which will soon be otherwise",
+    ),
+    (
+        re.compile(
+            r"\b(?:function|class|method|module|endpoint|component|constant)\b.*\b(?:is|are|lives?|defined|"
+            r"implemented|declared)\b.*"
+            r"\b(?:in|at)\b.*[\w/]+\.\w{1,4}\b",
+            re.I,
+        ),
+        "the code itself says so; a search finds it, and stays right when the code changes",
+    ),
+)
+
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_NEAR_DAYS = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
+_RELATIVE = re.compile(
+    rf"\b(?:(?P<near>{'|'.join(_NEAR_DAYS)})|(?P<lead>on|by|until|till|before|since|from|after|this|next|last) "
+    rf"(?P<day>{'|'.join(_DAYS)}))\b(?!\s*\()",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence made into a memory."""
+
+    type: MemoryType
+    statement: str
+    file: str
+    """The name a new file would get."""
+    topic: TopicFile
+    doubt: str
+    """Why it may not be worth keeping, as the end of a sentence; empty if nothing speaks against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A memory that says much the same as a new statement."""
+
+    file: str
+    statement: str
+    """What stands there."""
+    same: bool
+    """Nothing new: the same words and the same facts."""
+    share: float
+
+
+def note_of(text: str, *, today: date, type: MemoryType | None = None, name: str = "") -> Note:
+    """The memory that a person's text makes. `today` is their day: `tomorrow` is written out with its date.
+
+    A text with frontmatter of its own keeps it. `UserError` if there is nothing to remember.
+    """
+    text = text.strip("\ufeff \t\r\n")
+    if not text:
+        raise UserError("There is nothing to remember: the text is empty.")
+    given = TopicFile.parse(text)
+    if given.front.present:
+        return _from_topic(given, today, type, name)
+    text = dated(_LEAD.sub("", text, count=1).strip() or text, today)
+    text = text[0].upper() + text[1:]
+    first = _first_sentence(text)
+    kind = type or classify(text)
+    title = " ".join(name.split()) or title_of(first)
+    topic = TopicFile.new(
+        name=title,
+        description=shortened(first, DESCRIPTION_CHARACTERS),
+        type=kind,
+        trust=Trust.CONFIRMED,
+        body=_body(text, kind),
+    )
+    return Note(kind, first, _file(kind, name or first), topic, doubt(text))
+
+
+def _from_topic(given: TopicFile, today: date, type: MemoryType | None, name: str) -> Note:
+    body = dated(given.body.strip(), today)
+    first = given.description or _first_sentence(body)
+    if not body and not first:
+        raise UserError("There is nothing to remember: the text below the frontmatter is empty.")
+    kind = type or given.type or classify(f"{first}\n{body}")
+    title = " ".join(name.split()) or given.name or title_of(first)
+    topic = given.updated(
+        name=title,
+        description=shortened(first, DESCRIPTION_CHARACTERS),
+        type=kind,
+        trust=Trust.CONFIRMED,
+        body=body if body != given.body.strip() else None,
+    )
+    return Note(kind, first, _file(kind, title), topic, doubt(body))
+
+
+def classify(text: str) -> MemoryType:
+    """The kind a text most likely is: how to work, who somebody is, where something lives, else about the project."""
+    first = _first_sentence(text)
+    if _TO_THE_AGENT.search(first) or _ORDER.search(first):
+        return MemoryType.REFERENCE if first.lower().startswith(("see ", "read ")) else MemoryType.FEEDBACK
+    if _PERSON.search(first):
+        return MemoryType.USER
+    if _NORM.search(first) and not re.search(r"https?://", first):
+        return MemoryType.FEEDBACK
+    if _ELSEWHERE.search(text):
+        return MemoryType.REFERENCE
+    return MemoryType.FEEDBACK if _NORM.search(text) else MemoryType.PROJECT
+
+
+def doubt(text: str) -> str:
+    """Why a text may not be worth remembering, as the end of a sentence; empty if nothing speaks against it."""
+    return next((why for pattern, why in _DOUBTS if pattern.search(text)), "")
+
+
+def dated(text: str, today: date) -> str:
+    """The text with the date behind every day that is named only by how far it is from today."""
+
+    def written(found: re.Match[str]) -> str:
+        if found["near"]:
+            day = today + timedelta(days=_NEAR_DAYS[found["near"].lower()])
+        else:
+            wanted, past = _DAYS.index(found["day"].lower()), found["lead"].lower() in ("last", "since")
+            ahead = (wanted - today.weekday()) % 7
+            if past:
+                day = today - timedelta(days=(today.weekday() - wanted) % 7 or 7)
+            else:
+                day = today + timedelta(days=ahead or 7)
+        return f"{found[0]} ({day.isoformat()})"
+
+    return _RELATIVE.sub(written, text)
+
+
+def title_of(sentence: str) -> str:
+    """A short title: the sentence without its reason, its addresses and its end, cut at a word."""
+    said = _BECAUSE.split(sentence, maxsplit=1)[0]
+    bare = _ADDRESS.sub("", said).strip(" :,;—-.!。！()<>") or said
+    return shortened(bare, TITLE_CHARACTERS).rstrip("…").rstrip(" ,;:—-")
+
+
+def shortened(text: str, most: int) -> str:
+    """One line of at most `most` characters, cut at a word."""
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    kept = line[: most - 1]
+    return (kept.rpartition(" ")[0] or kept).rstrip(" ,;:—-") + "…"
+
+
+def _file(kind: MemoryType, title: str) -> str:
+    """Named by the words that tell what it is about; numbers change, so they are no part of the name."""
+    plain = title_of(_RELATIVE.sub("", title)).replace("'", "").replace("’", "")
+    found = [word for word in re.findall(r"[^\W_]+", plain) if not word.isdigit()]
+    telling = [word for word in found if word.casefold() not in FUNCTION_WORDS and word.casefold() not in _SHORT_FORMS]
+    return file_name(kind, " ".join((telling or found)[:_STEM_WORDS]))
+
+
+def _first_sentence(text: str) -> str:
+    line = next((line.strip(" #*->\t") for line in text.splitlines() if line.strip(" #*->\t")), "")
+    return next((part for part in _SENTENCE_END.split(line) if part.strip()), line).strip()
+
+
+def _body(text: str, kind: MemoryType) -> str:
+    """The statement itself first; its reason, where one sentence gives it, below."""
+    if kind in (MemoryType.FEEDBACK, MemoryType.PROJECT) and "\n" not in text and "**" not in text:
+        first, *rest = _SENTENCE_END.split(text)
+        said, *why = _BECAUSE.split(first, maxsplit=1)
+        if why and len(said.split()) > 2:
+            because = why[0].strip()
+            parts = [said.rstrip(" ,.") + ".", f"**Why:** {because[0].lower() + because[1:]}", " ".join(rest).strip()]
+            return "\n\n".join(filter(None, parts))
+    return text
+
+
+def related(statement: str, memories: Mapping[str, str]) -> Related | None:
+    """The memory that a new statement repeats or corrects, if one is clearly about the same."""
+    terms = _terms(statement)
+    if len(terms) < _FEWEST:
+        return None
+    facts = set(hard_facts(statement))
+    best: Related | None = None
+    for file, text in memories.items():
+        lower = text.lower()
+        if sum(term in lower for term in terms) < _CORRECTS * len(terms):
+            continue  # thousands of files: most are not worth taking apart
+        for other in statements(text):
+            others = _terms(other)
+            if len(others) < _FEWEST:
+                continue
+            share = len(terms & others) / len(terms | others)
+            same = terms == others and facts == set(hard_facts(other))
+            if (share >= _CORRECTS or same) and (best is None or (same, share) > (best.same, best.share)):
+                best = Related(file, other, same, share)
+    return best
+
+
+def _terms(statement: str) -> frozenset[str]:
+    """What a statement is about: its words without its numbers, which are what a correction changes."""
+    return frozenset(term for term in content_terms(statement) if not any(char.isdigit() for char in term))
+
+
+def revised(topic: TopicFile, old: str, note: Note) -> TopicFile:
+    """The memory with the new statement in the place of the old one; what else it says stays."""
+    was_whole = len([one for one in statements(topic.text) if one != topic.description]) <= 1
+    now = note.topic
+    if was_whole:
+        name = now.name if topic.name == title_of(old) or topic.name.endswith("…") or not topic.name else topic.name
+        return topic.updated(name=name, description=now.description, trust=Trust.CONFIRMED, body=now.body)
+    statement = now.body.strip()
+    body = topic.body.replace(old, note.statement.rstrip(".") if not old.endswith(".") else statement, 1)
+    if body == topic.body:
+        body = f"{statement}\n\n{topic.body}"
+    is_described = topic.description.rstrip(".") in (old.rstrip("."), "")
+    return topic.updated(description=now.description if is_described else None, trust=Trust.CONFIRMED, body=body)

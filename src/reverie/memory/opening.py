@@ -1,0 +1,101 @@
+"""Opens a project's memory for whoever works with it, command or session: directory, write gate and inbox, joined once.
+
+The gate is loaded when the first write comes, so that looking stays quick. It makes nothing, and decides nothing but
+that what is switched off is not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reverie.errors import ReverieError
+from reverie.memory.changes import ProposedWrite
+from reverie.memory.directory import MemoryDirectory
+from reverie.paths import MemoryPlace, MemorySwitch, Places, memory_place, memory_switch
+from reverie.permissions.inside import check_memory_root
+from reverie.settings import Settings
+
+if TYPE_CHECKING:
+    from reverie.memory.inbox import Inbox
+    from reverie.memory.write_gate import Refusal, WriteGate
+
+Report = Callable[["Refusal"], None]
+
+
+class MemoryOff(ReverieError):
+    """Memory is switched off, and what was asked for needs it."""
+
+
+class ProjectGate:
+    """The write gate of one project's memory: knows its instruction files and its inbox."""
+
+    def __init__(self, directory: MemoryPlace, places: Places, settings: Settings, report: Report | None) -> None:
+        self._root = directory.directory
+        self._places = places
+        self._settings = settings
+        self._report = report
+
+    def __call__(self, write: ProposedWrite) -> None:
+        """Lets the write pass, or raises `Refused`."""
+        self._gate(write)
+
+    def warnings(self, write: ProposedWrite) -> list[str]:
+        """What a person who writes should know although it is saved."""
+        return self._gate.warnings(write)
+
+    @property
+    def refused(self) -> Mapping[str, int]:
+        """How often each kind of refusal happened in this process."""
+        return {kind: times for kind, times in self._gate.refused.items()}  # noqa: C416  widens the key's type
+
+    @cached_property
+    def inbox(self) -> Inbox:
+        from reverie.memory.inbox import Inbox
+
+        return Inbox(self._root)
+
+    @cached_property
+    def _gate(self) -> WriteGate:
+        from reverie.memory.write_gate import WriteGate
+
+        return WriteGate(self._root, instructions=self._instructions, inbox=self.inbox, report=self._report)
+
+    def _instructions(self) -> dict[str, str]:
+        from reverie.instructions import load_instructions
+
+        return {str(file.path): file.text for file in load_instructions(self._places, self._settings).files}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedMemory:
+    """A project's memory, ready to be read and written."""
+
+    switch: MemorySwitch
+    place: MemoryPlace
+    gate: ProjectGate
+    directory: MemoryDirectory
+    settings: Settings = field(repr=False)
+    places: Places = field(repr=False)
+
+    @property
+    def inbox(self) -> Inbox:
+        return self.gate.inbox
+
+    def require_on(self, what: str) -> None:
+        """Raises `MemoryOff`, naming the rule, where memory is switched off. `what` is left undone."""
+        if not self.switch.on:
+            raise MemoryOff(
+                f"Memory is off ({self.switch.rule}), so {what}; `reverie memory list` still shows what is there."
+            )
+
+
+def open_memory(settings: Settings, places: Places, *, report: Report | None = None) -> OpenedMemory:
+    """The memory of `places.cwd`, on or off. `report` is told of every write the gate refuses."""
+    place = memory_place(places, settings, check_memory_root)
+    gate = ProjectGate(place, places, settings, report)
+    return OpenedMemory(
+        memory_switch(settings), place, gate, MemoryDirectory.open(place, gate=gate), settings=settings, places=places
+    )
