@@ -59,9 +59,9 @@ WORK = [
 
 def test_a_line_says_what_happened() -> None:
     ledger = operation_ledger(operations(WORK), cwd="/p")
-    assert "Bash `pytest -q` → exit 1: E AssertionError: bad header; worked later" in ledger
-    assert "Bash `git push` → exit 128: fatal: no upstream" in ledger
-    assert "src/parse.py: −1 +2 lines: strip_bom(line)" in ledger
+    assert "`pytest -q` → exit 1: E AssertionError: bad header; worked later" in ledger
+    assert "`git push` → exit 128: fatal: no upstream" in ledger
+    assert "src/parse.py: 1 change; last −1 +2: strip_bom(line)" in ledger
     assert "`pytest -q` → 12 passed in 0.3s" in ledger
     assert "Grep strip_bom in src → 2 lines" in ledger.replace("/p/", "")
 

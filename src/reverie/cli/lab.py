@@ -79,6 +79,32 @@ def billing(as_json: bool) -> None:
     click.echo(json.dumps(found.summary()) if as_json else f"{text}; {found.hit_rate:.1%} read from the cache")
 
 
+@command.command("survival")
+@click.argument("paths", metavar="FILES...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--at",
+    default=100_000,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Tokens at which a session that was never compacted is cut.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
+def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
+    """Measure what survives a compaction, on recorded sessions.
+
+    At each compaction: the files, identifiers, requests and failed commands that the rest of the session used again, and
+    how much of that the recording's own summary, its last ten files and what Reverie writes without a model still hold.
+
+    \b
+    Example:
+      reverie lab survival ~/.claude/projects/my-project/*.jsonl --json
+    """
+    from reverie.lab.survival import measure, summary, table
+
+    compacted = measure(paths, at)
+    click.echo(json.dumps(summary(compacted)) if as_json else table(compacted))
+
+
 command.add_command(recall)
 
 

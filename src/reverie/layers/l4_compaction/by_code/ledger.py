@@ -1,56 +1,96 @@
-"""The operation ledger: what was done, what failed and how, in as few words as it takes. Bounded by characters.
+"""The operation ledger: what was done, what failed and how, in as few words as it takes. Bounded by bytes.
 
 What a later step would regret most comes first and is cut last: failures, then changed files, then files read,
-commands, searches and the rest. Within a part the newest stay.
+commands, searches and the rest. When there is no room for a line about each thing, the newest get their lines and the
+others are still named, many on a line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from reverie.layers.l4_compaction.by_code.operations import Operation, one_line
+from reverie.models.tokens import encoded
+
+_ON_A_LINE = 12
+_TITLE = 60
+_SHORTEST_COMMAND = 130
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
+    """A part of the ledger: a line a thing, and how the things that get no line are still named."""
+
     title: str
     lines: list[str]
     share: float
-    """Of the whole budget, if all parts are full."""
+    named: Callable[[int], list[str]] | None = None
+    """Given how many lines are shown, compact lines for the others."""
 
 
 def operation_ledger(done: Sequence[Operation], *, max_chars: int = 24_000, cwd: str = "") -> str:
-    """The ledger as text, at most `max_chars` long; empty if nothing was done."""
+    """The ledger as text, at most `max_chars` bytes (and so characters) long; empty if nothing was done."""
+    changed = _changes(done)
+    only_read = _only_read(done, changed)
+    failures = _failures(done)
+    brief = max_chars < 6_000
     parts = [
-        _Part("Failed", _failures(done), 0.25),
-        _Part("Files changed", _changed(done, cwd), 0.2),
-        _Part("Files read", _read(done, cwd), 0.2),
-        _Part("Commands run, with their last result", _commands(done), 0.2),
-        _Part("Searches", _searches(done, cwd), 0.08),
-        _Part("Other calls", _others(done), 0.07),
+        _Part("Failed", [_failure(one, cwd, brief) for one in failures], 0.3),
+        _Part(
+            "Files changed, the last first",
+            [_changed_line(path, ops, cwd, brief) for path, ops in changed],
+            0.25,
+            lambda shown: _by_folder([path for path, _ in changed[shown:]], cwd),
+        ),
+        _Part("Files read and not changed", _by_folder(list(only_read), cwd, only_read), 0.2),
+        _Part("Commands that worked, with their last result", _commands(done, cwd, brief), 0.15),
+        _Part("Searches", _searches(done, cwd), 0.06),
+        _Part("Other calls", _others(done), 0.04),
     ]
     full = [part for part in parts if part.lines]
-    room = _allowances([(part.share, sum(len(line) + 3 for line in part.lines)) for part in full], max_chars)
-    texts = list[str]()
-    for part, allowed in zip(full, room, strict=True):
-        shown, used = list[str](), 0
-        for line in part.lines:
-            if used + len(line) + 3 > allowed:
-                break
-            shown.append(f"- {line}")
-            used += len(line) + 3
-        left_out = len(part.lines) - len(shown)
-        more = f" (the newest {len(shown)} of {len(part.lines)})" if left_out else ""
-        if shown:
-            texts.append(f"{part.title}{more}:\n" + "\n".join(shown))
-    return "\n\n".join(texts)
+    needs = [(part.share, sum(_size(line) for line in part.lines)) for part in full]
+    texts = [_shown(part, room) for part, room in zip(full, _allowances(needs, max_chars), strict=True)]
+    return _fitting([text for text in texts if text], max_chars)
+
+
+def _shown(part: _Part, room: int) -> str:
+    """As many lines as fit; where not all do, what is left out is named, if that is possible."""
+    count, used = 0, 0
+    while count < len(part.lines) and used + _size(part.lines[count]) <= room:
+        used += _size(part.lines[count])
+        count += 1
+    named = list[str]()
+    while part.named is not None and count < len(part.lines):
+        named = part.named(count)
+        if count == 0 or used + sum(map(_size, named)) <= room:
+            break
+        count -= 1  # a line about one thing makes room for the names of several
+        used -= _size(part.lines[count])
+    shown = [*part.lines[:count], *named]
+    if not shown:
+        return ""
+    left_out = len(part.lines) - count if not named else 0
+    more = f" ({count} of {len(part.lines)})" if left_out else ""
+    return f"{part.title}{more}:\n" + "\n".join(f"- {line}" for line in shown)
+
+
+def _fitting(texts: list[str], limit: int) -> str:
+    """The parts joined; lines are dropped from the end where names took more than their share."""
+    text = "\n\n".join(texts)
+    while text and len(encoded(text)) > limit:
+        cut = text.rfind("\n")
+        text = text[:cut].rstrip() if cut > 0 else ""
+    lines = text.split("\n")
+    while lines and lines[-1].endswith(":") and not lines[-1].startswith("- "):
+        lines = "\n".join(lines[:-1]).rstrip().split("\n")  # a title with nothing under it
+    return "\n".join(lines)
 
 
 def _allowances(parts: list[tuple[float, int]], budget: int) -> list[int]:
-    """Characters for each part: its share, and what others do not need."""
-    budget -= 60 * len(parts)  # titles
+    """Bytes for each part: its share, and what others do not need."""
+    budget = max(0, budget - _TITLE * len(parts))
     room = [min(need, int(share * budget)) for share, need in parts]
     spare = budget - sum(room)
     for i, (_, need) in enumerate(parts):
@@ -60,67 +100,110 @@ def _allowances(parts: list[tuple[float, int]], budget: int) -> list[int]:
     return room
 
 
-def _failures(done: Sequence[Operation]) -> list[str]:
-    """Newest first, one line a thing that failed, and whether it worked later."""
-    lines = list[str]()
-    seen = set[tuple[str, str]]()
-    for operation in reversed(done):
-        key = (operation.tool, operation.target)
-        if operation.ok or key in seen:
-            continue
-        seen.add(key)
-        later = [other for other in done if other.order > operation.order and (other.tool, other.target) == key]
-        times = sum(1 for other in done if (other.tool, other.target) == key and not other.ok)
-        again = "; worked later" if any(other.ok for other in later) else ""
-        often = f" ({times}×)" if times > 1 else ""
-        lines.append(f"{operation.tool} `{one_line(operation.target, 240)}` → {operation.said}{often}{again}")
-    return lines
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    last: Operation
+    times: int
+    runs: int
+    mended: bool
 
 
-def _changed(done: Sequence[Operation], cwd: str) -> list[str]:
-    latest = dict[str, list[Operation]]()
+def _failures(done: Sequence[Operation]) -> list[_Failure]:
+    """One a thing that failed: commands first, what is run again and again before the rest, then the newest."""
+    groups = dict[tuple[str, str], list[Operation]]()
+    for operation in done:
+        groups.setdefault((operation.tool, operation.target), []).append(operation)
+    found = list[_Failure]()
+    for group in groups.values():
+        failed = [operation for operation in group if not operation.ok]
+        if failed:
+            mended = any(other.ok and other.order > failed[-1].order for other in group)
+            found.append(_Failure(failed[-1], len(failed), len(group), mended))
+    commands = [one for one in found if one.last.kind == "run"]
+    others = [one for one in found if one.last.kind != "run"]
+    return [*sorted(commands, key=_by_use), *sorted(others, key=_by_use)]
+
+
+def _by_use(one: _Failure) -> tuple[bool, int]:
+    return one.runs < 2, -one.last.order
+
+
+def _failure(one: _Failure, cwd: str, brief: bool) -> str:
+    last = one.last
+    target = f"`{one_line(_relative(last.target, cwd), _SHORTEST_COMMAND if brief else 240)}`"
+    what = target if last.kind == "run" else f"{last.tool} {target}"
+    often = f" ({one.times}×)" if one.times > 1 else ""
+    return f"{what} → {one_line(_relative(last.said, cwd), 80 if brief else 160)}{often}" + (
+        "; worked later" if one.mended else ""
+    )
+
+
+def _changes(done: Sequence[Operation]) -> list[tuple[str, list[Operation]]]:
+    """Changed files with their changes, the file changed last first."""
+    found = dict[str, list[Operation]]()
     for operation in done:
         if operation.kind in ("edit", "write") and operation.ok and operation.target:
-            latest.setdefault(operation.target, []).append(operation)
-    newest = sorted(latest.items(), key=lambda item: -item[1][-1].order)
+            found.setdefault(operation.target, []).append(operation)
+    return sorted(found.items(), key=lambda item: -item[1][-1].order)
+
+
+def _changed_line(path: str, changes: list[Operation], cwd: str, brief: bool) -> str:
+    places = list(dict.fromkeys(place for change in reversed(changes) for place in change.places))
+    where = f" in {', '.join(places[: 3 if brief else 6])}" + ("…" if len(places) > 6 else "") if places else ""
+    times = f"{len(changes)} changes" if len(changes) > 1 else "1 change"
+    last = one_line(changes[-1].said, 60 if brief else 120)
+    return f"{_relative(path, cwd)}: {times}{where}; last {last}"
+
+
+def _only_read(done: Sequence[Operation], changed: list[tuple[str, list[Operation]]]) -> dict[str, str]:
+    """Files that were read and never changed, the last first, with the stretches that were read."""
+    written = {path for path, _ in changed}
+    found = dict[str, dict[str, None]]()
+    for operation in reversed(done):
+        if operation.kind == "read" and operation.ok and operation.target and operation.target not in written:
+            found.setdefault(operation.target, {})[operation.said] = None
+    return {path: "" if "whole" in parts else ",".join(list(parts)[:3]) for path, parts in found.items()}
+
+
+def _by_folder(paths: Sequence[str], cwd: str, notes: dict[str, str] | None = None) -> list[str]:
+    """Files by folder, the folder touched last first: every name, few words."""
+    folders = dict[str, list[str]]()
+    for path in paths:
+        short = PurePath(_relative(path, cwd))
+        note = (notes or {}).get(path, "")
+        folders.setdefault(str(short.parent), []).append(short.name + (f" ({note})" if note else ""))
     return [
-        f"{_path(path, cwd)}: {len(changes)}×, last {changes[-1].said}"
-        if len(changes) > 1
-        else f"{_path(path, cwd)}: {changes[0].said}"
-        for path, changes in newest
+        ("" if folder == "." else f"{folder}/: ") + ", ".join(names[start : start + _ON_A_LINE])
+        for folder, names in folders.items()
+        for start in range(0, len(names), _ON_A_LINE)
     ]
 
 
-def _read(done: Sequence[Operation], cwd: str) -> list[str]:
-    """Files that were read and not changed, by folder, the folder read last first."""
-    changed = {o.target for o in done if o.kind in ("edit", "write") and o.ok}
-    folders = dict[str, dict[str, None]]()
-    for operation in reversed(done):
-        if operation.kind == "read" and operation.ok and operation.target and operation.target not in changed:
-            path = PurePath(_path(operation.target, cwd))
-            folders.setdefault(str(path.parent), {})[path.name] = None
-    lines = list[str]()
-    for folder, names in folders.items():
-        shown = list(names)
-        for start in range(0, len(shown), 12):
-            prefix = "" if folder == "." else f"{folder}/: "
-            lines.append(prefix + ", ".join(shown[start : start + 12]))
-    return lines
-
-
-def _commands(done: Sequence[Operation]) -> list[str]:
-    latest = {o.target: o for o in done if o.kind == "run" and o.ok}
+def _commands(done: Sequence[Operation], cwd: str, brief: bool) -> list[str]:
+    """What worked, the newest first; what failed before stands among the failures already, here with its good end."""
+    counts, latest = dict[str, int](), dict[str, Operation]()
+    for operation in done:
+        if operation.kind == "run" and operation.ok:
+            counts[operation.target] = counts.get(operation.target, 0) + 1
+            latest[operation.target] = operation
     newest = sorted(latest.values(), key=lambda operation: -operation.order)
-    return [f"`{one_line(operation.target, 200)}` → {operation.said}" for operation in newest]
+    return [
+        f"`{one_line(_relative(one.target, cwd), 100 if brief else 200)}`"
+        + (f" ({counts[one.target]}×)" if counts[one.target] > 1 else "")
+        + f" → {one_line(_relative(one.said, cwd), 60 if brief else 120)}"
+        for one in newest
+    ]
 
 
 def _searches(done: Sequence[Operation], cwd: str) -> list[str]:
     latest = {o.target: o for o in done if o.kind == "search" and o.ok}
     newest = sorted(latest.values(), key=lambda operation: -operation.order)
-    return [
-        f"{operation.tool} {operation.target.replace(cwd + '/', '') if cwd else operation.target} → {operation.said}"
-        for operation in newest
-    ]
+    return [f"{one.tool} {_relative(one.target, cwd)} → {_hits(one, cwd)}" for one in newest]
+
+
+def _hits(search: Operation, cwd: str) -> str:
+    files = list(dict.fromkeys(PurePath(_relative(place, cwd)).name for place in search.places))[:4]
+    return f"{search.said}: {', '.join(files)}" if files else search.said
 
 
 def _others(done: Sequence[Operation]) -> list[str]:
@@ -129,5 +212,10 @@ def _others(done: Sequence[Operation]) -> list[str]:
     return [f"{operation.tool} {operation.target} → {operation.said}" for operation in newest]
 
 
-def _path(path: str, cwd: str) -> str:
-    return path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
+def _relative(text: str, cwd: str) -> str:
+    """Paths under the working directory without it, also inside a command."""
+    return text.replace(cwd.rstrip("/") + "/", "") if len(cwd) > 1 else text
+
+
+def _size(line: str) -> int:
+    return len(encoded(line)) + 3

@@ -1,63 +1,130 @@
-"""Which identifiers came up, the ones most likely to be needed again first: used often, lately, and by whom.
+"""Which identifiers came up, the ones most likely to be needed again first, and the file each of them stands in.
 
-A name weighs by where it stood: what was written into a file or typed by the person says more about the work than what
-a search printed. Weights halve with distance from the end, measured in messages.
+A name counts by how lately it stood in each kind of place (what the person typed, what the model said or wrote into a
+file, commands, results of each tool), each kind on its own: a name that lives in many kinds of places is at the heart
+of the work. Only what looks like code counts; words of prose, hashes and shouting do not.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import exp, log1p
+from pathlib import PurePath
+from typing import cast
 
-from reverie.layers.l4_compaction.by_code.operations import given_to
+from reverie.layers.l4_compaction.by_code.operations import changes_of, given_to, path_of
 from reverie.storage.view import Entry
-from reverie.types import Block, Origin, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Json, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,59}")
-_IS_CODE = re.compile(r"_[A-Za-z0-9]|[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z]\d|^[A-Z][A-Z0-9_]{3,}$")
-_NOT_A_NAME = re.compile(r"[0-9a-f]{4,}|[A-Z]{4,}|n[A-Z][a-z]+")  # hashes, shouting, an escaped line break
-_HALF_LIFE = 40.0
-_PERSON, _EDITED, _SAID, _CALLED, _PRINTED = 6.0, 3.0, 3.0, 2.0, 0.25
-_MOST_FROM_ONE_BLOCK = 3
+_NAME = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]{2,30}|[^\W\d]\w{3,59}")
+_IS_CODE = re.compile(r"^--|\w_\w|[a-z][A-Z]|[A-Z]{2}[a-z]|[^\W\d]\d")
+_NOT_A_NAME = re.compile(r"[0-9a-f]{4,}|[A-Z]{4,}|n[A-Z][a-z]+|[A-Z]\d{1,5}|.*_{4,}.*|[a-z]\d+|nn[A-Z]\w*|REDACTED\w*")
+_FADES_OVER = 60.0
+"""Messages after which a mention counts for about a third."""
+
+_TYPED, _SAID = 1.0, 1.5
+_OFTEN = 0.5
+_MOST_TEXT = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An identifier, how much it matters, and the file it stood in last (empty: none)."""
+
+    text: str
+    weight: float
+    file: str = ""
+
+
+@dataclass(slots=True)
+class _Seen:
+    latest: dict[str, int] = field(default_factory=dict[str, int])
+    blocks: int = 0
+    typed: int = 0
+    file: str = ""
 
 
 def names_in_use(entries: Sequence[Entry], limit: int) -> list[str]:
-    """The names that matter, best first. Only what looks like code: inner capitals, underscores, digits."""
-    weights = dict[str, float]()
-    last = len(entries)
+    """The names that matter, best first. Only what looks like code: inner capitals, underscores, digits, options."""
+    return [name.text for name in ranked_names(entries)[:limit]]
+
+
+def ranked_names(entries: Sequence[Entry]) -> list[Name]:
+    """Every name with its weight, best first; ties by the alphabet, so that the order is always the same."""
+    seen = dict[str, _Seen]()
+    end = len(entries)
+    for at, place, text, file in _texts(entries):
+        for name in set(_NAME.findall(text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT])):
+            if not _looks_like_code(name):
+                continue
+            one = seen.setdefault(name, _Seen())
+            one.latest[place] = at
+            one.blocks += 1
+            one.typed += place == "person"
+            if file:
+                one.file = file
+    ranked = [Name(name, _weight(one, end), one.file) for name, one in seen.items()]
+    return sorted(ranked, key=lambda name: (-name.weight, name.text))
+
+
+def names_by_file(names: Iterable[Name], cwd: str = "") -> list[str]:
+    """Lines that say which names stand in which file, the file with the weightiest name first."""
+    groups = dict[str, list[str]]()
+    for name in names:
+        groups.setdefault(name.file, []).append(name.text)
+    elsewhere = groups.pop("", [])
+    lines = [f"{_short(file, cwd)}: {', '.join(found)}" for file, found in groups.items()]
+    return [*lines, *([f"elsewhere: {', '.join(elsewhere)}"] if elsewhere else [])]
+
+
+def _weight(one: _Seen, end: int) -> float:
+    near = sum((_SAID if place == "said" else 1.0) * exp((at - end) / _FADES_OVER) for place, at in one.latest.items())
+    return near + _TYPED * log1p(one.typed) + _OFTEN * log1p(one.blocks)
+
+
+@lru_cache(maxsize=16_384)
+def _looks_like_code(name: str) -> bool:
+    return bool(_IS_CODE.search(name)) and not _NOT_A_NAME.fullmatch(name)
+
+
+def _texts(entries: Sequence[Entry]) -> Iterator[tuple[int, str, str, str]]:
+    """Where, in what kind of place, what, and of which file."""
+    calls = dict[str, tuple[str, str]]()
     for at, entry in enumerate(entries):
-        near = 0.5 ** ((last - at) / _HALF_LIFE) + 0.05
         for block in entry.message.content:
-            text, weight = _weighed(block)
-            counts = dict[str, int]()
-            for name in _NAME.findall(text):
-                if (
-                    _IS_CODE.search(name)
-                    and not _NOT_A_NAME.fullmatch(name)
-                    and counts.get(name, 0) < _MOST_FROM_ONE_BLOCK
-                ):
-                    counts[name] = counts.get(name, 0) + 1
-            for name, times in counts.items():
-                weights[name] = weights.get(name, 0.0) + weight * near * times
-    ranked = sorted(weights, key=lambda name: (-weights[name], name))
-    return ranked[:limit]
+            match block:
+                case TextBlock(text=text, origin=Origin.PERSON):
+                    yield at, "person", text, ""
+                case TextBlock(text=text, origin=Origin.MODEL):
+                    yield at, "said", text, ""
+                case ToolUseBlock():
+                    calls[block.id] = (block.name, path_of(block))
+                    changes = changes_of(block)
+                    for old, new in changes:
+                        yield at, "put in", new, path_of(block)
+                        yield at, "taken out", old, path_of(block)
+                    if not changes:
+                        values = [value for key, value in given_to(block).items() if key != "file_path"]
+                        yield at, f"given {block.name}", "\n".join(_strings(values)), ""
+                case ToolResultBlock():
+                    tool, file = calls.get(block.tool_use_id, ("", ""))
+                    yield at, f"from {tool}", block.text, file if tool in ("Read", "NotebookRead") else ""
+                case _:
+                    pass
 
 
-def _weighed(block: Block) -> tuple[str, float]:
-    match block:
-        case TextBlock(text=text, origin=Origin.PERSON):
-            return text, _PERSON
-        case TextBlock(text=text, origin=Origin.MODEL):
-            return text, _SAID
-        case ToolUseBlock(name="Edit" | "Write" | "MultiEdit"):
-            return _values(block), _EDITED
-        case ToolUseBlock():
-            return _values(block), _CALLED
-        case ToolResultBlock():
-            return block.text[:20_000], _PRINTED
-        case _:
-            return "", 0.0
+def _strings(value: Json) -> list[str]:
+    if isinstance(value, dict):
+        return [text for item in cast(dict[str, Json], value).values() for text in _strings(item)]
+    if isinstance(value, list):
+        return [text for item in cast(list[Json], value) for text in _strings(item)]
+    return [str(value)]
 
 
-def _values(call: ToolUseBlock) -> str:
-    return "\n".join(str(value) for value in given_to(call).values())[:40_000]
+def _short(path: str, cwd: str) -> str:
+    """A file by its name and its folder: enough to tell it, and short."""
+    inside = path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
+    return "/".join(PurePath(inside).parts[-2:])

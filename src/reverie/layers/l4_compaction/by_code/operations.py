@@ -1,4 +1,7 @@
-"""From calls and results to operations: one a tool call, with a line that says what happened."""
+"""From calls and results to operations: one a tool call, with a line that says what happened.
+
+Never guesses: what a tool did is what its result says, and a call without a result is not known to have failed.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from reverie.layers.l4_compaction.by_code.definitions import definitions, enclosing, telling_line, without_numbers
 from reverie.storage.view import Entry
 from reverie.types import Json, JsonObject, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 
-Kind = Literal["read", "write", "edit", "run", "search", "web", "agent", "other"]
+Kind = Literal["read", "write", "edit", "run", "search", "web", "agent", "tasks", "other"]
 
 _KINDS: dict[str, Kind] = {
     "Read": "read",
+    "NotebookRead": "read",
     "Write": "write",
     "Edit": "edit",
     "MultiEdit": "edit",
@@ -21,25 +26,42 @@ _KINDS: dict[str, Kind] = {
     "Bash": "run",
     "Grep": "search",
     "Glob": "search",
+    "LS": "search",
     "WebFetch": "web",
     "WebSearch": "web",
     "Task": "agent",
     "Agent": "agent",
+    "TodoWrite": "tasks",
+    "TaskCreate": "tasks",
+    "TaskUpdate": "tasks",
+    "TaskList": "tasks",
+    "TaskGet": "tasks",
 }
 _LINE = 160
-_EXIT = re.compile(r"^Exit code (\d+)\s*", re.IGNORECASE)
-_TAG = re.compile(r"</?[a-z_-]+>")
+_COMMAND = 400
+_EXIT = re.compile(r"^(?:Error:\s*)?(?:Command failed with )?Exit code:? (\d+)\s*", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-z_-]+>|\x1b\[[0-9;?]*[A-Za-z]")
 _TELLING = re.compile(
-    r"error|fail|fatal|panic|exception|traceback|denied|not found|no such|cannot|undefined|invalid|refused|rejected",
+    r"error|fail|fatal|panic|exception|traceback|denied|not found|no such|cannot|undefined|invalid|refused|rejected|"
+    r"missing",
     re.IGNORECASE,
 )
 _REFUSED = re.compile(r"user (doesn't want|refused|rejected)", re.IGNORECASE)
-_SUMMING = re.compile(r"\b(passed|failed|ok|FAIL|PASS|errors?|warnings?|issues?|tests?)\b")
+_SUMMING = re.compile(r"\b(passed|failed|ok|FAIL|PASS|errors?|warnings?|issues?|tests?|changed|completed?|built)\b")
+_SHOWS = re.compile(
+    r"^(?:cat|head|tail|sed -n|ls|find|tree|grep|rg|ag|jq|awk|less|wc|diff|git (?:diff|show|log|status|blame|"
+    r"grep|ls-\w+|branch)|gh api)\b"
+)
+_GO_THERE = re.compile(r"^cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*&&\s*")
+_FOUND_FILE = re.compile(r"^((?:\.{0,2}/)?[\w@./+-]*\w\.\w{1,8})(?::|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One tool call and what came of it. `target` is its path, command, pattern or address."""
+    """One tool call and what came of it. `target` is its path, command, pattern or address.
+
+    `places`: for a change the definitions it touched, for a search the files it found, newest knowledge first.
+    """
 
     kind: Kind
     tool: str
@@ -49,6 +71,7 @@ class Operation:
     order: int
     turn: int
     answered: bool = True
+    places: tuple[str, ...] = ()
 
 
 def operations(entries: Sequence[Entry]) -> list[Operation]:
@@ -60,12 +83,13 @@ def operations(entries: Sequence[Entry]) -> list[Operation]:
         if isinstance(block, ToolResultBlock)
     }
     found, turn = list[Operation](), 0
+    files = dict[str, str]()
     for entry in entries:
         for block in entry.message.content:
             if isinstance(block, TextBlock) and block.origin is Origin.PERSON:
                 turn += 1
             elif isinstance(block, ToolUseBlock):
-                found.append(_operation(block, results.get(block.id), len(found), turn))
+                found.append(_operation(block, results.get(block.id), len(found), turn, files))
     return found
 
 
@@ -75,21 +99,63 @@ def given_to(call: ToolUseBlock) -> JsonObject:
     return cast(JsonObject, given) if isinstance(given, dict) else {}
 
 
-def _operation(call: ToolUseBlock, result: ToolResultBlock | None, order: int, turn: int) -> Operation:
+def changes_of(call: ToolUseBlock) -> list[tuple[str, str]]:
+    """What a changing call takes out and puts in: one pair, or as many as it makes; empty for other calls."""
+    given = given_to(call)
+    if call.name == "Write":
+        return [("", str(given.get("content") or ""))]
+    if call.name == "NotebookEdit":
+        return [("", str(given.get("new_source") or ""))]
+    if call.name == "Edit":
+        return [(str(given.get("old_string") or ""), str(given.get("new_string") or ""))]
+    if call.name == "MultiEdit" and isinstance(given.get("edits"), list):
+        edits = [cast(JsonObject, one) for one in cast(list[Json], given["edits"]) if isinstance(one, dict)]
+        return [(str(one.get("old_string") or ""), str(one.get("new_string") or "")) for one in edits]
+    return []
+
+
+def path_of(call: ToolUseBlock) -> str:
+    """The file a call is about; empty if it names none."""
+    given = given_to(call)
+    return str(given.get("file_path") or given.get("notebook_path") or "")
+
+
+def plain_command(command: str) -> str:
+    """A command on one line, without a leading change of folder: what tells two runs of it to be the same."""
+    return one_line(_GO_THERE.sub("", command.strip()), _COMMAND)
+
+
+def one_line(text: str, limit: int) -> str:
+    """The text without line breaks, cut with an ellipsis."""
+    flat = " ".join(text[: 8 * limit].split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def _operation(
+    call: ToolUseBlock, result: ToolResultBlock | None, order: int, turn: int, files: dict[str, str]
+) -> Operation:
     kind = _KINDS.get(call.name, "other")
     given = given_to(call)
     text = result.text if result is not None else ""
     failed = result is not None and (bool(result.is_error) or bool(_EXIT.match(text)))
-    said = _failure(text) if failed else _outcome(kind, given, text)
-    return Operation(kind, call.name, _target(kind, given), not failed, said, order, turn, result is not None)
+    target = _target(kind, call, given)
+    places = tuple[str, ...]()
+    if kind == "read" and not failed and result is not None:
+        files[target] = text
+    elif kind in ("edit", "write") and not failed:
+        places = tuple(_touched(call, files.get(target, "")))
+    elif kind == "search" and not failed:
+        places = tuple(dict.fromkeys(m[1] for line in text.splitlines()[:80] if (m := _FOUND_FILE.match(line))))[:12]
+    said = _failure(text) if failed else _outcome(kind, call, given, text)
+    return Operation(kind, call.name, target, not failed, said, order, turn, result is not None, places)
 
 
-def _target(kind: Kind, given: JsonObject) -> str:
+def _target(kind: Kind, call: ToolUseBlock, given: JsonObject) -> str:
     match kind:
         case "read" | "write" | "edit":
-            return str(given.get("file_path") or given.get("notebook_path") or "")
+            return path_of(call)
         case "run":
-            return one_line(str(given.get("command", "")), 400)
+            return plain_command(str(given.get("command", "")))
         case "search":
             where = given.get("path") or given.get("glob") or ""
             return one_line(f"{given.get('pattern', '')}" + (f" in {where}" if where else ""), 200)
@@ -97,12 +163,19 @@ def _target(kind: Kind, given: JsonObject) -> str:
             return one_line(str(given.get("url") or given.get("query") or ""), 200)
         case "agent":
             return one_line(str(given.get("description") or given.get("prompt") or ""), 200)
-        case "other":
-            return one_line(", ".join(f"{key}={_short(value)}" for key, value in given.items()), 160)
+        case "tasks" | "other":
+            return one_line(", ".join(f"{key}={one_line(str(value), 40)}" for key, value in given.items()), _LINE)
 
 
-def _short(value: Json) -> str:
-    return one_line(str(value), 40)
+def _touched(call: ToolUseBlock, file: str) -> list[str]:
+    """The definitions a change is about: those in its text, else the one it stands in."""
+    found = list[str]()
+    text = without_numbers(file) if file else ""
+    for old, new in changes_of(call):
+        names = definitions(new) or definitions(old)
+        around = enclosing(text, old) if not names and text else None
+        found += names or ([around] if around else [])
+    return list(dict.fromkeys(found))[:12]
 
 
 def _failure(text: str) -> str:
@@ -117,37 +190,44 @@ def _failure(text: str) -> str:
     return prefix + one_line(telling, _LINE)
 
 
-def _outcome(kind: Kind, given: JsonObject, text: str) -> str:
+def _outcome(kind: Kind, call: ToolUseBlock, given: JsonObject, text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     match kind:
         case "read":
-            if given.get("offset") or given.get("limit"):
-                first = int(given.get("offset") or 1)
-                return f"from line {first}" + (f", {given['limit']} lines" if given.get("limit") else "")
-            return "whole"
-        case "edit":
-            return _change(str(given.get("old_string", "")), str(given.get("new_string", "")))
-        case "write":
-            content = str(given.get("content", ""))
-            return f"written, {len(content.splitlines())} lines"
+            return _stretch(given)
+        case "edit" | "write":
+            return _change(call)
         case "run":
-            summing = [line for line in lines if _SUMMING.search(line)]
-            last = summing[-1] if summing else lines[-1] if lines else ""
-            return one_line(last, _LINE) if last else "no output"
+            return _printed(str(given.get("command", "")), [_TAG.sub("", line) for line in lines])
         case "search":
             return f"{len(lines)} lines" if lines else "nothing"
-        case "web" | "agent" | "other":
+        case "web" | "agent" | "tasks" | "other":
             return one_line(lines[0], _LINE) if lines else "done"
 
 
-def _change(old: str, new: str) -> str:
-    """An edit in a few words: the first line that is new, and by how much the text grew."""
-    before = {line.strip() for line in old.splitlines()}
-    fresh = [line.strip() for line in new.splitlines() if line.strip() and line.strip() not in before]
-    size = f"−{len(old.splitlines())} +{len(new.splitlines())} lines"
-    return f"{size}: {one_line(fresh[0], 100)}" if fresh else f"{size}, only removed"
+def _stretch(given: JsonObject) -> str:
+    """Which lines of a file were read."""
+    first, count = given.get("offset"), given.get("limit")
+    if not isinstance(first, int) and not isinstance(count, int):
+        return "whole"
+    start = first if isinstance(first, int) and first > 0 else 1
+    return f"{start}–{start + count - 1}" if isinstance(count, int) else f"{start}–"
 
 
-def one_line(text: str, limit: int) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+def _printed(command: str, lines: list[str]) -> str:
+    """The line that sums up what a command printed; of one that only shows things, how much it showed."""
+    if not lines:
+        return "no output"
+    if len(lines) > 1 and _SHOWS.match(plain_command(command)):
+        return f"{len(lines)} lines"
+    summing = [line for line in lines if _SUMMING.search(line)]
+    return one_line(summing[-1] if summing else lines[-1], _LINE)
+
+
+def _change(call: ToolUseBlock) -> str:
+    """A change in a few words: by how much the text grew, and the line that tells most of it."""
+    pairs = changes_of(call)
+    out, put = sum(len(old.splitlines()) for old, _ in pairs), sum(len(new.splitlines()) for _, new in pairs)
+    size = f"written, {put} lines" if call.name == "Write" else f"−{out} +{put}"
+    telling = next((line for old, new in pairs if (line := telling_line(old, new))), "")
+    return f"{size}: {one_line(telling, 100)}" if telling else f"{size}, only removed" if out else size

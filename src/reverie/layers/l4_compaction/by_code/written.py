@@ -7,15 +7,17 @@ conversation, always within its limits.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import cast
+from pathlib import PurePath
 
 from reverie.layers.l4_compaction.by_code.ledger import operation_ledger
-from reverie.layers.l4_compaction.by_code.names import names_in_use
-from reverie.layers.l4_compaction.by_code.operations import Operation, given_to, one_line, operations
+from reverie.layers.l4_compaction.by_code.limits import Limits, bounded
+from reverie.layers.l4_compaction.by_code.names import names_by_file, ranked_names
+from reverie.layers.l4_compaction.by_code.operations import Operation, one_line
+from reverie.layers.l4_compaction.by_code.work import Work
+from reverie.models.tokens import encoded
 from reverie.storage.view import Entry
-from reverie.types import Json, JsonObject, Origin, TextBlock, ToolUseBlock
 
 PARTS = (
     "What is wanted, and why",
@@ -31,61 +33,77 @@ PARTS = (
 """The nine parts of a summary, in order."""
 
 _NOTHING = "(nothing on record)"
-_HEADING = re.compile(r"^#{1,3} .*$", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,3} \S.*$", re.MULTILINE)
+_EXCERPTS = 8
+_STEPS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """In characters. `names` counts identifiers."""
+def write_summary(entries: Sequence[Entry], limits: Limits | None = None, *, cwd: str = "", alone: bool = True) -> str:
+    """A summary in nine parts. The requests stand beside it verbatim, so their part only points there.
 
-    total: int = 40_000
-    ledger: int = 20_000
-    excerpt: int = 600
-    names: int = 300
-
-
-def write_summary(entries: Sequence[Entry], limits: Limits | None = None, *, cwd: str = "") -> str:
-    """A summary in nine parts. The requests stand beside it verbatim, so their part only points there."""
+    `alone`: nothing else will stand beside it, so it holds the ledger's failures, files and names itself.
+    """
     limits = limits or Limits()
-    work = _Work.of(entries)
-    filled = {
-        PARTS[0]: _wanted(work),
-        PARTS[1]: ", ".join(names_in_use(entries, limits.names)),
-        PARTS[2]: _code(work, limits.excerpt, cwd),
-        PARTS[3]: operation_ledger(work.failed_and_repaired(), max_chars=limits.ledger // 3, cwd=cwd),
-        PARTS[4]: _solved(work),
-        PARTS[5]: f"{len(work.requests)} messages, each verbatim below or in the history.",
-        PARTS[6]: "\n".join(f"- {item}" for item in work.open_items),
-        PARTS[7]: _just_now(work, limits.excerpt),
+    work = Work.of(entries)
+    facts = {
+        PARTS[0]: _wanted(work, 240 if not alone else 500),
+        PARTS[1]: _tools_in_use(work),
+        PARTS[5]: f"{len(work.requests)} messages, each verbatim below or in the history." if work.requests else "",
+        PARTS[6]: _open(work),
+        PARTS[7]: _just_now(work, limits.excerpt, cwd),
         PARTS[8]: _next(work),
     }
-    return _bounded("\n\n".join(f"## {title}\n{text or _NOTHING}" for title, text in filled.items()), limits.total)
+    left = limits.total - sum(len(encoded(title)) + len(encoded(facts.get(title) or _NOTHING)) + 5 for title in PARTS)
+    if alone:
+        ledger = operation_ledger(work.done, max_chars=max(0, min(limits.ledger, left // 2)), cwd=cwd)
+        left -= len(encoded(ledger))
+        names = _names(work, min(limits.names, int(max(0, left) * 0.6 / 15)), ledger, cwd)
+        left -= len(encoded(names))
+        facts[PARTS[1]] = "\n".join(filter(None, [facts[PARTS[1]], names]))
+        facts[PARTS[3]] = ledger
+    facts[PARTS[4]] = bounded(_solved(work), max(0, left // 3))
+    left -= len(encoded(facts[PARTS[4]]))
+    facts[PARTS[2]] = _code(work, limits.excerpt, cwd, room=max(0, left - 40))
+    text = "\n\n".join(f"## {title}\n{facts.get(title) or _NOTHING}" for title in PARTS)
+    return bounded(text, limits.total)
 
 
 def write_notes(entries: Sequence[Entry], template: str, limits: Limits | None = None, *, cwd: str = "") -> str:
     """A template's ten sections, filled in their order; its headings and the hints under them stay as they are."""
     limits = limits or Limits()
-    work = _Work.of(entries)
-    ledger = operation_ledger(work.done, max_chars=limits.ledger, cwd=cwd)
+    work = Work.of(entries)
+    ledger = operation_ledger(work.done, max_chars=min(limits.ledger, limits.section, limits.total // 3), cwd=cwd)
     bodies = [
         one_line(work.requests[0], 80) if work.requests else "",
-        _just_now(work, limits.excerpt),
-        "\n".join(f"- {one_line(request, 400)}" for request in work.requests[-12:]),
-        _code(work, limits.excerpt, cwd),
+        "\n".join(filter(None, [_just_now(work, limits.excerpt, cwd), _open(work), _next(work)])),
+        _asked(work),
+        _code(work, limits.excerpt, cwd, room=min(limits.section, limits.total // 5)),
         "\n".join(f"- {line}" for line in _usual_commands(work)),
-        operation_ledger(work.failed_and_repaired(), max_chars=limits.ledger // 3, cwd=cwd),
-        ", ".join(names_in_use(entries, limits.names)),
+        operation_ledger(work.failed_and_repaired(), max_chars=min(limits.section, limits.total // 8), cwd=cwd),
+        "\n".join(filter(None, [_tools_in_use(work), _names(work, limits.names, ledger, cwd)])),
         _solved(work),
-        work.last_answer[: limits.excerpt],
+        bounded(work.last_answer, 3 * limits.excerpt),
         ledger,
     ]
-    share = limits.total // max(1, len(bodies))
     sections = _sections(template)
-    filled = [
-        head + (_bounded(body, 3 * share) if body.strip() else "") + "\n"
-        for head, body in zip(sections, [*bodies, *([""] * len(sections))], strict=False)
-    ]
-    return _bounded("\n".join(filled), limits.total)
+    heads = sum(len(encoded(head)) + 2 for head in sections)
+    return _filled(sections, bodies, limits.section, max(0, limits.total - heads), _importance(len(sections)))
+
+
+def _filled(heads: list[str], bodies: list[str], section: int, room: int, importance: list[int]) -> str:
+    """Bodies under their heads, the important ones first at the room; what a template has more stays empty."""
+    given = [bodies[at].strip() if at < len(bodies) else "" for at in range(len(heads))]
+    shown = [""] * len(heads)
+    for at in importance:
+        shown[at] = bounded(given[at], min(section, room))
+        room -= len(encoded(shown[at])) + 1 if shown[at] else 0
+    return "\n".join(f"{head}{body}\n" if body else head for head, body in zip(heads, shown, strict=True))
+
+
+def _importance(count: int) -> list[int]:
+    """Where things stand and the errors matter most, then the log, what was asked, the names, the code."""
+    order = [0, 1, 5, 9, 2, 6, 3, 4, 7, 8]
+    return [at for at in order if at < count] + list(range(len(order), count))
 
 
 def _sections(template: str) -> list[str]:
@@ -99,134 +117,130 @@ def _sections(template: str) -> list[str]:
     return heads
 
 
-def _bounded(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    cut = text[: max(0, limit - 40)]
-    return cut[: cut.rfind("\n") if "\n" in cut[len(cut) // 2 :] else None] + "\n[… cut to fit]"
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """A conversation seen as work."""
-
-    requests: list[str]
-    answers: list[str]
-    done: list[Operation]
-    edits: list[tuple[str, str]]
-    open_items: list[str]
-    unfinished: bool
-
-    @classmethod
-    def of(cls, entries: Sequence[Entry]) -> _Work:
-        requests, answers, edits = list[str](), list[str](), list[tuple[str, str]]()
-        items: dict[str, bool] = {}
-        unfinished = False
-        for entry in entries:
-            for block in entry.message.content:
-                if isinstance(block, TextBlock) and block.origin is Origin.PERSON:
-                    requests.append(block.text)
-                    unfinished = True
-                elif isinstance(block, TextBlock) and block.origin is Origin.MODEL:
-                    answers.append(block.text)
-                elif isinstance(block, ToolUseBlock):
-                    given = given_to(block)
-                    if block.name in ("Edit", "Write"):
-                        edits.append(
-                            (
-                                str(given.get("file_path", "")),
-                                str(given.get("new_string") or given.get("content") or ""),
-                            )
-                        )
-                    _note_items(block.name, given, items)
-            if entry.message.role == "assistant" and not entry.message.tool_uses:
-                unfinished = False
-        left = [item for item, is_open in items.items() if is_open]
-        return cls(requests, answers, operations(entries), edits, left, unfinished)
-
-    @property
-    def last_answer(self) -> str:
-        return self.answers[-1] if self.answers else ""
-
-    def failed_and_repaired(self) -> list[Operation]:
-        """What failed, and the later calls of the same thing."""
-        failed = {(o.tool, o.target) for o in self.done if not o.ok}
-        return [o for o in self.done if (o.tool, o.target) in failed]
-
-
-def _note_items(tool: str, given: JsonObject, items: dict[str, bool]) -> None:
-    """Keeps the agent's own task list: what it wrote down and has not ticked off."""
-    if tool == "TodoWrite" and isinstance(given.get("todos"), list):
-        items.clear()
-        for todo in cast(list[Json], given["todos"]):
-            if isinstance(todo, dict):
-                entry = cast(JsonObject, todo)
-                items[one_line(str(entry.get("content", "")), 200)] = entry.get("status") != "completed"
-    elif tool == "TaskCreate":
-        items[one_line(str(given.get("subject") or given.get("description") or ""), 200)] = True
-    elif tool == "TaskUpdate" and given.get("status") in ("completed", "deleted"):
-        number = str(given.get("taskId", ""))
-        if number.isdigit() and 0 < int(number) <= len(items):
-            items[list(items)[int(number) - 1]] = False
-
-
-def _wanted(work: _Work) -> str:
+def _wanted(work: Work, most: int) -> str:
     if not work.requests:
         return ""
     first, last = work.requests[0], work.requests[-1]
-    said = [f"- At first: {one_line(first, 500)}"]
-    if last is not first:
-        said.append(f"- Last: {one_line(last, 700)}")
+    said = [f"- At first: {one_line(first, most)}"]
+    if len(work.requests) > 1:
+        said.append(f"- Last: {one_line(last, most)}")
     return "\n".join(said)
 
 
-def _code(work: _Work, excerpt: int, cwd: str) -> str:
-    """The newest text of each file that was changed last, as an excerpt."""
-    latest = dict[str, str]()
-    for path, text in work.edits:
-        latest.pop(path, None)
-        latest[path] = text
-    shown = list(latest.items())[-8:]
-    short = [
-        (path.removeprefix(cwd + "/") if cwd else path, text.strip("\n")[:excerpt]) for path, text in reversed(shown)
+def _asked(work: Work) -> str:
+    """The requests, the newest last; the long ones by their beginning."""
+    shown = [f"- {one_line(request, 400)}" for request in work.requests[-24:]]
+    left_out = len(work.requests) - len(shown)
+    return "\n".join([*([f"- ({left_out} earlier messages)"] if left_out else []), *shown])
+
+
+def _tools_in_use(work: Work) -> str:
+    """What kinds of files are worked on and which programs are run."""
+    kinds = Counter(
+        PurePath(path).suffix for path in {o.target for o in work.done if o.kind in ("read", "edit", "write")}
+    )
+    programs = Counter(_program(o) for o in work.done if o.kind == "run" and o.target)
+    parts = [
+        _counted("Files touched", [(name, n) for name, n in kinds.most_common(5) if name]),
+        _counted("Programs run", [(name, n) for name, n in programs.most_common(8) if name]),
     ]
-    return "\n".join(f"- {path}\n```\n{text}\n```" for path, text in short)
+    return ". ".join(filter(None, parts))
 
 
-def _solved(work: _Work) -> str:
+def _counted(title: str, found: list[tuple[str, int]]) -> str:
+    return f"{title}: " + ", ".join(f"{name} {n}×" for name, n in found) if found else ""
+
+
+def _program(operation: Operation) -> str:
+    words = [word for word in operation.target.split()[:4] if "=" not in word]
+    if not words or not re.fullmatch(r"[\w./-]+", words[0]):
+        return ""
+    program = words[0].rsplit("/", 1)[-1]
+    verb = words[1] if len(words) > 1 and re.fullmatch(r"[a-z][a-z-]{1,11}", words[1]) else ""
+    return f"{program} {verb}".strip()
+
+
+def _names(work: Work, limit: int, beside: str, cwd: str) -> str:
+    """The names most likely needed again, under the file they stand in; not what the ledger says already."""
+    chosen = [name for name in ranked_names(work.entries)[: 2 * limit] if name.text not in beside][: max(0, limit)]
+    return "\n".join(f"- {line}" for line in names_by_file(chosen, cwd))
+
+
+def _code(work: Work, excerpt: int, cwd: str, *, room: int) -> str:
+    """The newest text of each file that was changed last, as an excerpt, as many as there is room for."""
+    shown, used = list[str](), 0
+    for path, text in work.latest_changes()[:_EXCERPTS]:
+        short = path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
+        piece = f"- {short}\n```\n{_beginning(text.strip(chr(10)), excerpt)}\n```"
+        size = len(encoded(piece)) + 1
+        if used + size > room:
+            break
+        shown.append(piece)
+        used += size
+    return "\n".join(shown)
+
+
+def _beginning(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    cut = text[:limit]
+    newline = cut.rfind("\n")
+    return (cut[:newline] if newline > limit // 3 else cut) + "\n…"
+
+
+def _solved(work: Work) -> str:
     """For each thing that failed and worked later: what was changed in between."""
     lines = list[str]()
-    for failed in work.done:
-        if failed.ok:
-            continue
-        later = next(
-            (o for o in work.done[failed.order + 1 :] if o.ok and (o.tool, o.target) == (failed.tool, failed.target)),
-            None,
-        )
-        if later is None:
-            continue
-        between = [o for o in work.done[failed.order + 1 : later.order] if o.kind in ("edit", "write") and o.ok]
-        files = ", ".join(dict.fromkeys(o.target.rsplit("/", 1)[-1] for o in between)) or "nothing changed"
-        lines.append(f"- `{one_line(failed.target, 120)}` failed ({one_line(failed.said, 80)}), worked after: {files}")
-    return "\n".join(dict.fromkeys(reversed(lines)))[:4_000]
-
-
-def _just_now(work: _Work, excerpt: int) -> str:
-    last = [f"- {o.tool} {one_line(o.target, 160)} → {one_line(o.said, 120)}" for o in work.done[-6:]]
-    said = f"The assistant last said: {one_line(work.last_answer, excerpt)}" if work.last_answer else ""
-    return "\n".join(filter(None, [said, *last]))
-
-
-def _next(work: _Work) -> str:
-    if work.unfinished and work.requests:
-        return f"The last request is not answered yet: {one_line(work.requests[-1], 500)}"
-    return f"First open item: {work.open_items[0]}" if work.open_items else "Wait for the user."
-
-
-def _usual_commands(work: _Work) -> list[str]:
-    counts = dict[str, int]()
+    first = dict[tuple[str, str], Operation]()
+    changed = list[Operation]()
     for operation in work.done:
-        if operation.kind == "run" and operation.ok:
-            counts[operation.target] = counts.get(operation.target, 0) + 1
-    often = sorted(counts.items(), key=lambda item: -item[1])[:12]
-    return [f"`{one_line(command, 160)}`" + (f" ({times}×)" if times > 1 else "") for command, times in often]
+        key = (operation.tool, operation.target)
+        if operation.kind in ("edit", "write") and operation.ok:
+            changed.append(operation)
+        if not operation.ok:
+            first.setdefault(key, operation)
+        elif key in first:
+            failed = first.pop(key)
+            files = dict.fromkeys(PurePath(o.target).name for o in changed if o.order > failed.order)
+            what = ", ".join(list(files)[-4:]) or "nothing was changed"
+            lines.append(
+                f"- `{one_line(failed.target, 100)}` failed ({one_line(failed.said, 80)}), worked after: {what}"
+            )
+    return "\n".join(dict.fromkeys(reversed(lines)))
+
+
+def _open(work: Work) -> str:
+    """The agent's own list: what is open, and how much of it is done."""
+    shown = [f"- {item}" for item in work.open_items[:20]]
+    if work.closed_items:
+        shown.append(f"- ({len(work.closed_items)} items are done, last: {work.closed_items[-1]})")
+    return "\n".join(shown)
+
+
+def _just_now(work: Work, excerpt: int, cwd: str) -> str:
+    here = cwd.rstrip("/") + "/" if len(cwd) > 1 else ""
+    last = [f"- {o.tool} {one_line(o.target, 160)} → {one_line(o.said, 120)}" for o in work.done[-5:]]
+    said = f"The assistant last said: {one_line(work.last_answer, excerpt)}" if work.last_answer else ""
+    text = "\n".join(filter(None, [said, *last]))
+    return text.replace(here, "") if here else text
+
+
+def _next(work: Work) -> str:
+    if work.open_items:
+        return f"First open item: {work.open_items[0]}"
+    if work.unfinished and work.requests:
+        return f"The last request is not answered yet: {one_line(work.requests[-1], 300)}"
+    return "The last request is answered: wait for the user." if work.requests else ""
+
+
+def _usual_commands(work: Work) -> list[str]:
+    """Commands by how often they were run, with their last result."""
+    counts = Counter(o.target for o in work.done if o.kind == "run")
+    latest = {o.target: o for o in work.done if o.kind == "run"}
+    often = sorted(counts, key=lambda command: (-counts[command], -latest[command].order))[:_STEPS]
+    return [
+        f"`{one_line(command, 160)}`"
+        + (f" ({counts[command]}×)" if counts[command] > 1 else "")
+        + f" → {one_line(latest[command].said, 80)}"
+        for command in often
+    ]

@@ -1,0 +1,89 @@
+"""Which function, class or type a piece of code is about, in whatever language, and which of its lines tells most.
+
+By the shape of lines alone: no parser, so it works on half a file and on languages nobody has thought of. Where the
+shape says nothing it answers with nothing; it never guesses a name.
+"""
+
+from __future__ import annotations
+
+import re
+
+_MODIFIERS = (
+    r"(?:(?:export|default|pub(?:\([a-z]+\))?|public|private|protected|internal|static|async|abstract|final|sealed|open|"
+    r"unsafe|override|inline|virtual|const|extern|partial|data|suspend)\s+)*"
+)
+_KEYWORD = re.compile(
+    r"^\s*(?:@\w+\s+)?"
+    + _MODIFIERS
+    + r"(?:func|fn|def|defp|function\*?|class|struct|interface|type|enum|trait|impl|module|namespace|sub|proc|fun|"
+    r"defmodule|defmacro|record|protocol|extension|object|actor|macro_rules!|(?:CREATE\s+)?(?:TABLE|VIEW|FUNCTION))\s+"
+    r"(?:\([^)]*\)\s*)?(?:<[^>]*>\s*)?(?:IF NOT EXISTS\s+)?[`\"]?([^\W\d][\w.:]*[?!]?)"
+)
+_ARROW = re.compile(
+    r"^\s*(?:export\s+)?(?:const|let|var)\s+(\w+)\b[^=]*=\s*(?:async\s*)?(?:function\b|\([^)]*\)[^=]*=>|\w+\s*=>)"
+)
+_TYPED = re.compile(r"^\s{0,8}[\w:<>\[\],*&~ ]*[\w>\]*&]\s+\*?((?:\w+::)?~?[^\W\d]\w*)\s*\([^;{}]*\)\s*[\w\s:]*\{\s*$")
+_NOT_NAMES = frozenset(
+    ("if", "for", "while", "switch", "catch", "return", "else", "elif", "match", "with", "select", "new", "when", "in")
+)
+_NUMBERED = re.compile(r"^\s*\d+(?:→|\t)", re.MULTILINE)
+_LOW = re.compile(
+    r'^(?:[\W_]*|["\'][^"\']*["\'],?|import\b.*|from\b.*import\b.*|use\b.*;|#include.*|package\b.*|else\b.*)$'
+)
+_LONGEST = 400
+_COMMENT = re.compile(r"^(?://|#|/?\*|--|<!--|\"\"\"|;)")
+
+
+def defined(line: str) -> str | None:
+    """The name this line defines; None if it defines nothing."""
+    if len(line) > _LONGEST:
+        return None  # nobody writes a signature this long: generated text
+    for shape in (_KEYWORD, _ARROW, _TYPED):
+        found = shape.match(line)
+        if found is not None and found[1] not in _NOT_NAMES:
+            return found[1]
+    return None
+
+
+def definitions(text: str) -> list[str]:
+    """The names defined in a text, in order, each once."""
+    return list(dict.fromkeys(name for line in text.splitlines() if (name := defined(line)) is not None))
+
+
+def without_numbers(shown: str) -> str:
+    """The text of a file from how a reading tool shows it."""
+    return _NUMBERED.sub("", shown)
+
+
+def enclosing(file: str, fragment: str) -> str | None:
+    """The definition in which a fragment of a file stands: the nearest one above it that is indented less."""
+    first = next((line for line in fragment.splitlines() if line.strip()), "")
+    at = file.find(first) if first else -1
+    if at < 0:
+        return None
+    indent = _indent(first)
+    for line in reversed(file[:at].splitlines()[-400:]):
+        if line.strip() and (indent == 0 or _indent(line) < indent):
+            name = defined(line)
+            if name is not None:
+                return name
+            if indent == 0:
+                return None  # nothing encloses what stands at the margin
+    return None
+
+
+def telling_line(old: str, new: str) -> str:
+    """The line of a change that says most: a new definition, else the longest new line of code, else a comment."""
+    before = {line.strip() for line in old.splitlines()}
+    fresh = [line.strip() for line in new.splitlines() if line.strip() and line.strip() not in before]
+    code = [line for line in fresh if not _LOW.match(line)]
+    made = next((line for line in code if defined(line) is not None), None)
+    if made is not None:
+        return made
+    spoken = [line for line in code if not _COMMENT.match(line)]
+    best = max(spoken[:12], key=lambda line: min(len(line), 80), default=None)
+    return best or next(iter(code or fresh), "")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -1,0 +1,115 @@
+"""A conversation seen as work: what was asked and answered, what was done and changed, and what is still open.
+
+Read once from the entries; whoever writes notes or a summary draws on it. Never looks at anything but the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from reverie.layers.l4_compaction.by_code.definitions import telling_line
+from reverie.layers.l4_compaction.by_code.operations import (
+    Operation,
+    changes_of,
+    given_to,
+    one_line,
+    operations,
+    path_of,
+)
+from reverie.storage.view import Entry
+from reverie.types import Json, JsonObject, Origin, TextBlock, ToolUseBlock
+
+_ITEM = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a writer draws on. `changes` are (path, old, new) in order; `unfinished`: the last request has no answer."""
+
+    entries: tuple[Entry, ...]
+    requests: list[str]
+    answers: list[str]
+    done: list[Operation]
+    changes: list[tuple[str, str, str]]
+    open_items: list[str]
+    closed_items: list[str]
+    unfinished: bool
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> Work:
+        requests, answers = list[str](), list[str]()
+        changes = list[tuple[str, str, str]]()
+        items = _Items()
+        unfinished = False
+        done = operations(entries)
+        calls = iter(done)
+        for entry in entries:
+            for block in entry.message.content:
+                if isinstance(block, TextBlock) and block.origin is Origin.PERSON:
+                    requests.append(block.text)
+                    unfinished = True
+                elif isinstance(block, TextBlock) and block.origin is Origin.MODEL and block.text.strip():
+                    answers.append(block.text)
+                elif isinstance(block, ToolUseBlock):
+                    if next(calls).ok:
+                        changes += [(path_of(block), old, new) for old, new in changes_of(block)]
+                    items.take(block.name, given_to(block))
+            if entry.message.role == "assistant" and not entry.message.tool_uses and entry.message.text.strip():
+                unfinished = False
+        if entries and (entries[-1].message.tool_uses or entries[-1].message.tool_results):
+            unfinished = bool(requests)
+        return cls(tuple(entries), requests, answers, done, changes, items.open, items.closed, unfinished)
+
+    @property
+    def last_answer(self) -> str:
+        return self.answers[-1] if self.answers else ""
+
+    def failed_and_repaired(self) -> list[Operation]:
+        """What failed, and the later calls of the same thing."""
+        failed = {(o.tool, o.target) for o in self.done if not o.ok}
+        return [o for o in self.done if (o.tool, o.target) in failed]
+
+    def latest_changes(self) -> list[tuple[str, str]]:
+        """Each changed file with the newest text put into it that says something, the file changed last first."""
+        found = dict[str, str]()
+        for path, old, new in self.changes:
+            says_something = bool(telling_line(old, new)) and len(new.splitlines()) > 1
+            text = new if says_something or not found.get(path) else found[path]
+            found.pop(path, None)
+            found[path] = text
+        return [(path, text) for path, text in reversed(found.items()) if text.strip()]
+
+
+class _Items:
+    """The agent's own task list: what it wrote down and has not ticked off."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, tuple[str, bool]] = {}
+
+    @property
+    def open(self) -> list[str]:
+        return [text for text, is_open in self._items.values() if is_open and text]
+
+    @property
+    def closed(self) -> list[str]:
+        return [text for text, is_open in self._items.values() if not is_open and text]
+
+    def take(self, tool: str, given: JsonObject) -> None:
+        if tool == "TodoWrite" and isinstance(given.get("todos"), list):
+            todos = [cast(JsonObject, todo) for todo in cast(list[Json], given["todos"]) if isinstance(todo, dict)]
+            self._items = {str(at): (_said(todo), todo.get("status") != "completed") for at, todo in enumerate(todos)}
+        elif tool == "TaskCreate":
+            text = one_line(str(given.get("subject") or given.get("description") or ""), _ITEM)
+            self._items[str(len(self._items) + 1)] = (text, True)
+        elif tool == "TaskUpdate" and str(given.get("taskId", "")) in self._items:
+            number, status = str(given["taskId"]), given.get("status")
+            text, is_open = self._items[number]
+            now = {"completed": False, "deleted": False, "in_progress": True, "pending": True}
+            self._items[number] = (text, now.get(str(status), is_open))
+
+
+def _said(todo: JsonObject) -> str:
+    doing = " (being done)" if todo.get("status") == "in_progress" else ""
+    return one_line(str(todo.get("content", "")), _ITEM) + doing
