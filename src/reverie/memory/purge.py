@@ -1,0 +1,238 @@
+"""Takes a secret out of everything we keep: memories, all their versions, the inbox, transcripts, tool results, logs.
+
+The one thing that rewrites transcripts. It looks first and says what it would do; it refuses while a session that holds
+the secret is open; each file is replaced in one step; and afterwards it looks again, and says where anything is left.
+The secret itself is never logged, reported or put into a version's reason.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from reverie.errors import SessionBusy
+from reverie.memory.changes import WriteInfo, Writer
+from reverie.memory.directory import MemoryDirectory
+from reverie.memory.inbox import Inbox
+from reverie.memory.purge_forms import Forms, Wanted
+from reverie.memory.topic_file import decode, encode
+from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
+from reverie.storage.lease import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeScope:
+    """Where to look besides the memory directory and its history."""
+
+    projects: tuple[Path, ...] = ()
+    """Project folders: transcripts, and a folder a session with tool results, notes and the like."""
+    files: tuple[Path, ...] = ()
+    """Other text files: background logs, what was typed into the chat. Line by line, JSON or not."""
+    derived: tuple[Path, ...] = ()
+    """Files that can be made again (the search index): they are deleted."""
+    inbox: Inbox | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PurgedPlace:
+    """One place where it was found."""
+
+    kind: str
+    """memory, history, inbox, transcript, session, log, index."""
+    where: str
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeReport:
+    """What a purge found, did and left."""
+
+    dry_run: bool
+    places: tuple[PurgedPlace, ...]
+    versions: int = 0
+    """Versions that were rewritten; they have new names."""
+    left: tuple[PurgedPlace, ...] = ()
+    """Where it still stands after all; empty if it is gone."""
+
+    @property
+    def found(self) -> int:
+        return sum(place.found for place in self.places)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: Path
+    kind: str
+    lease: Path | None = None
+    """The lease of the session it belongs to."""
+
+
+def purge(wanted: Wanted, memory: MemoryDirectory, scope: PurgeScope, *, dry_run: bool) -> PurgeReport:
+    """Finds the secret everywhere and, unless it is a dry run, takes it out. `SessionBusy` names who holds it open.
+
+    Nothing is changed if a live session is among those that hold it.
+    """
+    files = list(_files(memory, scope))
+    forms = Forms(_values(wanted, memory, scope, files))
+    found = list(_look(forms, memory, scope, files))
+    holding = [file for file in files if any(place.where == str(file.path) for place in found)]
+    _refuse_live(holding)
+    if dry_run or not found:
+        return PurgeReport(dry_run, tuple(found))
+    info = WriteInfo(Writer.USER, "A secret was purged.")
+    report = memory.purge(forms.replaced, info)
+    if scope.inbox is not None:
+        scope.inbox.replace_everywhere(forms.replaced)
+    for file in holding:
+        with _leased(file):
+            _rewrite(file.path, forms)
+    for path in scope.derived:
+        _delete_derived(path)
+    left = tuple(_look(forms, memory, scope, list(_files(memory, scope))))
+    return PurgeReport(False, tuple(found), len(report.versions), left)
+
+
+def _values(wanted: Wanted, memory: MemoryDirectory, scope: PurgeScope, files: Sequence[_File]) -> set[str]:
+    if wanted.pattern is None:
+        return {wanted.text}
+    values: set[str] = set()
+    for _, _, text in (*_memory_texts(memory), *_inbox_texts(scope.inbox)):
+        values |= wanted.met_in(text)
+    for file in files:
+        values |= wanted.met_in(_read(file.path))
+    return values
+
+
+def _look(forms: Forms, memory: MemoryDirectory, scope: PurgeScope, files: Iterable[_File]) -> Iterator[PurgedPlace]:
+    for kind, where, text in (*_memory_texts(memory), *_inbox_texts(scope.inbox)):
+        found = forms.count_in_line(text)
+        if found:
+            yield PurgedPlace(kind, where, found)
+    for file in files:
+        found = sum(map(forms.count_in_line, _read(file.path).split("\n"))) or forms.count(_read(file.path))
+        if found:
+            yield PurgedPlace(file.kind, str(file.path), found)
+
+
+def _memory_texts(memory: MemoryDirectory) -> Iterator[tuple[str, str, str]]:
+    """(kind, where, text) of every file, every content and every message of the history; each content once."""
+    for folder, folders, names in os.walk(memory.root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = Path(folder, name)
+            if not name.startswith(".") and not path.is_symlink():
+                yield "memory", path.relative_to(memory.root).as_posix(), _read(path)
+    seen: set[str] = set()
+    for version in memory.history.log():
+        info = version.info
+        reasons = "\n".join(info.reasons.values())
+        yield "history", version.short, "\n".join((info.subject, info.why, info.session, info.message, reasons))
+        for change in version.files:
+            for content in (change.before, change.after):
+                if content is not None and content not in seen:
+                    seen.add(content)
+                    yield "history", f"{change.name}@{version.short}", decode(memory.history.read(content))
+
+
+def _inbox_texts(inbox: Inbox | None) -> Iterator[tuple[str, str, str]]:
+    if inbox is not None and inbox.folder.is_dir():
+        for path in sorted(inbox.folder.glob("*.json")):
+            yield "inbox", path.stem, _read(path)
+
+
+def _files(memory: MemoryDirectory, scope: PurgeScope) -> Iterator[_File]:
+    """Every text file of the sessions, and the others that were named; never the memory directory or its history."""
+    own = {memory.root, memory.history.git_dir}
+    for project in scope.projects:
+        for path in _children(project):
+            if path.is_symlink() or path in own or path.resolve() in own:
+                continue
+            if path.is_dir():
+                yield from _session_files(path, own)
+            elif path.name.endswith((".jsonl", ".torn")):
+                session = path.name.partition(".")[0]
+                yield _File(path, "transcript", project / session / Lease.NAME)
+    for path in scope.files:
+        if path.is_file() and not path.is_symlink():
+            yield _File(path, "log")
+
+
+def _session_files(session: Path, own: set[Path]) -> Iterator[_File]:
+    for folder, folders, names in os.walk(session):
+        folders[:] = [name for name in folders if Path(folder, name) not in own and not name.endswith(".git")]
+        for name in sorted(names):
+            path = Path(folder, name)
+            if name != Lease.NAME and stat.S_ISREG(path.lstat().st_mode):
+                yield _File(path, "session", session / Lease.NAME)
+
+
+def _children(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise storage_error(error, folder, "read") from error
+
+
+def _refuse_live(files: Iterable[_File]) -> None:
+    for lease in dict.fromkeys(file.lease for file in files if file.lease is not None):
+        holder = Lease.holder(lease)
+        if holder is not None:
+            pid = int(holder.get("pid") or 0)
+            name = holder.get("session") or lease.parent.name
+            raise SessionBusy(
+                f"Session {name} is open in process {pid} and holds what shall be purged; end it, then purge again.",
+                pid,
+            )
+
+
+@contextmanager
+def _leased(file: _File) -> Generator[None]:
+    """Keeps others from opening the session while its files are replaced."""
+    if file.lease is None:
+        yield
+        return
+    folder = file.lease.parent
+    made = not folder.exists()
+    make_private_dir(folder)
+    try:
+        with Lease.take(file.lease, info={"session": folder.name, "purpose": "purge"}):
+            yield
+    finally:
+        if made:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _rewrite(path: Path, forms: Forms) -> None:
+    """Replaces a file's content in one step, lines kept as lines, its times and mode as they were."""
+    before = _read(path)
+    after = forms.replaced("\n".join(map(forms.replaced_in_line, before.split("\n"))))
+    if after == before:
+        return
+    status = path.stat()
+    write_atomic(path, encode(after), mode=stat.S_IMODE(status.st_mode))
+    with suppress(OSError):
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _read(path: Path) -> str:
+    try:
+        return decode(path.read_bytes())
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise storage_error(error, path, "read") from error
+
+
+def _delete_derived(path: Path) -> None:
+    for one in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))):
+        try:
+            one.unlink(missing_ok=True)
+        except OSError as error:
+            raise storage_error(error, one, "remove") from error

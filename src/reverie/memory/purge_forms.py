@@ -1,0 +1,173 @@
+"""A secret in all the forms it may stand in on disk, to be found and replaced: plain, escaped, encoded, line by line.
+
+Pure text work; nothing here opens a file. Around an encoded secret the whole encoded run goes, since the rest of it
+would still tell.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, cast
+from urllib.parse import quote, quote_plus
+
+from reverie.errors import UserError
+
+PURGED: Final = "[purged]"
+LEAST_LENGTH: Final = 4
+"""Shorter texts would tear holes into everything."""
+_LEAST_ENCODED: Final = 6
+_LEAST_LINE: Final = 16
+_MOST_VALUES: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """What shall go: a text, or everything a pattern matches. `values` gives the texts once a pattern has met them."""
+
+    text: str = ""
+    pattern: re.Pattern[str] | None = None
+
+    @classmethod
+    def of_text(cls, text: str) -> Wanted:
+        """The very text; `UserError` if it is too short to be told from anything else."""
+        bare = text.strip("\r\n")
+        if len(bare.strip()) < LEAST_LENGTH:
+            raise UserError(f"Give at least {LEAST_LENGTH} characters to purge: anything shorter stands everywhere.")
+        return cls(text=bare)
+
+    @classmethod
+    def of_pattern(cls, pattern: str) -> Wanted:
+        """Whatever a regular expression matches; `UserError` if it is none, or matches nothing at all."""
+        try:
+            compiled = re.compile(pattern)
+        except re.error as error:
+            raise UserError(f"{pattern[:60]!r} is not a regular expression: {error}; correct it.") from error
+        if compiled.search(""):
+            raise UserError("This pattern matches an empty text, so it would match everywhere; make it more definite.")
+        return cls(pattern=compiled)
+
+    def met_in(self, text: str) -> set[str]:
+        """The values to look for that this text shows: the text itself, or what the pattern matches here."""
+        if self.pattern is None:
+            return {self.text}
+        return {match[0] for match in self.pattern.finditer(text) if len(match[0].strip()) >= LEAST_LENGTH}
+
+
+class Forms:
+    """Values in all their forms, as one thing to search for and to replace."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self.values = sorted(set(values), key=len, reverse=True)
+        if len(self.values) > _MOST_VALUES:
+            raise UserError(f"The pattern matches {len(self.values)} different texts; make it more definite.")
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        plain: dict[str, None] = {}
+        runs: dict[str, None] = {}
+        for value in self.values:
+            plain.update(dict.fromkeys(_plain_forms(value)))
+            runs.update(dict.fromkeys(_base64_cores(value)))
+        parts = [re.escape(form) for form in sorted(plain, key=len, reverse=True)]
+        if runs:
+            cores = "|".join(re.escape(core) for core in sorted(runs, key=len, reverse=True))
+            parts.append(rf"[A-Za-z0-9+/_-]*(?:{cores})[A-Za-z0-9+/_=-]*")
+        return re.compile("|".join(parts)) if parts else None
+
+    def count(self, text: str) -> int:
+        """How often any of them stands in the text."""
+        return sum(1 for _ in self._pattern.finditer(text)) if self._pattern else 0
+
+    def replaced(self, text: str) -> str:
+        """The text with each replaced by a mark."""
+        return self._pattern.sub(PURGED, text) if self._pattern else text
+
+    def replaced_in_line(self, line: str) -> str:
+        """A line of JSON with each replaced, also where its strings are escaped in an unusual way; others as text."""
+        out = self.replaced(line)
+        try:
+            value: Any = json.loads(out)
+        except (ValueError, RecursionError):
+            return out
+        if not any(self.count(text) for text in _strings(value)):
+            return out
+        compact = '": ' not in out and '", "' not in out
+        return json.dumps(self._walk(value), ensure_ascii=out.isascii(), separators=(",", ":") if compact else None)
+
+    def count_in_line(self, line: str) -> int:
+        """The same counted, without counting twice what is seen both in the line and in its strings."""
+        found = self.count(line)
+        if found:
+            return found
+        if "\\" not in line:
+            return 0
+        try:
+            return sum(self.count(text) for text in _strings(json.loads(line)))
+        except (ValueError, RecursionError):
+            return 0
+
+    def _walk(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.replaced(value)
+        if isinstance(value, list):
+            return [self._walk(one) for one in cast("list[Any]", value)]
+        if isinstance(value, dict):
+            return {self.replaced(key): self._walk(one) for key, one in cast("dict[str, Any]", value).items()}
+        return value
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for one in cast("list[Any]", value):
+            yield from _strings(one)
+    elif isinstance(value, dict):
+        for key, one in cast("dict[str, Any]", value).items():
+            yield key
+            yield from _strings(one)
+
+
+def _plain_forms(value: str) -> Iterator[str]:
+    bodies = [value]
+    if "\n" in value:  # a key block: tools show it line by line, with numbers in front
+        bodies += [
+            line.strip() for line in value.splitlines() if len(line.strip()) >= _LEAST_LINE and "-----" not in line
+        ]
+        bodies.append(value.replace("\r\n", "\n").replace("\n", "\r\n"))
+    for body in bodies:
+        yield body
+        for ascii_only in (False, True):
+            escaped = json.dumps(body, ensure_ascii=ascii_only)[1:-1]
+            yield escaped
+            yield json.dumps(escaped, ensure_ascii=ascii_only)[1:-1]
+            yield escaped.replace("/", "\\/")
+        yield html.escape(body)
+        if len(body) >= _LEAST_ENCODED:
+            for encoded in (quote(body, safe=""), quote(body), quote_plus(body)):
+                yield encoded
+                yield re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), encoded)
+            digits = body.encode("utf-8", "replace").hex()
+            yield digits
+            yield digits.upper()
+
+
+def _base64_cores(value: str) -> Iterator[str]:
+    """What base64 shows of a value wherever it begins inside the encoded text: three ways, its unsure ends left off."""
+    data = value.encode("utf-8", "replace")
+    if len(data) < _LEAST_ENCODED:
+        return
+    for lead in range(3):
+        encoded = base64.b64encode(b"\0" * lead + data).decode().rstrip("=")
+        first = -(-lead * 8 // 6)
+        whole = (lead + len(data)) * 8 // 6
+        core = encoded[first:whole]
+        if len(core) >= _LEAST_ENCODED:
+            yield core
+            yield core.replace("+", "-").replace("/", "_")
