@@ -32,6 +32,8 @@ Tier = Literal["builtin", "semantic", "auto"]
 DEFAULT_ENCODER: Final = "minilm"
 ENCODE_SECONDS: Final = 0.5
 """How long `rank` may spend on encoding files that are new; the rest is done at the next call, or by `prepare`."""
+NOT_ENCODED: Final = 0.1
+"""Largest share of files without vectors for which meaning is asked at all."""
 RESCAN_SECONDS: Final = 2.0
 RESCAN_COST: Final = 25
 """Every file is looked at again after this many times what looking at them took, but not within `RESCAN_SECONDS`."""
@@ -79,6 +81,7 @@ class Ranking:
     """The outcome for one prompt. `confidence`: how likely it is that anything at all should be shown."""
 
     tier: Literal["builtin", "semantic"]
+    """Which one judged: the built-in one also while an encoder is still busy with a new directory."""
     ranked: tuple[Candidate, ...]
     shown: tuple[Candidate, ...]
     left_out: tuple[LeftOut, ...]
@@ -194,12 +197,16 @@ class Ranker:
         self, query: str, tools: Sequence[str], exclude: frozenset[str], now: float, limit: int
     ) -> Ranking:
         not_encoded = self._meaning.encode_missing(ENCODE_SECONDS) if self._meaning else 0
+        files = self._index.totals()[0]
         words = word_scores(self._index, query)
-        close = self._meaning.closeness(query) if self._meaning else None
+        # While many files have no vectors yet, those that have would always win: words alone are fairer then.
+        enough = not_encoded <= NOT_ENCODED * files
+        close = self._meaning.closeness(query) if self._meaning and enough else None
+        usual = mixture.usual_share((one.share for one in words.values()), files) if close else 0.0
         used = seen_tools(tools)
-        files = self._index.files(self._candidates(words, close, used))
+        candidates = self._index.files(self._candidates(words, close, used))
         found: list[tuple[Candidate, IndexedFile]] = []
-        for number, file in files.items():
+        for number, file in candidates.items():
             if file.path in exclude:
                 continue
             of_words = words.get(number)
@@ -207,6 +214,7 @@ class Ranker:
                 words=of_words.share if of_words else 0.0,
                 meaning=close.files.get(number) if close else None,
                 tool=about_tool(used, file),
+                usual=usual,
             )
             score = mixture.score(signals, close is not None)
             matches = tuple(of_words.matches) if of_words else ()
@@ -218,14 +226,14 @@ class Ranker:
         decision = decide(query, ranked, manner=manner(query), nearness=close.nearness if close else None, limit=limit)
         left_out += [LeftOut(one, decision.reason) for one in ranked[decision.show : max(limit, decision.show + 1)]]
         return Ranking(
-            tier=self.tier,
+            tier="semantic" if close else "builtin",
             ranked=tuple(ranked),
             shown=tuple(ranked[: decision.show]),
             left_out=tuple(left_out),
             confidence=decision.confidence,
             grounds=decision.grounds,
             silent=decision.silent,
-            files=self._index.totals()[0],
+            files=files,
             not_encoded=not_encoded,
         )
 

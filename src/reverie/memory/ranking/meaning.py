@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 PASSAGES_VERSION: Final = 1
 """Part of the key of a vector: raise it when the passages of a file would come out differently."""
 NEAREST_EXAMPLES: Final = 3
-ENCODE_TOGETHER: Final = 8
+ENCODE_TOGETHER: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +54,26 @@ class Meaning:
         done = 0
         while done < len(missing) and (until is None or time.monotonic() < until):
             part = missing[done : done + ENCODE_TOGETHER]
-            known = self._index.files([file for file, _ in part])
-            made: list[tuple[bytes, bytes]] = []
-            for file, digest in part:
-                if file in known:
-                    topic = self._index.read(known[file])
-                    texts = passages(topic.path, topic.name, topic.description, topic.body)
-                    made.append((digest, _packed(self._encoder.encode(texts))))
+            made = self._encoded(part)
             self._index.add_vectors(self._key, made)
             done += len(part)
+        if done == len(missing):
+            self._example_vectors()
         return len(missing) - done
+
+    def _encoded(self, part: Sequence[tuple[int, bytes]]) -> list[tuple[bytes, bytes]]:
+        known = self._index.files([file for file, _ in part])
+        texts: list[list[str]] = []
+        for file, _ in part:
+            topic = self._index.read(known[file])
+            texts.append(passages(topic.path, topic.name, topic.description, topic.body))
+        vectors = self._encoder.encode([text for of_file in texts for text in of_file])
+        made: list[tuple[bytes, bytes]] = []
+        start = 0
+        for (_, digest), of_file in zip(part, texts, strict=True):
+            made.append((digest, _packed(vectors[start : start + len(of_file)])))
+            start += len(of_file)
+        return made
 
     def closeness(self, query: str) -> Closeness:
         """To every file that has vectors."""

@@ -1,19 +1,23 @@
 """How the signals are put together: one score to rank by, and one probability that anything should be shown at all.
 
 Few numbers, all here, fitted by `reverie lab recall DIR --fit` (see docs/decisions/0008-local-ranker.md). The word
-signal is a share of a perfect match, so it fades by itself when a query's words are not the memory's.
+signal is a share of a perfect match, less what is usual for the query: it fades when the words are not the memory's.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import nlargest
 from typing import Final
 
 from reverie.memory.ranking.text import FUNCTION_WORDS, words
 
-WORDS: Final = 0.9
-"""Weight of the share of words, beside a closeness in meaning of weight 1."""
+WORDS: Final = 1.0
+"""Weight of the words a file shares beyond the usual, beside a closeness in meaning of weight 1."""
+USUAL_SHARE: Final = 0.25
+"""What a quarter of all files reach, or exceed, is usual for a query and says nothing about any of them."""
 TOOL: Final = 0.2
 """Added for a file about a tool in use."""
 CHANCE: Final = 0.25
@@ -33,6 +37,8 @@ class Signals:
     words: float
     meaning: float | None
     tool: float
+    usual: float = 0.0
+    """The share of words that other files have as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +66,17 @@ BUILTIN_GATE: Final = Gate(
 
 def score(signals: Signals, semantic: bool) -> float:
     """What files are ranked by."""
-    by_words = signals.words + TOOL * signals.tool
     if not semantic:
-        return by_words
+        return signals.words + TOOL * signals.tool
     meaning = UNKNOWN_MEANING if signals.meaning is None else signals.meaning
-    return meaning + WORDS * signals.words + TOOL * signals.tool
+    return meaning + WORDS * max(0.0, signals.words - signals.usual) + TOOL * signals.tool
+
+
+def usual_share(shares: Iterable[float], files: int) -> float:
+    """The share of words that the best quarter of the files begins at; `shares` of those that have any."""
+    place = int(USUAL_SHARE * files)
+    best = nlargest(place + 1, shares)
+    return best[place] if len(best) > place else 0.0
 
 
 def words_signal(best: float) -> float:
