@@ -12,3 +12,9 @@ def wants_colour(is_terminal: bool, env: Mapping[str, str] | None = None) -> boo
     if env.get("NO_COLOR"):
         return False
     return bool(env.get("FORCE_COLOR")) or (is_terminal and env.get("TERM") != "dumb")
+
+
+def editor(env: Mapping[str, str] | None = None) -> str:
+    """The command that edits a file: VISUAL, else EDITOR, else vi."""
+    env = os.environ if env is None else env
+    return env.get("VISUAL", "").strip() or env.get("EDITOR", "").strip() or "vi"
