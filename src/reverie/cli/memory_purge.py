@@ -1,0 +1,149 @@
+"""`reverie memory purge`: a secret goes out of memories, all their versions, transcripts, tool results and logs.
+
+Looks first, says where it stands and asks. The secret is read from a prompt or standard input, never shown, and kept
+out of the shell's history unless somebody insists.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reverie.cli.memory_open import can_ask, cwd_option, json_option, memory_in, painted, say, say_json, warn
+from reverie.cli.output import one_line, plural
+from reverie.errors import ReverieError, UserError
+
+if TYPE_CHECKING:
+    from reverie.memory.directory import MemoryDirectory
+    from reverie.memory.opening import OpenedMemory
+    from reverie.memory.purge import PurgeReport
+    from reverie.memory.purge_forms import Wanted
+
+
+@click.command("purge")
+@click.argument("text", required=False)
+@click.option("--pattern", metavar="REGEX", help="Purge everything that this regular expression matches.")
+@click.option(
+    "--everywhere", is_flag=True, help="In the memories and transcripts of every project, not of this one alone."
+)
+@click.option("--dry-run", is_flag=True, help="Only say where it stands.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@json_option
+@cwd_option
+def command(
+    text: str | None, pattern: str | None, everywhere: bool, dry_run: bool, yes: bool, as_json: bool, cwd: Path
+) -> int:
+    """Take a secret out of everything that was kept.
+
+    Out of memory files, every version of them, the inbox, the search index, transcripts, tool results and logs;
+    versions get new names. This cannot be undone. You are asked for the secret, or it is read from standard input:
+    given as TEXT it would stay in your shell's history. It refuses while a session that holds the secret is open.
+
+    \b
+    Examples:
+      reverie memory purge
+      pass show old-token | reverie memory purge --yes
+      reverie memory purge --pattern 'ghp_[A-Za-z0-9]{36}' --dry-run
+
+    Exit codes: 0 gone (or nowhere), 1 you said no, or something is left; 2 usage, 3 a session is open, 4 storage.
+    """
+    from reverie.memory.purge_forms import Wanted
+
+    if text is not None and pattern is not None:
+        raise UserError("Give a text or --pattern, not both.")
+    if text is not None:
+        warn("The text was given as an argument, so your shell may keep it in its history: clear it there as well.")
+    memory = memory_in(cwd)
+    wanted = Wanted.of_pattern(pattern) if pattern is not None else Wanted.of_text(text or _asked(yes or dry_run))
+    reports = list(_run(memory, wanted, everywhere, dry_run=True))
+    found = sum(report.found for _, report in reports)
+    if dry_run or not found:
+        _tell(reports, as_json, dry_run=True)
+        return 0
+    if not as_json:
+        _tell(reports, False, dry_run=True)
+    if not yes:
+        if not can_ask():
+            raise UserError("Nothing was purged: nobody is there to confirm it; give --yes.")
+        if not click.confirm("Take it out everywhere? This cannot be undone."):
+            raise ReverieError("Nothing was purged.")
+    reports = list(_run(memory, wanted, everywhere, dry_run=False))
+    _tell(reports, as_json, dry_run=False)
+    return 1 if any(report.left for _, report in reports) else 0
+
+
+def _asked(quiet: bool) -> str:
+    if sys.stdin.isatty():
+        return str(click.prompt("Text to purge (not shown)", hide_input=True))
+    given = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+    if not quiet:
+        raise UserError("Nothing was purged: nobody is there to confirm it; give --yes, or --dry-run to look.")
+    return given
+
+
+def _run(
+    memory: OpenedMemory, wanted: Wanted, everywhere: bool, *, dry_run: bool
+) -> Iterator[tuple[MemoryDirectory, PurgeReport]]:
+    """This project, then, if asked for, every other one with its own memory."""
+    from reverie.memory.directory import MemoryDirectory
+    from reverie.memory.inbox import Inbox
+    from reverie.memory.purge import PurgeScope, purge
+
+    places = memory.places
+    logs = tuple(sorted(places.background_log.parent.glob("*"))) + tuple(sorted(places.chat_history.parent.glob("*")))
+    own = dict.fromkeys([places.project, places.default_memory.parent])
+    root = memory.directory.root
+    scope = PurgeScope(tuple(own), logs, (places.search_index(root),), memory.inbox)
+    yield memory.directory, purge(wanted, memory.directory, scope, dry_run=dry_run)
+    if not everywhere or not places.projects.is_dir():
+        return
+    for folder in sorted(places.projects.iterdir()):
+        if folder in own or not folder.is_dir():
+            continue
+        other = MemoryDirectory.open(folder / "memory", gate=memory.gate)
+        theirs = PurgeScope((folder,), (), (places.search_index(other.root),), Inbox(other.root))
+        yield other, purge(wanted, other, theirs, dry_run=dry_run)
+
+
+def _tell(reports: list[tuple[MemoryDirectory, PurgeReport]], as_json: bool, *, dry_run: bool) -> None:
+    if as_json:
+        say_json(_as_json(reports, dry_run))
+        return
+    paint = painted()
+    found = sum(report.found for _, report in reports)
+    if not found:
+        say("It stands nowhere: not in memories, their versions, transcripts, tool results or logs.")
+        return
+    if dry_run:
+        say(f"It stands {plural(found, 'time')} in {plural(sum(len(r.places) for _, r in reports), 'place')}:")
+        for _, report in reports:
+            for place in report.places:
+                times = paint.dim(plural(place.found, "time"))
+                say(f"  {place.kind:<10}  {paint.accent(one_line(place.where))}  {times}")
+        return
+    versions = sum(report.versions for _, report in reports)
+    say(f"Purged {plural(found, 'occurrence')}; {plural(versions, 'version')} of the history got new names.")
+    for _, report in reports:
+        for place in report.left:
+            warn(f"It still stands in {place.kind} {place.where}.")
+
+
+def _as_json(reports: list[tuple[MemoryDirectory, PurgeReport]], dry_run: bool) -> dict[str, Any]:
+    def listed(kind: str) -> list[dict[str, Any]]:
+        return [
+            {"memory": str(directory.root), "kind": place.kind, "where": place.where, "found": place.found}
+            for directory, report in reports
+            for place in (report.left if kind == "left" else report.places)
+        ]
+
+    return {
+        "dry_run": dry_run,
+        "found": sum(report.found for _, report in reports),
+        "places": listed("places"),
+        "versions": sum(report.versions for _, report in reports),
+        "left": listed("left"),
+    }
