@@ -22,6 +22,8 @@ BUDGET: Final = 5_000
 BEST: Final = 64
 MOST: Final = 2_000
 """Files that are given a score: with an encoder beside, even a faint match may matter."""
+FEW: Final = 60
+"""Below so many files their own counts say little about words."""
 MAX_TERMS: Final = 96
 """Of a pasted log, the rarest terms are enough."""
 SIMILAR_PREFIX: Final = 4
@@ -70,14 +72,14 @@ def word_scores(index: SearchIndex, query: str) -> dict[int, WordScore]:
     forms: list[_Form] = []
     for word in asked:
         own = known.get(word)
-        weight = _idf(files, own.files if own else 0)
-        whole += weight
         is_content = word not in FUNCTION_TERMS
+        weight = _idf(files, own.files if own else 0, is_content=is_content)
+        whole += weight
         if own:
             forms.append(_Form(typed[word], own, weight, is_content))
         if is_content:
             for other, likeness in _similar(index, word):
-                least = min(weight, _idf(files, other.files))
+                least = min(weight, _idf(files, other.files, is_content=True))
                 forms.append(_Form(typed[word], other, likeness * least, True))
     return _gather(index, forms, mean_length, whole * (K1 + 1))
 
@@ -152,5 +154,10 @@ def _shared_prefix(one: str, other: str) -> int:
     return min(len(one), len(other))
 
 
-def _idf(files: int, with_term: int) -> float:
+def _idf(files: int, with_term: int, *, is_content: bool) -> float:
+    """How telling a term is. A handful of files cannot say that `which` is common and `staging` is not: up to `FEW`
+    files it is judged as if the rest of them were there, with the words that every text has."""
+    if files < FEW:
+        with_term = max(with_term, 0 if is_content else FEW // 2)
+        files = FEW
     return math.log(1 + (files - with_term + 0.5) / (with_term + 0.5))
