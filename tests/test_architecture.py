@@ -33,6 +33,7 @@ FLOORS = (
         "remembering",
         "selecting",
         "compactor",
+        "context_verbs",
         "note_keeper",
     ),
     ("cli", "lab", "__main__"),

@@ -7,13 +7,13 @@ same object serves the chat, the commands and the socket of a live session.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reverie.context.pipeline import follow, record
-from reverie.errors import ReverieError, UserError
+from reverie.errors import ReverieError, Unreachable, UserError
 from reverie.events import Notice
 from reverie.layers.base import AskFork, CarryOut, Commit, Effect, EffectResult, ReadFile, WaitFor
 from reverie.layers.l4_compaction.ground import Wanted
@@ -31,6 +31,8 @@ from reverie.types import JsonObject, Message, Origin, Record, TextBlock
 if TYPE_CHECKING:
     from reverie.session import Session
 
+UNDO = "undo"
+"""The reason of a rewind that takes another one back."""
 _PREVIEW = "a preview asks no model"
 _SHARE_KEPT = 0.6
 """Of the threshold: what undo brings back where all of it does not fit."""
@@ -128,16 +130,25 @@ class Compactor:
     async def _pretend(self, effect: Effect) -> EffectResult:
         if isinstance(effect, ReadFile | WaitFor):
             return await self._session.conversation.around.carry_out(effect)
-        return EffectResult(ok=not isinstance(effect, AskFork), text=_PREVIEW if isinstance(effect, AskFork) else "")
+        if isinstance(effect, AskFork):
+            return EffectResult(ok=False, text=_PREVIEW, error=Unreachable(_PREVIEW))
+        return EffectResult(ok=True)
 
     # -- taking back ----------------------------------------------------------------------------------------------
 
     async def undo(self, *, fit: bool = False) -> Undone:
-        """Takes back the last compaction; later turns stay. Where the full history does not fit it says so.
+        """Takes back the last compaction, rewind or clear. After a compaction later turns stay; where the full history
+        does not fit the window, it says so.
 
         With `fit` as much of it as fits comes back, the newest first, and the rest is summarised again.
         """
         with self._alone():
+            left = self._last_rewind()
+            if left is not None:
+                self._log.append(Rewind(left.parent, UNDO))
+                self._announce("a rewind was taken back")
+                tokens = self._log.view.meter.tokens
+                return Undone(left.uuid or "", tokens, "The conversation is where it was before.")
             boundary = self._last_boundary()
             then = self._without(boundary)
             tokens, limit = then.meter.tokens, self._session.conversation.thresholds.blocking
@@ -155,6 +166,21 @@ class Compactor:
         done = await self.compact(up_to=cut)
         kept = f"{done.tokens_after:,} of {tokens:,} tokens are back; what is older is summarised"
         return Undone(boundary, done.tokens_after, f"The compaction is taken back as far as it fits: {kept}.")
+
+    def _last_rewind(self) -> Record | None:
+        """The last rewind or clear that was not taken back, if it came after the last compaction."""
+        taken_back = 0
+        for one in reversed(self._log.records):
+            payload = from_record(one)
+            if isinstance(payload, Rewind) and payload.reason == UNDO:
+                taken_back += 1
+            elif isinstance(payload, Rewind):
+                if not taken_back:
+                    return one
+                taken_back -= 1
+            elif isinstance(payload, CompactBoundary):
+                return None
+        return None
 
     def _last_boundary(self) -> str:
         for one in reversed(conversation(self._log.records)):
@@ -185,7 +211,8 @@ class Compactor:
             found = next(one for one in self._log.records if one.uuid == entry.uuid)
             self._log.append(Rewind(found.parent))
             self._announce("the conversation was rewound")
-            self._session.ensure_header()
+            if self._log.view.header is None:
+                self._session.ensure_header()
         return entry.message.text
 
     def messages(self) -> list[Entry]:
@@ -247,7 +274,7 @@ class Compactor:
         talk.announce = "; ".join(filter(None, (talk.announce, why)))
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self) -> Generator[None]:
         if self._session.busy:
             raise UserError("a turn is running in this session: wait for it, or cancel it")
         self._running = asyncio.current_task()

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from reverie.context.window_fill import fill
+from reverie.context_verbs import context_verbs
 from reverie.types import JsonObject
 
 if TYPE_CHECKING:
@@ -37,4 +38,10 @@ def verbs(session: Session) -> Mapping[str, Verb]:
     async def context(_request: JsonObject) -> JsonObject:
         return {"context": fill(session.parts.log.view, session.conversation.thresholds).to_json()}
 
-    return {"status": status, "cancel": cancel, "context": context, **session.tasks.verbs()}
+    return {
+        "status": status,
+        "cancel": cancel,
+        "context": context,
+        **session.tasks.verbs(),
+        **context_verbs(session),
+    }

@@ -180,6 +180,8 @@ def test_commands_and_their_completion(reverie: Command) -> None:
         terminal.say("/cost")
         terminal.until("came from the cache")
         terminal.say("/clear")
+        terminal.until("leaves the context. Go on?")
+        terminal.press("y")
         terminal.until("A new conversation.")
         terminal.say("/model nosuch")
         terminal.until("There is no model 'nosuch'")

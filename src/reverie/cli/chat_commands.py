@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reverie.cli import chat_context
 from reverie.cli.output import columns, one_line, pad, seconds, tokens
 from reverie.errors import UserError
 
@@ -96,12 +97,6 @@ async def _cost(chat: Chat, _rest: str) -> None:
     chat.view.say(cost_text(chat.session, paint=chat.view.paint, wide=columns()))
 
 
-async def _clear(chat: Chat, _rest: str) -> None:
-    old = chat.session.id
-    await chat.start_anew()
-    chat.view.tell(f"A new conversation. The old one is kept: reverie chat --resume {old[:8]}")
-
-
 async def _exit(chat: Chat, _rest: str) -> None:
     chat.leaving = True
 
@@ -112,7 +107,24 @@ COMMANDS: dict[str, SlashCommand] = {
     "cost": SlashCommand("/cost", "what this conversation has used", _cost),
     "model": SlashCommand("/model [NAME]", "who answers; or somebody else from now on", _model, _model_names),
     "tasks": SlashCommand("/tasks [kill ID]", "what runs in the background", _tasks, _task_ids),
-    "clear": SlashCommand("/clear", "start a new conversation; this one is kept", _clear),
+    "compact": SlashCommand(
+        "/compact [TEXT | --preview | --from MSG | --up-to MSG]",
+        "summarise to make room; TEXT says what to mind",
+        chat_context.compact,
+        lambda _chat: (
+            ("--preview", "show it first"),
+            ("--from", "only what is later"),
+            ("--up-to", "only what is earlier"),
+        ),
+    ),
+    "undo": SlashCommand("/undo [--fit]", "take back the last compaction, rewind or clear", chat_context.undo),
+    "rewind": SlashCommand(
+        "/rewind [MSG]", "go on from an earlier message", chat_context.rewind, chat_context.rewind_words
+    ),
+    "pin": SlashCommand(
+        "/pin [TEXT | remove ID]", "keep a text through every compaction", chat_context.pin, chat_context.pin_words
+    ),
+    "clear": SlashCommand("/clear", "start from nothing; /undo brings the conversation back", chat_context.clear),
     "exit": SlashCommand("/exit", "leave (also /quit, Ctrl-D)", _exit),
 }
 ALIASES = {"quit": "exit", "q": "exit", "?": "help", "new": "clear"}

@@ -39,6 +39,10 @@ class ChatInput(Protocol):
         """Asks about one call. `rule` is what "always" would allow, None if nothing can. None: stop the turn."""
         ...
 
+    async def confirm(self, question: str) -> bool:
+        """Asks yes or no before something is left behind. Where nobody is there, what was typed was meant."""
+        ...
+
 
 class PipedInput:
     """Lines from standard input; its end is the end of the chat. Bytes that are not UTF-8 are replaced."""
@@ -73,3 +77,7 @@ class PipedInput:
     async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict | None:
         del question, rule
         return Verdict(False, reason="Nobody is there to be asked.")
+
+    async def confirm(self, question: str) -> bool:
+        del question
+        return True

@@ -1,6 +1,6 @@
 """The chat itself: say something, watch the turn, answer its questions, say the next thing.
 
-Holds one session at a time and can put another in its place (/clear, /model). Shows nothing itself: a view does.
+Holds one session at a time and can put another in its place (/model). Shows nothing itself: a view does.
 """
 
 from __future__ import annotations
@@ -139,13 +139,19 @@ class Chat:
                 raise UserError(unknown_name("command", f"/{name}", known))
             await command.run(self, rest)
         except ReverieError as error:
+            self.view.pause()
             self.view.tell(str(error), "error")
+        self.view.pause()
         if not self.leaving:
             self.view.say()
 
-    async def start_anew(self) -> None:
-        """Another conversation in the place of this one, which is kept."""
-        await self._swap(replace(self._wanted, resume=None))
+    async def confirm(self, question: str) -> bool:
+        """Asks the person yes or no."""
+        assert self._input is not None
+        try:
+            return await self._input.confirm(question)
+        finally:
+            self._signals.watch()
 
     async def change_model(self, name: str) -> None:
         """The same conversation with another model. Raises if there is no such model, and nothing has changed."""

@@ -121,6 +121,11 @@ class TerminalInput:
 
         return keys
 
+    async def confirm(self, question: str) -> bool:
+        paint = self._paint
+        text = f"  {question}  {paint.bold('y')} yes  {paint.bold('n')} no {paint.accent('›')} "
+        return await self._asking.prompt_async(ANSI(text)) == "yes"
+
     async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict | None:
         paint = self._paint
         always = f"  {paint.bold('a')} always {paint.dim(f'({rule})')}" if rule else ""

@@ -1,0 +1,42 @@
+"""`reverie rewind`: go on from an earlier message of a conversation; what came after it is left aside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from reverie.cli.session_action import act, session_choice
+
+
+@click.command("rewind", context_settings={"ignore_unknown_options": True})
+@click.argument("message", metavar="[MSG]", required=False)
+@session_choice
+def command(message: str | None, session: str, cwd: Path, as_json: bool) -> None:
+    """Go back to before one of your messages; without MSG, list them.
+
+    MSG is a message's uuid, the beginning of one, or -1 for your last message. Nothing is deleted, and `reverie compact
+    undo` goes forward again. Files on disk do not change.
+
+    \b
+    Examples:
+      reverie rewind
+      reverie rewind -1
+    """
+    from reverie.models.registry import EMBEDDED
+
+    cwd = cwd.resolve()
+    if message is None:
+        listed = cast(list[dict[str, Any]], act(session, cwd, {"do": "messages"}, model=EMBEDDED)["messages"])
+        if as_json:
+            click.echo(json.dumps(listed, ensure_ascii=False))
+            return
+        for one in listed:
+            click.echo(f"{one['back']:>4}  {str(one['uuid'])[:8]}  {one['text']}")
+        if not listed:
+            click.echo("Nothing was said yet.", err=True)
+        return
+    answer = act(session, cwd, {"do": "rewind", "message": message}, model=EMBEDDED)
+    click.echo(json.dumps(answer, ensure_ascii=False) if as_json else f"Back to before: {answer['rewound']}")
