@@ -92,8 +92,9 @@ def billing(as_json: bool) -> None:
 def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     """Measure what survives a compaction, on recorded sessions.
 
-    At each compaction: the files, identifiers, requests and failed commands that the rest of the session used again, and
-    how much of that the recording's own summary, its last ten files and what Reverie writes without a model still hold.
+    At each compaction: the files, identifiers, requests and failed commands that the rest of the session used again,
+    and how much of that still stands in the recording's own summary, in a list of its last ten files, and in what
+    Reverie writes without a model.
 
     \b
     Example:
@@ -145,3 +146,20 @@ def replay(
     if picture is not None:
         draw(found, picture)
     click.echo(json.dumps(summary(found, prefix_tokens)) if as_json else table(found))
+
+
+@command.command("overhead")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
+def overhead(as_json: bool) -> None:
+    """Measure what preparing a request costs in time, beside LangChain's middlewares on the same history.
+
+    At 20,000, 80,000 and 160,000 tokens of history: all layers of a session, up to the request handed to the model.
+
+    \b
+    Example:
+      reverie lab overhead --json
+    """
+    from reverie.lab.overhead import measure_overhead, summary, table
+
+    found = measure_overhead()
+    click.echo(json.dumps(summary(found)) if as_json else table(found))

@@ -26,8 +26,9 @@ _Writer = Callable[[Moment, int], str]
 
 NAMES = ("recorded", "last10", "notes", "summary", "reverie")
 _LAST = 10
-_STEPS = 12
-_LESS = 0.93
+_STEPS = 8
+_LESS, _MORE = 0.6, 1.25
+_AIM, _FULL = 0.985, 0.96
 
 
 def context(name: str, moment: Moment) -> str | None:
@@ -53,15 +54,19 @@ def whole(moment: Moment, room: int) -> str:
 
 
 def _within(moment: Moment, room: int, write: _Writer) -> str:
-    """The writer's text for as many tokens as make it fit: asked for a little less until it does."""
-    asked = float(room)
-    text = write(moment, room)
+    """The longest text of this writer that fits: asked for less while it is too long, for more while there is room."""
+    asked, best = float(room), ("", -1)
     for _ in range(_STEPS):
-        if moment.tokens(text) <= room:
-            break
-        asked *= _LESS
         text = write(moment, int(asked))
-    return text
+        size = moment.tokens(text)
+        if size <= room and size > best[1]:
+            best = (text, size)
+        elif size <= room:
+            break  # it has no more to say
+        if _FULL * room <= size <= room:
+            break
+        asked *= min(_MORE, max(_LESS, _AIM * room / max(1, size)))
+    return best[0] if best[1] >= 0 else write(moment, 0)
 
 
 def _notes(moment: Moment, tokens: int) -> str:

@@ -25,7 +25,8 @@ _COMMAND = 120
 _FILE_TOOLS = ("read", "write", "edit")
 _PATHLIKE = re.compile(r"(?<![\w.:/@$*])(?:~?/)?(?:[\w.@+-]+/)*[\w.@+-]*\w\.[a-z][a-z0-9]{0,7}(?![\w/.*(:@-])")
 _HOST = re.compile(r"^[\w-]+(?:\.[\w-]+)*\.(?:com|org|io|net|dev)(?:/|$)")
-_WORD = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]{2,}|[^\W\d]\w{3,59}|\b[0-9a-f]{7,40}\b|\b[A-Z]{2,6}-\d+\b")
+_WORD = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]{2,}|(?<!\w)[^\W\d]\w{3,59}|\b[0-9a-f]{7,40}\b|\b[A-Z]{2,6}-\d+\b")
+_ESCAPED = re.compile(r"\\[nrt]")
 _LOOKS_LIKE_CODE = re.compile(r"^--|_\w|[a-z][A-Z]|[A-Z]{2}[a-z]|\d")
 
 
@@ -162,7 +163,8 @@ def _resolved(name: str, cwd: str, known: Iterable[str]) -> str:
 
 def identifiers(text: str) -> set[str]:
     """Words that only code has (inner capitals, underscores, digits), options, tickets and hashes."""
-    return {word for word in _WORD.findall(text) if _LOOKS_LIKE_CODE.search(word) and not word.isdigit()}
+    plain = _ESCAPED.sub(" ", text)
+    return {word for word in _WORD.findall(plain) if _LOOKS_LIKE_CODE.search(word) and not word.isdigit()}
 
 
 def _everything(entries: Iterable[Entry]) -> str:

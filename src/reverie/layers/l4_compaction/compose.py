@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from reverie.layers.base import Append
-from reverie.layers.l4_compaction.by_code import names_in_use, operation_ledger, operations
+from reverie.layers.l4_compaction.by_code import names_beside, operation_ledger, operations
 from reverie.layers.l4_compaction.numbers import CompactionNumbers
 from reverie.layers.l4_compaction.requests import Request, render_requests
 from reverie.layers.l4_compaction.summary import PACKAGE
@@ -78,9 +78,9 @@ def summary_blocks(scope: Scope, prose: Prose, beside: Beside, numbers: Compacti
     ledger = operation_ledger(operations(scope.gone), max_chars=numbers.ledger_characters, cwd=beside.cwd)
     if ledger:
         parts.append(render(PACKAGE, "ledger.md", {"ledger": ledger}))
-    names = [name for name in names_in_use(scope.gone, numbers.names) if not any(name in part for part in parts)]
+    names = names_beside(scope.gone, numbers.names, "\n".join(parts), cwd=beside.cwd)
     if names:
-        parts.append(render(PACKAGE, "names.md", {"names": ", ".join(names)}))
+        parts.append(render(PACKAGE, "names.md", {"names": names}))
     if beside.pins:
         pins = "\n\n".join(beside.pins.values())
         parts.append(render(PACKAGE, "pins.md", {"pins": pins}))

@@ -70,8 +70,8 @@ class Writers:
                 return prose
         numbers = self._ground.numbers()
         room = min(numbers.summary_tokens, replaced)
-        limits = Limits(total=room * PROSE_BYTES, ledger=numbers.ledger_characters, names=numbers.names)
-        text = write_summary(scope.gone, limits, cwd=str(self._ground.cwd))
+        # The ledger and the names stand beside it in the new context: it need not hold them as well.
+        text = write_summary(scope.gone, Limits.for_tokens(room), cwd=str(self._ground.cwd), alone=False)
         if self._weigh(text) >= replaced:
             return None
         return Prose(text, "code", tuple(failures))

@@ -6,16 +6,15 @@ retried; and it is the whole summary when no model can be asked. Never guesses: 
 
 from reverie.layers.l4_compaction.by_code.ledger import operation_ledger
 from reverie.layers.l4_compaction.by_code.limits import Limits
-from reverie.layers.l4_compaction.by_code.names import Name, names_by_file, names_in_use, ranked_names
+from reverie.layers.l4_compaction.by_code.names import names_beside, names_in_use, ranked_names
 from reverie.layers.l4_compaction.by_code.operations import Operation, operations, plain_command
 from reverie.layers.l4_compaction.by_code.written import PARTS, write_notes, write_summary
 
 __all__ = [
     "PARTS",
     "Limits",
-    "Name",
     "Operation",
-    "names_by_file",
+    "names_beside",
     "names_in_use",
     "operation_ledger",
     "operations",

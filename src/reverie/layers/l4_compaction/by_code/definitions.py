@@ -72,6 +72,12 @@ def enclosing(file: str, fragment: str) -> str | None:
     return None
 
 
+def says_something(text: str) -> bool:
+    """Whether a piece of code holds more than imports, closing brackets and comments."""
+    lines = [line.strip() for line in text.splitlines()]
+    return any(line and not _LOW.match(line) and not _COMMENT.match(line) for line in lines)
+
+
 def telling_line(old: str, new: str) -> str:
     """The line of a change that says most: a new definition, else the longest new line of code, else a comment."""
     before = {line.strip() for line in old.splitlines()}
@@ -82,7 +88,7 @@ def telling_line(old: str, new: str) -> str:
         return made
     spoken = [line for line in code if not _COMMENT.match(line)]
     best = max(spoken[:12], key=lambda line: min(len(line), 80), default=None)
-    return best or next(iter(code or fresh), "")
+    return best or next(iter(code), "imports" if fresh else "")
 
 
 def _indent(line: str) -> int:

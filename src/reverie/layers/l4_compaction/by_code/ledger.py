@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from reverie.layers.l4_compaction.by_code.operations import Operation, one_line
+from reverie.layers.l4_compaction.by_code.operations import Operation, one_line, only_shows
 from reverie.models.tokens import encoded
 
 _ON_A_LINE = 12
@@ -180,13 +180,13 @@ def _by_folder(paths: Sequence[str], cwd: str, notes: dict[str, str] | None = No
 
 
 def _commands(done: Sequence[Operation], cwd: str, brief: bool) -> list[str]:
-    """What worked, the newest first; what failed before stands among the failures already, here with its good end."""
+    """What worked, the newest first; what only showed something comes last: it may well be looked at again."""
     counts, latest = dict[str, int](), dict[str, Operation]()
     for operation in done:
         if operation.kind == "run" and operation.ok:
             counts[operation.target] = counts.get(operation.target, 0) + 1
             latest[operation.target] = operation
-    newest = sorted(latest.values(), key=lambda operation: -operation.order)
+    newest = sorted(latest.values(), key=lambda operation: (only_shows(operation.target), -operation.order))
     return [
         f"`{one_line(_relative(one.target, cwd), 100 if brief else 200)}`"
         + (f" ({counts[one.target]}×)" if counts[one.target] > 1 else "")

@@ -19,9 +19,11 @@ from reverie.layers.l4_compaction.by_code.operations import changes_of, given_to
 from reverie.storage.view import Entry
 from reverie.types import Json, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 
-_NAME = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]{2,30}|[^\W\d]\w{3,59}")
+_NAME = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]{2,30}|(?<!\w)[^\W\d]\w{3,59}|\b[A-Z]{2,6}-\d+\b|\b[0-9a-f]{7,40}\b")
+_ESCAPED = re.compile(r"\\[nrt]")
 _IS_CODE = re.compile(r"^--|\w_\w|[a-z][A-Z]|[A-Z]{2}[a-z]|[^\W\d]\d")
-_NOT_A_NAME = re.compile(r"[0-9a-f]{4,}|[A-Z]{4,}|n[A-Z][a-z]+|[A-Z]\d{1,5}|.*_{4,}.*|[a-z]\d+|nn[A-Z]\w*|REDACTED\w*")
+_NOT_A_NAME = re.compile(r"[a-f]+|\d+|[A-Z]{4,}|[A-Z]\d{1,5}|.*_{4,}.*|[a-z]\d+|REDACTED\w*")
+_HASH = re.compile(r"[0-9a-f]{7,40}")
 _FADES_OVER = 60.0
 """Messages after which a mention counts for about a third."""
 
@@ -57,7 +59,7 @@ def ranked_names(entries: Sequence[Entry]) -> list[Name]:
     seen = dict[str, _Seen]()
     end = len(entries)
     for at, place, text, file in _texts(entries):
-        for name in set(_NAME.findall(text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT])):
+        for name in set(_NAME.findall(_ESCAPED.sub(" ", text[:_MOST_TEXT]))):
             if not _looks_like_code(name):
                 continue
             one = seen.setdefault(name, _Seen())
@@ -66,8 +68,15 @@ def ranked_names(entries: Sequence[Entry]) -> list[Name]:
             one.typed += place == "person"
             if file:
                 one.file = file
-    ranked = [Name(name, _weight(one, end), one.file) for name, one in seen.items()]
+    ranked = [Name(name, _weight(one, end), one.file) for name, one in seen.items() if _is_meant(name, one)]
     return sorted(ranked, key=lambda name: (-name.weight, name.text))
+
+
+def names_beside(entries: Sequence[Entry], limit: int, beside: str, *, cwd: str = "") -> str:
+    """The best names that do not stand in the text beside yet, a line a file."""
+    said = set(_NAME.findall(beside))
+    chosen = [name for name in ranked_names(entries) if name.text not in said][: max(0, limit)]
+    return "\n".join(f"- {line}" for line in names_by_file(chosen, cwd))
 
 
 def names_by_file(names: Iterable[Name], cwd: str = "") -> list[str]:
@@ -78,6 +87,11 @@ def names_by_file(names: Iterable[Name], cwd: str = "") -> list[str]:
     elsewhere = groups.pop("", [])
     lines = [f"{_short(file, cwd)}: {', '.join(found)}" for file, found in groups.items()]
     return [*lines, *([f"elsewhere: {', '.join(elsewhere)}"] if elsewhere else [])]
+
+
+def _is_meant(name: str, one: _Seen) -> bool:
+    """A hash that tools only ever printed is no name of anything here."""
+    return not _HASH.fullmatch(name) or any(not place.startswith("from ") for place in one.latest)
 
 
 def _weight(one: _Seen, end: int) -> float:

@@ -52,6 +52,7 @@ _SHOWS = re.compile(
     r"^(?:cat|head|tail|sed -n|ls|find|tree|grep|rg|ag|jq|awk|less|wc|diff|git (?:diff|show|log|status|blame|"
     r"grep|ls-\w+|branch)|gh api)\b"
 )
+_WRITES = re.compile(r">(?!&|/dev/null)|\btee\b|&&|;|\bxargs\b")
 _GO_THERE = re.compile(r"^cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*&&\s*")
 _FOUND_FILE = re.compile(r"^((?:\.{0,2}/)?[\w@./+-]*\w\.\w{1,8})(?::|$)")
 
@@ -123,6 +124,11 @@ def path_of(call: ToolUseBlock) -> str:
 def plain_command(command: str) -> str:
     """A command on one line, without a leading change of folder: what tells two runs of it to be the same."""
     return one_line(_GO_THERE.sub("", command.strip()), _COMMAND)
+
+
+def only_shows(command: str) -> bool:
+    """Whether a command, as `plain_command` gives it, only prints what is there."""
+    return bool(_SHOWS.match(command)) and not _WRITES.search(command)
 
 
 def one_line(text: str, limit: int) -> str:

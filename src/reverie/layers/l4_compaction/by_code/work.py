@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from reverie.layers.l4_compaction.by_code.definitions import telling_line
+from reverie.layers.l4_compaction.by_code.definitions import says_something, telling_line
 from reverie.layers.l4_compaction.by_code.operations import (
     Operation,
     changes_of,
@@ -75,8 +75,7 @@ class Work:
         """Each changed file with the newest text put into it that says something, the file changed last first."""
         found = dict[str, str]()
         for path, old, new in self.changes:
-            says_something = bool(telling_line(old, new)) and len(new.splitlines()) > 1
-            text = new if says_something or not found.get(path) else found[path]
+            text = new if says_something(telling_line(old, new)) or not found.get(path) else found[path]
             found.pop(path, None)
             found[path] = text
         return [(path, text) for path, text in reversed(found.items()) if text.strip()]

@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from reverie.layers.l4_compaction.by_code.ledger import operation_ledger
 from reverie.layers.l4_compaction.by_code.limits import Limits, bounded
-from reverie.layers.l4_compaction.by_code.names import names_by_file, ranked_names
+from reverie.layers.l4_compaction.by_code.names import names_beside
 from reverie.layers.l4_compaction.by_code.operations import Operation, one_line
 from reverie.layers.l4_compaction.by_code.work import Work
 from reverie.models.tokens import encoded
@@ -46,7 +46,7 @@ def write_summary(entries: Sequence[Entry], limits: Limits | None = None, *, cwd
     limits = limits or Limits()
     work = Work.of(entries)
     facts = {
-        PARTS[0]: _wanted(work, 240 if not alone else 500),
+        PARTS[0]: _wanted(work, 500 if alone else 120),
         PARTS[1]: _tools_in_use(work),
         PARTS[5]: f"{len(work.requests)} messages, each verbatim below or in the history." if work.requests else "",
         PARTS[6]: _open(work),
@@ -57,10 +57,12 @@ def write_summary(entries: Sequence[Entry], limits: Limits | None = None, *, cwd
     if alone:
         ledger = operation_ledger(work.done, max_chars=max(0, min(limits.ledger, left // 2)), cwd=cwd)
         left -= len(encoded(ledger))
-        names = _names(work, min(limits.names, int(max(0, left) * 0.6 / 15)), ledger, cwd)
+        names = names_beside(entries, min(limits.names, int(max(0, left) * 0.6 / 15)), ledger, cwd=cwd)
         left -= len(encoded(names))
         facts[PARTS[1]] = "\n".join(filter(None, [facts[PARTS[1]], names]))
         facts[PARTS[3]] = ledger
+    elif any(not operation.ok for operation in work.done):
+        facts[PARTS[3]] = "What failed, and how, is listed below under what was done."
     facts[PARTS[4]] = bounded(_solved(work), max(0, left // 3))
     left -= len(encoded(facts[PARTS[4]]))
     facts[PARTS[2]] = _code(work, limits.excerpt, cwd, room=max(0, left - 40))
@@ -80,7 +82,7 @@ def write_notes(entries: Sequence[Entry], template: str, limits: Limits | None =
         _code(work, limits.excerpt, cwd, room=min(limits.section, limits.total // 5)),
         "\n".join(f"- {line}" for line in _usual_commands(work)),
         operation_ledger(work.failed_and_repaired(), max_chars=min(limits.section, limits.total // 8), cwd=cwd),
-        "\n".join(filter(None, [_tools_in_use(work), _names(work, limits.names, ledger, cwd)])),
+        "\n".join(filter(None, [_tools_in_use(work), names_beside(entries, limits.names, ledger, cwd=cwd)])),
         _solved(work),
         bounded(work.last_answer, 3 * limits.excerpt),
         ledger,
@@ -158,12 +160,6 @@ def _program(operation: Operation) -> str:
     program = words[0].rsplit("/", 1)[-1]
     verb = words[1] if len(words) > 1 and re.fullmatch(r"[a-z][a-z-]{1,11}", words[1]) else ""
     return f"{program} {verb}".strip()
-
-
-def _names(work: Work, limit: int, beside: str, cwd: str) -> str:
-    """The names most likely needed again, under the file they stand in; not what the ledger says already."""
-    chosen = [name for name in ranked_names(work.entries)[: 2 * limit] if name.text not in beside][: max(0, limit)]
-    return "\n".join(f"- {line}" for line in names_by_file(chosen, cwd))
 
 
 def _code(work: Work, excerpt: int, cwd: str, *, room: int) -> str:
