@@ -6,6 +6,7 @@ python -m tests.crash_driver FOLDER MODEL DAYS TEXT
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +15,11 @@ from reverie.events import RoundFinished, ToolFinished, TurnEnded, TurnStarted
 from reverie.session import Session
 from reverie.storage.session_log import utc_now
 from reverie.storage.sessions import list_sessions
+
+
+def tell(*words: object) -> None:
+    """One line in one write: a kill leaves all of it or nothing."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
 async def main(folder: Path, model: str, days: int, text: str) -> None:
@@ -29,18 +35,18 @@ async def main(folder: Path, model: str, days: int, text: str) -> None:
         clock=lambda: utc_now() + timedelta(days=days),
     )
     rounds = 0
-    print("opened", flush=True)
+    tell("opened")
     async for event in session.send(text):
         match event:
             case TurnStarted():
-                print("person", event.uuid, flush=True)
+                tell("person", event.uuid)
             case ToolFinished():
-                print("result", event.id, flush=True)
+                tell("result", event.id)
             case RoundFinished():
                 rounds += 1
-                print("round", rounds, flush=True)
+                tell("round", rounds)
             case TurnEnded():
-                print("ended", event.reason, event.error or "", flush=True)
+                tell("ended", event.reason, event.error or "")
             case _:
                 pass
     await session.close()
