@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from reverie.context.accounts import Account
 from reverie.context.pipeline import Pipeline, Prepared
-from reverie.context.request import End, assemble, end_of, images_left_out, unchanged
+from reverie.context.request import End, ImageCount, assemble, end_of, unchanged
 from reverie.errors import PromptTooLong
 from reverie.events import Event, Notice, Retrying
 from reverie.layers.base import CarryOut, Effect, EffectResult, Now
@@ -103,6 +103,7 @@ class Conversation:
     sent_messages: tuple[Message, ...] = ()
     own_from: int | None = None
     """In a fork: the first message that is not its parent's."""
+    images: ImageCount = field(default_factory=ImageCount)
     images_left_out: int = 0
     just_compacted: bool = False
     """The request at hand is the first after a compaction: it is not held back, whatever the estimate says."""
@@ -116,7 +117,7 @@ class Conversation:
         header = self.log.view.header
         assert header is not None, "a conversation has a header before its first request"
         messages = self.log.view.messages()
-        self._leave_out_images(images_left_out(messages))
+        self._leave_out_images(self.images.left_out(messages))
         request = assemble(
             header,
             messages,

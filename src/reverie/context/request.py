@@ -108,7 +108,8 @@ def _ends(messages: Sequence[Message], reused: bool, sent: End | None, same: int
     last = asked[0]
     wanted = [_end(messages, last)]
     # The end of the request before this one; after an announced break, the last one before what was changed.
-    wanted += [_end(messages, i) for i in asked[1:] if same is None or i < same][:1]
+    before = next((i for i in asked[1:] if same is None or i < same), None)
+    wanted += [_end(messages, before)] if before is not None else []
     if sent is not None and sent[0] == last and wanted[0][1] - sent[1] >= LOOKBACK:
         # The answer to the last request never came, and much was added to the message it ended with.
         wanted.append(sent)
@@ -146,10 +147,25 @@ def _end(messages: Sequence[Message], index: int) -> End:
     return index, -1
 
 
+class ImageCount:
+    """Counts the images of a conversation that grows; only what is new in it is looked at."""
+
+    def __init__(self) -> None:
+        self._messages: Sequence[Message] = ()
+        self._images = 0
+
+    def left_out(self, messages: Sequence[Message]) -> int:
+        """How many of the oldest images do not fit into a request."""
+        same = unchanged(self._messages, messages)
+        self._images += sum(_images(message.content) for message in messages[same:])
+        self._images -= sum(_images(message.content) for message in self._messages[same:])
+        self._messages = messages
+        return max(0, -(-(self._images - MAX_IMAGES) // IMAGE_BATCH) * IMAGE_BATCH)
+
+
 def images_left_out(messages: Sequence[Message]) -> int:
-    """How many of the oldest images do not fit into a request."""
-    total = sum(_images(message.content) for message in messages)
-    return max(0, -(-(total - MAX_IMAGES) // IMAGE_BATCH) * IMAGE_BATCH)
+    """How many of the oldest images do not fit into a request, counted from the start."""
+    return ImageCount().left_out(messages)
 
 
 def without_images(messages: tuple[Message, ...], count: int) -> tuple[Message, ...]:

@@ -62,11 +62,16 @@ class Flags:
     def __init__(self, provider: FeatureProvider) -> None:
         from openfeature import api
 
+        from reverie.flags.file_provider import FileProvider
+
         _keep_quiet()
         # A domain of its own: two sessions in one process may have different homes.
         self._domain = f"reverie-{next(_domains)}"
         self._provider = provider
         self._warnings: list[str] = []
+        self._files = provider if isinstance(provider, FileProvider) else None
+        self._state: tuple[object, ...] | None = None
+        self._answers: dict[str, float] = {}
         api.set_provider(provider, self._domain)
         self._client = api.get_client(self._domain)
         self._wait_until_ready()
@@ -86,7 +91,10 @@ class Flags:
 
         An unknown name, or one that shapes the prefix (ask `snapshot()`), is a programming error.
         """
-        return self._client.get_boolean_value(name, _known(name, prefix=False).default)
+        known = self._asked()
+        if name not in known:
+            known[name] = self._client.get_boolean_value(name, _known(name, prefix=False).default)
+        return bool(known[name])
 
     def number(self, name: str, default: N) -> N:
         """The number a flag gives, else `default`, the value of the setting of the same name.
@@ -96,7 +104,12 @@ class Flags:
         kind = number_kind(name)
         if kind is None:
             raise KeyError(f"{name} is not a setting that a flag may change; mark it `live` in the schema")
-        given = self._client.get_float_value(name, float(default))
+        known = self._asked()
+        if name not in known:
+            known[name] = self._client.get_float_value(name, float("nan"))
+        given = known[name]
+        if given != given:  # nothing was said about it
+            return default
         if given == default:
             return default
         try:
@@ -104,6 +117,14 @@ class Flags:
         except Misfit as misfit:
             self._warn(f"flag `{name}` is {given:g}, but must be {misfit.wanted}; {default} holds.")
             return default
+
+    def _asked(self) -> dict[str, float]:
+        """What was asked since the flags files last changed. Other providers are asked at each use."""
+        state = self._files.state() if self._files is not None else None
+        if state is None or state != self._state:
+            self._answers = {}
+        self._state = state
+        return self._answers
 
     def snapshot(self) -> PrefixFlags:
         """The flags that shape the prefix, to be kept in the session header and asked for the rest of the session."""

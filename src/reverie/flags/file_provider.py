@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from openfeature.evaluation_context import EvaluationContext
 from openfeature.flag_evaluation import FlagResolutionDetails, Reason
@@ -58,6 +58,13 @@ class FileProvider(AbstractProvider):
         if self._managed and name in self._managed.values:
             return self._managed.values[name]
         return self._env.get(name, self._home.values.get(name))
+
+    def state(self) -> tuple[object, ...] | None:
+        """Stands for all values as they are now: equal as long as none has changed. None if that cannot be told."""
+        for watched in self._watched():
+            watched.refresh(self._warn, strict=False)
+        states = tuple(watched.state for watched in self._watched())
+        return None if None in states else states
 
     def numbers(self) -> _Values:
         """The numbers that are set, as they stand."""
@@ -137,11 +144,12 @@ class _Watched:
         self.path = path
         self.values: _Values = {}
         self._seen: _Signature | None = None
+        self._absent = False
         self._doubted_since: float | None = None
 
     def refresh(self, warn: _Warn, *, strict: bool) -> None:
         signature = self._signature()
-        if signature is not None and signature == self._seen:
+        if signature == self._seen and (signature is not None or self._absent):
             return
         if self.values and (signature is None or signature[1] == 0) and not self._doubted_long():
             return
@@ -157,8 +165,14 @@ class _Watched:
             if self._signature() != signature and not strict:
                 return  # it changed while it was read, and may have been read half: looked at again next time
             self.values = values
+        self._absent = signature is None
         young = signature is not None and time.time_ns() - signature[0] < _RACY_NS
         self._seen = None if young else signature
+
+    @property
+    def state(self) -> _Signature | Literal["absent"] | None:
+        """Stands for the values; None while the file is so young that it may change without looking changed."""
+        return "absent" if self._absent else self._seen
 
     def _signature(self) -> _Signature | None:
         try:

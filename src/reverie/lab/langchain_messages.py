@@ -47,6 +47,31 @@ class Converter:
         }
 
 
+class Middlewares:
+    """Context editing and summarisation, as an agent with both would run them before a request."""
+
+    def __init__(self, threshold: int = 167_000) -> None:
+        from langchain.agents.middleware import ContextEditingMiddleware, SummarizationMiddleware
+        from langchain_core.language_models.fake_chat_models import FakeListChatModel
+
+        self._model = FakeListChatModel(responses=["ok"])
+        self._editing: Any = ContextEditingMiddleware()
+        self._summarising: Any = SummarizationMiddleware(self._model, trigger=("tokens", threshold))
+
+    def run(self, messages: list[Any]) -> list[Any]:
+        """What would be sent. The threshold is not reached in the histories this is timed on: nothing is summarised."""
+        from langchain.agents.middleware.types import ModelRequest
+
+        sent = list[Any]()
+
+        def handler(request: Any) -> Any:
+            sent.extend(request.messages)
+
+        self._summarising.before_model({"messages": messages}, None)
+        self._editing.wrap_model_call(ModelRequest(model=self._model, messages=messages), handler)
+        return sent
+
+
 def _convert(message: Message) -> list[Any]:
     from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 

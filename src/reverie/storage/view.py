@@ -286,13 +286,12 @@ class View:
 
     def messages(self) -> tuple[Message, ...]:
         """The messages to send: alternating, starting with the user, every call answered, unchanged ones reused."""
-        out = list[Message]()
-        before: Joined | None = None
-        for joined in self._joined:
-            if joined.frozen is None:
-                joined.frozen = freeze(joined, before)
-            out.append(joined.frozen)
-            before = joined
+        kept, out = [joined.frozen for joined in self._joined], list[Message]()
+        for i, message in enumerate(kept):
+            if message is None:
+                message = self._joined[i].frozen = freeze(self._joined[i], self._joined[i - 1] if i else None)
+            out.append(message)
+        before = self._joined[-1] if self._joined else None
         if before is not None and before.role == "assistant" and (calls := calls_of(before)):
             out.append(Message("user", tuple(missing(call) for call in calls)))
         if out and out[0].role == "assistant":

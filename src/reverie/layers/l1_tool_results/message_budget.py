@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.layers.base import Commit, Effect, EffectResult, Now, WriteFile
-from reverie.layers.l1_tool_results.limits import NEVER_PERSISTED, LimitsNow
+from reverie.layers.l1_tool_results.limits import NEVER_PERSISTED, LimitsNow, ResultLimits
 from reverie.layers.l1_tool_results.replacement import file_name, holds_image, persisted, text_and_form
 from reverie.storage.records import ResultDecisions
 from reverie.storage.view import View
@@ -38,20 +38,20 @@ class MessageBudget:
         fresh = view.fresh_results()
         if not fresh:
             return None
-        return [self._write(candidate) for candidate in self._chosen(view, fresh)]
+        return [self._write(candidate) for candidate in self._chosen(view, fresh, self._limits())]
 
     def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
         fresh = view.fresh_results()
-        preview = self._limits().preview
+        limits = self._limits()
         replaced = {
-            chosen.call_id: persisted(chosen.text, self._path(chosen), preview)
-            for chosen, result in zip(self._chosen(view, fresh), results, strict=True)
+            chosen.call_id: persisted(chosen.text, self._path(chosen), limits.preview)
+            for chosen, result in zip(self._chosen(view, fresh, limits), results, strict=True)
             if result.ok
         }
         kept = tuple(block.tool_use_id for block in fresh if block.tool_use_id not in replaced)
         return Commit(payloads=(ResultDecisions(replaced, kept),))
 
-    def _chosen(self, view: View, fresh: Sequence[ToolResultBlock]) -> list[_Candidate]:
+    def _chosen(self, view: View, fresh: Sequence[ToolResultBlock], limits: ResultLimits) -> list[_Candidate]:
         """Largest first until the sum fits; ties by position, so that a replay chooses the same."""
         candidates = list[_Candidate]()
         for block in fresh:
@@ -59,11 +59,10 @@ class MessageBudget:
                 continue
             text, structured = text_and_form(block.content or "")
             candidates.append(_Candidate(block.tool_use_id, text, structured))
-        budget = self._limits().message
         total = sum(len(candidate.text) for candidate in candidates)
         chosen = list[_Candidate]()
         for candidate in sorted(candidates, key=lambda each: -len(each.text)):
-            if total <= budget or len(candidate.text) <= self._limits().preview:
+            if total <= limits.message or len(candidate.text) <= limits.preview:
                 break
             chosen.append(candidate)
             total -= len(candidate.text)

@@ -7,9 +7,10 @@ again. All candidate cuts are tried, the best one is taken if it pays clearly. P
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reverie.layers.l2_microcompact.results import Held, ResultIndex
 from reverie.models.catalogue import ModelFacts
@@ -59,8 +60,8 @@ class Outlook:
     """Rounds."""
     expiring: float
     """The share of them that find the cache expired."""
-    likelihood: Callable[[Held, int], float]
-    """How likely a result is needed again, so many rounds after it came."""
+    likelihood: Callable[[Held, int], float] | None = None
+    """How likely a result is needed again, so many rounds after it came; None: as is usual for its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def outlook(index: ResultIndex, rounds: int, rates: Rates) -> Outlook:
     """What the session so far lets expect. `rounds`: responses of the whole session."""
     known, of = _EXPIRED_PRIOR
     expiring = (index.expiries(rates.lifetime_s) + known) / (index.rounds + of)
-    return Outlook(ROUNDS_TO_COME * rounds, expiring, likelihood)
+    return Outlook(ROUNDS_TO_COME * rounds, expiring)
 
 
 def likelihood(held: Held, age: int) -> float:
@@ -97,21 +98,23 @@ def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahea
     again = rates.write + carried / 2  # written once more, and carried for half of the rest on average
     one_round = rates.read * used + rates.output * _ASKING
     break_price = 0.0 if expired else rates.write - rates.read
+    cached_since = _cached_since(index, now, rates)
+    judge, rounds = ahead.likelihood or likelihood, index.rounds
     behind, gained, best, best_price, count = -index.fresh, 0.0, 0.0, 0.0, 0
     saved_tokens, chosen = 0, list[Held]()
     for held in reversed(index.held):
         behind += held.gap
-        age = index.rounds - held.since
+        age = rounds - held.since
         worth = 0.0
         if age >= UNTOUCHED_ROUNDS:
-            worth = held.saves * saved - ahead.likelihood(held, age) * (held.tokens * again + one_round)
+            worth = held.saves * saved - judge(held, age) * (held.tokens * again + one_round)
         if worth <= 0:
             behind += held.tokens
             continue
         chosen.append(held)
         gained += worth
         saved_tokens += held.saves
-        if _starts_cached(index, held, now, rates):
+        if held.since >= cached_since:
             rewritten = behind
         else:
             rewritten = (index.turn if held.since >= index.turn_since else used) - index.fresh - saved_tokens
@@ -129,12 +132,12 @@ def _expired(index: ResultIndex, now: datetime, rates: Rates) -> bool:
     return bool(index.asked) and (now - index.asked[-1]).total_seconds() > rates.lifetime_s
 
 
-def _starts_cached(index: ResultIndex, held: Held, now: datetime, rates: Rates) -> bool:
-    """Whether what stands before a result is still cached by itself: the request that brought it read it last.
-
-    Otherwise everything is written again from where the turn began, which every request marks, or from the start.
-    """
-    return (now - index.asked[min(held.since, len(index.asked) - 1)]).total_seconds() <= rates.lifetime_s
+def _cached_since(index: ResultIndex, now: datetime, rates: Rates) -> int:
+    """From which round on what stands before a result is still cached by itself: the request that brought the result
+    read it last. For older ones everything is written again from where the turn began, which every request marks, or
+    from the start."""
+    oldest = now - timedelta(seconds=rates.lifetime_s)
+    return bisect_left(index.asked, oldest)
 
 
 def told(chosen: Sequence[Held], done: str) -> str:

@@ -43,11 +43,8 @@ class Held:
     """The file was changed since."""
     repeated: bool = False
     """The same was read or run again since."""
-
-    @property
-    def saves(self) -> int:
-        """Tokens that clearing it takes out of the prompt."""
-        return self.tokens - self.marker_tokens
+    saves: int = 0
+    """Tokens that clearing it takes out of the prompt."""
 
 
 @dataclass(slots=True)
@@ -127,11 +124,10 @@ class ResultIndex:
             self._pass(estimate_block(block))
 
     def _ask(self, at: datetime | None) -> None:
-        before = self.asked[-1] if self.asked else None
-        at = at or before or _EPOCH
-        if before is not None:
-            pause = (at - before).total_seconds()
-            self.pauses += [pause] if pause > _SHORT_LIFE_S else []
+        before = self.asked[-1] if self.asked else _EPOCH
+        at = max(at or before, before)  # a clock that went back is taken for one that stood still
+        pause = (at - before).total_seconds() if self.asked else 0.0
+        self.pauses += [pause] if pause > _SHORT_LIFE_S else []
         self.asked.append(at)
 
     def expiries(self, lifetime_s: float) -> int:
@@ -160,6 +156,7 @@ class ResultIndex:
             marker,
             estimate_text(marker),
             self.rounds,
+            saves=tokens - estimate_text(marker),
         )
         if held.saves <= 0:
             self._pass(tokens)

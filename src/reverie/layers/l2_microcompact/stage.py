@@ -20,6 +20,8 @@ from reverie.storage.records import CacheEdits, Clears, ServerEdits
 from reverie.storage.view import View
 
 TIME, ECONOMIC = "microcompact.time", "microcompact.economic"
+_SHORTEST_PAUSE_S = 60
+"""No pause shorter than this is one, whatever the settings say: within a turn nobody is asked."""
 CACHE_EDITS, SERVER = "microcompact.cache_edits", "microcompact.server"
 
 
@@ -81,7 +83,8 @@ class Microcompact:
         return self._at_server(view, now)
 
     def _by_time(self, now: Now) -> Commit | None:
-        if not self._is_on(TIME):
+        answered = self._index.answered_at
+        if answered is None or (now.time - answered).total_seconds() < _SHORTEST_PAUSE_S or not self._is_on(TIME):
             return None
         numbers = self._numbers()
         old = old_results(self._index, now.time, pause_minutes=numbers.pause_minutes, keep_recent=numbers.keep_recent)

@@ -1,0 +1,183 @@
+"""What preparing a request costs in time, beside LangChain's two middlewares on the same history in the same run.
+
+Ours is `prepare` of a real session with all its layers, settings and flags: from the recorded results of a round to the
+request handed to `stream`. Recording and rendering as JSON are reported apart; LangChain's figure has neither.
+The history has results of every kind, many of them such as could be cleared but are not worth it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib.util
+import random
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from reverie.errors import UserError
+from reverie.lab.langchain_messages import Converter, Middlewares
+from reverie.loop import record_result
+from reverie.models import wire
+from reverie.models.base import Capabilities, ModelEvent, Request
+from reverie.session import Session
+from reverie.settings import Settings
+from reverie.settings.sections import PlaceSettings
+from reverie.storage.session_log import SessionLog
+from reverie.tools.base import ToolOutput
+from reverie.types import Message, Origin, TextBlock, ToolUseBlock
+
+SIZES = (20_000, 80_000, 160_000)
+"""Tokens of history, system prompt and tools included."""
+TIMED = 31
+"""Rounds that are timed at each size; the median counts."""
+_BEFORE = 4_000
+_LARGE, _SMALL = 3_200, 400
+_WORDS = ("def", "return", "value", "the", "path", "of", "file", "import", "if", "not", "found:", "self.index", "0x1f")
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Medians in milliseconds a round, at one size of the history."""
+
+    tokens: int
+    ours_ms: float
+    recording_ms: float
+    rendering_ms: float
+    theirs_ms: float | None
+
+    def wire(self) -> dict[str, float | None]:
+        return {
+            "reverie_ms": round(self.ours_ms, 4),
+            "langchain_ms": None if self.theirs_ms is None else round(self.theirs_ms, 4),
+            "recording_ms": round(self.recording_ms, 4),
+            "rendering_ms": round(self.rendering_ms, 4),
+        }
+
+
+def measure_overhead() -> list[Overhead]:
+    """Builds a history of each size and times rounds at its end. UserError if LangChain is not installed."""
+    if importlib.util.find_spec("langchain") is None:
+        raise UserError("The comparison needs LangChain: install it with `pip install 'reverie[lab]'`.")
+    return [asyncio.run(_measure(size)) for size in SIZES]
+
+
+class _Silent:
+    """Has capabilities and never answers: what it would be sent is all that is asked for."""
+
+    name = "anthropic:claude-opus-4-5"
+    capabilities = Capabilities(cache_markers=True, ttls=("5m", "1h"))
+
+    async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+        raise NotImplementedError("nothing is sent while the overhead is measured")
+        yield
+
+    async def close(self) -> None:
+        pass
+
+
+async def _measure(size: int) -> Overhead:
+    with TemporaryDirectory(prefix="reverie-overhead-") as folder:
+        home = Path(folder) / "home"
+        settings = replace(Settings(), places=PlaceSettings(home=home, user_home=Path(folder)))
+        async with await Session.open(cwd=folder, model=_Silent(), settings=settings) as session:
+            work = _Work(session)
+            await work.grow(size - _BEFORE)
+            return await work.time(size)
+
+
+class _Work:
+    """A session at work: a search and a look into something else each round."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._log: SessionLog = session.parts.log
+        self._random = random.Random(7)
+        self._rounds = 0
+
+    def _text(self, characters: int) -> str:
+        words = self._random.choices(_WORDS, k=characters // 5)
+        return "\n".join(" ".join(words[at : at + 9]) for at in range(0, len(words), 9))
+
+    async def grow(self, size: int) -> None:
+        self._session.ensure_header()
+        self._log.append_message(Message("user", (TextBlock("Find out why it is slow.", Origin.PERSON),)))
+        while self._log.view.meter.tokens < size:
+            await self._session.conversation.prepare(1_000)
+            self._round(_LARGE)
+
+    def _round(self, characters: int) -> None:
+        self._rounds += 1
+        number = self._rounds
+        calls = (
+            ToolUseBlock(f"toolu_{number}a", "Grep", {"pattern": f"name_{number}"}),
+            ToolUseBlock(f"toolu_{number}b", "mcp__docs__look", {"page": number}),
+        )
+        usage = {"input_tokens": self._log.view.meter.tokens, "output_tokens": 120}
+        said = TextBlock(self._text(200), Origin.MODEL)
+        fields = {"id": f"msg_{number}", "model": "claude-opus-4-5", "usage": usage}
+        self._log.append_message(Message("assistant", (said, *calls), fields=fields))
+        record_result(self._log, calls[0].id, ToolOutput(self._text(_SMALL)))
+        record_result(self._log, calls[1].id, ToolOutput(self._text(characters)))
+
+    async def time(self, size: int) -> Overhead:
+        ours_s, recording_s, rendering_s, theirs_s = list[float](), list[float](), list[float](), list[float]()
+        conversation, histories = self._session.conversation, list[tuple[Message, ...]]()
+        gc.collect()
+        gc.disable()  # a collection would hit one or the other by chance
+        try:
+            for _ in range(TIMED):
+                began = time.perf_counter()
+                self._round(_SMALL)
+                recorded = time.perf_counter()
+                request = await conversation.prepare(1_000)
+                prepared = time.perf_counter()
+                wire.body(request)
+                rendered = time.perf_counter()
+                conversation.went_out(request)
+                histories.append(request.messages)
+                recording_s.append(recorded - began)
+                ours_s.append(prepared - recorded)
+                rendering_s.append(rendered - prepared)
+            theirs, converter = Middlewares(), Converter()
+            for history in histories:
+                messages = converter.converted(history)
+                began = time.perf_counter()
+                theirs.run(messages)
+                theirs_s.append(time.perf_counter() - began)
+        finally:
+            gc.enable()
+        each = [median(times) * 1_000 for times in (ours_s, recording_s, rendering_s, theirs_s)]
+        return Overhead(size, *each)
+
+
+def summary(found: list[Overhead]) -> dict[str, Any]:
+    """The figures a program reads, by the size of the history."""
+    return {str(each.tokens): each.wire() for each in found}
+
+
+def table(found: list[Overhead]) -> str:
+    """The same for people."""
+    lines = [f"{'history':>9}{'reverie':>11}{'langchain':>12}{'share':>8}{'recording':>12}{'rendering':>12}"]
+    for each in found:
+        theirs = each.theirs_ms or float("nan")
+        lines.append(
+            f"{each.tokens:>9,}{each.ours_ms:>8.3f} ms{theirs:>9.3f} ms{each.ours_ms / theirs:>8.3f}"
+            f"{each.recording_ms:>9.3f} ms{each.rendering_ms:>9.3f} ms"
+        )
+    first, last = found[0], found[-1]
+    lines.append("")
+    lines.append(
+        f"From {first.tokens:,} to {last.tokens:,} tokens ours grows {last.ours_ms / first.ours_ms:.2f} times."
+    )
+    lines.append(
+        "reverie: all layers of a session, up to the request. langchain: its context editing and summarisation"
+    )
+    lines.append(
+        "middlewares on the same messages. recording: the answer and its results. rendering: the request as JSON."
+    )
+    return "\n".join(lines)
