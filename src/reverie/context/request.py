@@ -61,7 +61,7 @@ def assemble(
         system=header.system,
         tools=header.tools,
         messages=shown,
-        max_tokens=max_tokens,
+        max_tokens=_with_thinking(max_tokens, header.thinking),
         markers=markers,
         thinking=header.thinking,
         effort=header.effort,
@@ -73,6 +73,12 @@ def assemble(
         thread=thread,
         announced_break=announced_break,
     )
+
+
+def _with_thinking(max_tokens: int, thinking: JsonObject | None) -> int:
+    """Room for the answer beside the thinking: its budget is part of the prefix, so a short answer cannot lower it."""
+    budget = int((thinking or {}).get("budget_tokens") or 0)
+    return max_tokens if budget < max_tokens else budget + max_tokens
 
 
 def place_markers(
