@@ -66,8 +66,9 @@ class ReadCache:
 
 PermissionFunction: TypeAlias = Callable[[ToolCall], Awaitable[Decision]]
 PathMapping: TypeAlias = Callable[[Path], Path]
-Keeper: TypeAlias = Callable[[bytes], bool]
-"""Puts new content in a file's place by rules of its own; False if the file is gone now. Raises to refuse."""
+Keeper: TypeAlias = Callable[[bytes, bytes | None], bool]
+"""Puts new content in a file's place by rules of its own, given what stood there (None: nothing); False if the file is
+gone now. Raises to refuse."""
 
 
 def same_path(path: Path) -> Path:

@@ -143,7 +143,7 @@ def save(where: Located, data: bytes, before: Snapshot | None) -> os.stat_result
     """
     try:
         if where.keeper is not None:
-            there = where.keeper(data)
+            there = where.keeper(data, None if before is None else before.data)
             return where.real.stat() if there or before is None else before.status
         if before is None:
             _make_folder(where.real.parent)

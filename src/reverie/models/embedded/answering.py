@@ -63,6 +63,8 @@ def next_step(request: Request) -> Step:
         return Answer(f"{_remembered(turn, question)}\n\n{ABOUT}".lstrip())
     if question.about_us and (known := _remembered(turn, question, share=1.0)):
         return Answer(known)
+    if known := _from_memory(turn, question, share=0.5):
+        return Answer(known)
     looking = _look(turn, question, _offered(request))
     return looking or Answer(_answer(turn, question))
 
@@ -156,6 +158,8 @@ def _answer(turn: Turn, question: Question) -> str:
         return "\n".join([*told, "", remembered]).rstrip()
     if remembered:
         return remembered
+    if known := _from_memory(turn, question, share=0.0):
+        return known
     refused = [done for done in turn.done if done.failed]
     why = f" ({refused[-1].tool} said: {_first_line(refused[-1].text)})" if refused else ""
     return f"I looked for {sought} and found nothing{why}.\n\n{ABOUT}"
@@ -189,6 +193,17 @@ def _remembered(turn: Turn, question: Question, share: float = 0.5) -> str:
         return ""
     who = "you said" if best[1] else "I said"
     return f"Earlier in this conversation {who}: {best[2][:300]}"
+
+
+def _from_memory(turn: Turn, question: Question, share: float) -> str:
+    """The line of a recalled memory that holds this share of the terms (none: the first one), with its file."""
+    best: tuple[float, str] | None = None
+    for memory in turn.recalled:
+        for line in memory.lines:
+            held = fit(line, question)
+            if held >= share * max(1, len(question.terms)) and (best is None or held > best[0]):
+                best = (held, f"From memory, {memory.file} ({memory.age}): {line[:300]}")
+    return best[1] if best is not None else ""
 
 
 def _summary(request: Request) -> str:

@@ -11,6 +11,7 @@ from reverie.models.wire import as_object
 from reverie.types import JsonObject, Message, Origin, TextBlock, ToolUseBlock
 
 _HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.*)$")
+_MEMORY = re.compile(r"^## (?P<path>/.+) \((?P<age>saved [^()]+)\)$")
 _NUMBERED = re.compile(r"^\s*(?P<line>\d+)(?:\t|→|\s\|\s?|:\s?)(?P<text>.*)$")
 
 
@@ -49,12 +50,22 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class Recalled:
+    """A memory that was put beside the question: its file, how old it is, what it says."""
+
+    file: str
+    age: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """`question` is what the person asked last; `done` what was looked up since; `before` who said what until then."""
 
     question: str
     done: tuple[Done, ...]
     before: tuple[tuple[str, str], ...]
+    recalled: tuple[Recalled, ...] = ()
 
 
 def read_turn(request: Request) -> Turn:
@@ -63,7 +74,8 @@ def read_turn(request: Request) -> Turn:
     if asked is None:
         return Turn("", (), ())
     before = tuple(said(request.messages[:asked]))
-    return Turn("\n".join(_spoken(request.messages[asked])), tuple(_done(request.messages[asked:])), before)
+    since = request.messages[asked:]
+    return Turn("\n".join(_spoken(request.messages[asked])), tuple(_done(since)), before, tuple(_recalled(since)))
 
 
 def said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
@@ -84,6 +96,25 @@ def _spoken(message: Message) -> list[str]:
     texts = [block for block in message.content if isinstance(block, TextBlock) and block.text.strip()]
     typed = [block for block in texts if block.origin in (Origin.PERSON, Origin.MODEL, Origin.AGENT, Origin.SUMMARY)]
     return [block.text for block in typed or texts if not block.text.lstrip().startswith("<")]
+
+
+def _recalled(messages: tuple[Message, ...]) -> Iterator[Recalled]:
+    """The memories in the reminders of this turn, without their frontmatter."""
+    for message in messages:
+        for block in message.content:
+            if isinstance(block, TextBlock) and block.origin is Origin.RECALLED:
+                yield from _memories(block.text.splitlines())
+
+
+def _memories(lines: list[str]) -> Iterator[Recalled]:
+    heads = [(number, head) for number, line in enumerate(lines) if (head := _MEMORY.match(line))]
+    ends = [*(number for number, _ in heads[1:]), len(lines)]
+    for (number, head), end in zip(heads, ends, strict=True):
+        own = lines[number + 1 : end]
+        fences = [at for at, line in enumerate(own) if line.strip() == "---"]
+        own = own[fences[1] + 1 :] if len(fences) > 1 else own
+        said = tuple(line.strip() for line in own if line.strip() and not line.startswith(("<", "[cut")))
+        yield Recalled(head["path"].rpartition("/")[2], head["age"], said)
 
 
 def _done(messages: tuple[Message, ...]) -> Iterator[Done]:
