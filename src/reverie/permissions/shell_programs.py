@@ -105,6 +105,8 @@ _GREP = Options(
     number="small",
 )
 _READERS = {"cat": _CAT, "head": _HEAD, "tail": _TAIL, "wc": _WC}
+OPTIONS: Mapping[str, Options] = MappingProxyType({"ls": _LS, "stat": _STAT, "grep": _GREP, **_READERS})
+"""What each program may be given; find has a language of its own."""
 
 PROGRAMS = ("ls", "find", "grep", "cat", "stat", "wc", "head", "tail")
 

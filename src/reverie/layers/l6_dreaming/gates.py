@@ -1,0 +1,146 @@
+"""May a dream begin? One gate after the other, the cheapest first; the first that is closed says so and why.
+
+Asked after every turn, so the usual answer (too soon) must cost no more than one stat. It starts nothing, takes no lock
+and reads no transcript: only when each was last written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+
+from reverie.layers.l6_dreaming.lock import ConsolidationLock
+from reverie.layers.l6_dreaming.state import DreamState, StateFile
+
+
+class Gate(StrEnum):
+    """Every gate, in the order they are asked."""
+
+    SWITCH = "switch"
+    DAILY_LOG = "daily_log"
+    REMOTE = "remote"
+    TIME = "time"
+    SCAN = "scan"
+    RETRY = "retry"
+    REVIEW = "review"
+    TRANSCRIPTS = "transcripts"
+    BUDGET = "budget"
+    LOCK = "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A gate that is shut, and why, as a sentence."""
+
+    gate: Gate
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """All gates but the lock are open. `transcripts` changed since the last dream, newest first."""
+
+    transcripts: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GateNumbers:
+    """The numbers of the gates as they hold now."""
+
+    hours: float = 24.0
+    scan_minutes: float = 10.0
+    transcripts: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What the gates ask of the session, each only when its gate is reached."""
+
+    is_on: Callable[[], bool]
+    daily_log: Callable[[], bool]
+    is_remote: Callable[[], bool]
+    numbers: Callable[[], GateNumbers]
+    folders: Sequence[Path]
+    """Where transcripts of this project lie."""
+    current: Callable[[], str]
+    """The session that asks: its own transcript does not count."""
+    waiting: Callable[[], int]
+    """Proposals nobody has looked at yet."""
+    may_spend: Callable[[], str | None]
+
+
+class Gates:
+    """The gates of one session; remembers when it last looked at the transcripts."""
+
+    def __init__(self, lock: ConsolidationLock, state: StateFile, around: Circumstances) -> None:
+        self._lock = lock
+        self._state = state
+        self._around = around
+        self._scanned: float | None = None
+
+    def look(self, now: datetime) -> Open | Closed:
+        """The first closed gate, or what there is to dream about. The lock itself is taken by whoever dreams."""
+        around = self._around
+        if not around.is_on():
+            return Closed(Gate.SWITCH, "dreaming is switched off")
+        if around.daily_log():
+            return Closed(Gate.DAILY_LOG, "logs of the day are kept, and distilled on the first turn of a new day")
+        if around.is_remote():
+            return Closed(Gate.REMOTE, "this machine is a remote one")
+        numbers, moment = around.numbers(), now.timestamp()
+        last = self._lock.mtime()
+        if last is not None and moment - last < numbers.hours * 3_600:
+            passed = max(0.0, moment - last) / 3_600
+            return Closed(Gate.TIME, f"the last dream was {passed:.1f} h ago, and {numbers.hours:g} h lie between two")
+        if self._scanned is not None and 0 <= moment - self._scanned < numbers.scan_minutes * 60:
+            return Closed(Gate.SCAN, f"transcripts were looked at less than {numbers.scan_minutes:g} min ago")
+        self._scanned = moment
+        return self._after_scan_gate(numbers, moment, last)
+
+    def _after_scan_gate(self, numbers: GateNumbers, moment: float, last: float | None) -> Open | Closed:
+        around = self._around
+        wait = retry_after(self._state.read(), moment)
+        if wait > 0:
+            return Closed(Gate.RETRY, f"the last dream failed; the next try is in {wait / 3_600:.1f} h")
+        if waiting := around.waiting():
+            return Closed(Gate.REVIEW, f"{waiting} dream(s) wait for you: `reverie dream review`")
+        changed = changed_transcripts(around.folders, last, without=around.current())
+        if len(changed) < numbers.transcripts:
+            need = f"{len(changed)} transcripts changed since the last dream, and {numbers.transcripts} are needed"
+            return Closed(Gate.TRANSCRIPTS, need)
+        if reason := around.may_spend():
+            return Closed(Gate.BUDGET, reason)
+        return Open(changed)
+
+
+def retry_after(state: DreamState, now: float) -> float:
+    """Seconds until a failed dream may be tried again: an hour, then twice as long each time, at most a day."""
+    if not state.failures_in_a_row or state.last_attempt is None:
+        return 0.0
+    pause = 3_600.0 * min(24, 2 ** (state.failures_in_a_row - 1))
+    return max(0.0, state.last_attempt + pause - now)
+
+
+def changed_transcripts(folders: Sequence[Path], since: float | None, *, without: str = "") -> tuple[Path, ...]:
+    """Transcripts written after `since` (None: all), newest first, but for the session `without`."""
+    found = dict[str, float]()
+    for folder in dict.fromkeys(folders):
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if not name.endswith(".jsonl") or name.startswith("agent-") or name == f"{without}.jsonl":
+                        continue
+                    try:
+                        modified = entry.stat().st_mtime
+                    except OSError:
+                        continue  # deleted while we looked
+                    if since is None or modified > since:
+                        found[entry.path] = modified
+        except OSError:
+            continue  # no session was ever held there, or it cannot be looked into
+    return tuple(Path(path) for path, _ in sorted(found.items(), key=lambda item: (-item[1], item[0])))

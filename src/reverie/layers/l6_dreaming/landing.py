@@ -1,0 +1,172 @@
+"""How a dream becomes memory: one version with a reason a file, merged with what others did meanwhile, or not at all.
+
+Every file passes the write gate. One that cannot land (somebody changed the same lines, the gate refuses it) is left as
+it is, and with it everything whose content had been moved there, so that nothing is lost halfway. The index then
+follows what really landed. It never overwrites what it has not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from reverie.errors import ReverieError
+from reverie.layers.l6_dreaming.loss import Lost, loss
+from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, ProposedChange
+from reverie.memory.changes import ABSENT, Change, ChangedUnderneath, WriteInfo
+from reverie.memory.directory import MemoryDirectory
+from reverie.memory.index import entry_of, linked_files, with_entry, without_entry
+from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_topic, pointer_of
+from reverie.memory.topic_file import TopicFile
+from reverie.storage.history import Version
+from reverie.storage.history_merge import merge
+
+_RACES: Final = 5  # how often somebody may write at the very moment of landing
+_INDEXES: Final = (INDEX, f"{TEAM}/{INDEX}")
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What became of a proposal. `version` is None if nothing of it was left to do."""
+
+    version: Version | None
+    files: tuple[str, ...]
+    """Topic files that were changed."""
+    left: Mapping[str, str]
+    """Files that were left as they are, each with the reason."""
+    merged: tuple[str, ...] = ()
+    """Files in which somebody else's changes stand beside the dream's."""
+
+
+def land(directory: MemoryDirectory, proposal: Proposal, info: WriteInfo) -> Landed:
+    """Lands what can be; raises `DreamRefused` if the gate lets nothing through, and errors of the disk."""
+    left: dict[str, str] = {}
+    races = 0
+    while True:
+        plan = _Plan(directory, proposal, left)
+        if not plan.changes:
+            if left and set(proposal.files) <= set(left):
+                raise DreamRefused(f"Nothing of the dream could land. {_first(left)}")
+            return Landed(None, (), left)
+        try:
+            version = directory.transaction(plan.changes, info)
+        except ChangedUnderneath as error:
+            races += 1
+            if races > _RACES:
+                raise DreamRefused(f"The memory directory is being changed all the time: {error}") from error
+        except ReverieError as error:
+            name = _refused(error)
+            if name is None or name not in plan.pending:
+                raise
+            left[name] = str(error)
+        else:
+            topics = tuple(change.name for change in plan.changes if is_topic(change.name))
+            return Landed(version, topics if version else (), left, tuple(plan.merged))
+
+
+def _first(left: Mapping[str, str]) -> str:
+    return next(iter(left.values()))
+
+
+def _refused(error: ReverieError) -> str | None:
+    """The file that the write gate refused, if that is what happened."""
+    from reverie.memory.write_gate import Refused
+
+    return error.refusal.name if isinstance(error, Refused) else None
+
+
+class _Plan:
+    """One try: which changes land, against the directory as it is now. Adds to `left` what does not."""
+
+    def __init__(self, directory: MemoryDirectory, proposal: Proposal, left: dict[str, str]) -> None:
+        self._directory = directory
+        self._now: dict[str, str] = {}
+        self._digests: dict[str, str] = {}
+        for name in [*directory.names(), *_INDEXES, *(change.name for change in proposal.changes)]:
+            if name not in self._now and directory.exists(name):
+                document = directory.read(name)
+                self._now[name], self._digests[name] = document.text, document.digest
+        self.merged: list[str] = []
+        self.pending: dict[str, ProposedChange] = {}
+        for change in proposal.changes:
+            if change.name not in left and (settled := self._settled(change, left)) is not None:
+                self.pending[change.name] = settled
+        self._keep_sources(proposal, left)
+        self.changes = self._with_indexes(proposal, left)
+
+    def _settled(self, change: ProposedChange, left: dict[str, str]) -> ProposedChange | None:
+        """The change against what stands there now; None if there is nothing to do, or nothing that may be done."""
+        now = self._now.get(change.name)
+        if now == change.after:
+            return None
+        if now == change.before:
+            return change
+        theirs = "somebody else changed it meanwhile, so theirs stays"
+        if now is None or change.after is None or change.before is None:
+            left[change.name] = f"{change.name}: {theirs}"
+            return None
+        both = merge(change.before, change.after, now, both_insert=is_index(change.name))
+        if both is None:
+            left[change.name] = f"{change.name}: {theirs} (the same lines were touched)"
+            return None
+        self.merged.append(change.name)
+        return replace(change, after=both) if both != now else None
+
+    def _keep_sources(self, proposal: Proposal, left: dict[str, str]) -> None:
+        """Where a file could not land, what was moved into it must not be taken out of where it was."""
+        if not left:
+            return
+        planned = {(one.file, one.text) for one in self._loss({c.name: c for c in proposal.changes})}
+        while True:
+            lost = [one for one in self._loss(self.pending) if (one.file, one.text) not in planned]
+            sources = {one.file for one in lost} & self.pending.keys()
+            if not sources:
+                return
+            for name in sources:
+                del self.pending[name]
+                left[name] = f"{name}: kept, because where its content was to go could not be written"
+
+    def _loss(self, changes: Mapping[str, ProposedChange]) -> tuple[Lost, ...]:
+        after = dict(self._now)
+        for change in changes.values():
+            if change.after is None:
+                after.pop(change.name, None)
+            else:
+                after[change.name] = change.after
+        return loss(self._now, after).lost
+
+    def _with_indexes(self, proposal: Proposal, left: Mapping[str, str]) -> list[Change]:
+        """The changes to make, with each index following the files that are there in the end."""
+        after = {name: change.after for name, change in self.pending.items()}
+        there = {name for name in {*self._now, *after} if after.get(name, self._now.get(name)) is not None}
+        reasons = {name: change.reason for name, change in self.pending.items()}
+        for index in _INDEXES if any(is_topic(name) for name in (*after, *left)) else ():
+            text = after.get(index, self._now.get(index)) or ""
+            followed = self._followed(index, text, proposal, there)
+            if followed != text:
+                after[index] = followed
+                reasons.setdefault(index, "the index follows the files")
+        return [
+            Change(name, text, self._digests.get(name, ABSENT), reasons.get(name, ""))
+            for name, text in after.items()
+            if text != self._now.get(name)
+        ]
+
+    def _followed(self, index: str, text: str, proposal: Proposal, there: set[str]) -> str:
+        old = self._now.get(index, "")
+        for change in proposal.changes:
+            name = change.name
+            if not is_topic(name) or index_of(name) != index:
+                continue
+            pointer = pointer_of(name)
+            if name not in there:
+                text = without_entry(text, pointer)
+            elif pointer not in linked_files(text):
+                own = entry_of(old, pointer)
+                topic = TopicFile.parse(self.pending[name].after or "") if name in self.pending else None
+                if own is not None:  # it was listed and still is there: the dream left it out by mistake
+                    text = with_entry(text, pointer, own.title, own.hook)
+                elif topic is not None and change.before is None:
+                    text = with_entry(text, pointer, topic.name or name.removesuffix(".md"), topic.description)
+        return text

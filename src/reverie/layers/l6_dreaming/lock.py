@@ -1,0 +1,258 @@
+"""The lock of consolidation: who dreams now, and when a dream last succeeded.
+
+`<memory>/.consolidate-lock` has meanings that other programs share: its body is the holder's PID, its mtime the last
+success or, while it is held, when it was taken. The file beside it keeps the mtime from before, so that failure, kill
+and crash can put it back; and every step happens under a kernel lock on that file, so that two processes never both
+get it. Asking when the last dream was is one stat and takes no lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from reverie.errors import ReverieError
+from reverie.storage.atomic import make_private_dir, storage_error
+from reverie.storage.locks import exclusive
+
+NAME: Final = ".consolidate-lock"
+SIDE: Final = ".consolidate-lock.previous"
+RULE_S: Final = 3_600.0
+"""A holder's time: after this it holds nothing, whether it lives or not."""
+_WAIT_S: Final = 10.0
+_LARGEST_BODY: Final = 4_096
+_NS: Final = 1_000_000_000
+
+
+class LockLost(ReverieError):
+    """Somebody else has the lock now, or its time is over: nothing may land any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockState:
+    """The lock as it is at one moment."""
+
+    pid: int | None
+    """Whose PID stands in it, living or not; None if nobody's."""
+    held: bool
+    mtime: float | None
+    """None: there is no file, and no dream ever succeeded."""
+    last_success: float | None
+
+    @property
+    def stale(self) -> bool:
+        """A holder that died or overstayed left its mark; `recover` takes it away."""
+        return self.pid is not None and not self.held
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What the file beside the lock says of the last one who took it."""
+
+    token: str
+    pid: int
+    previous_ns: int | None
+
+
+class ConsolidationLock:
+    """The lock of one memory directory. Makes nothing before it is taken."""
+
+    def __init__(self, memory: Path, *, rule_s: float = RULE_S) -> None:
+        self.path = memory / NAME
+        self._side = memory / SIDE
+        self._rule_s = rule_s
+
+    def mtime(self) -> float | None:
+        """When a dream last succeeded, or the lock was taken; None if there is no file. One stat."""
+        try:
+            return self.path.stat().st_mtime
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise storage_error(error, self.path, "look at") from error
+
+    def state(self, now: float) -> LockState:
+        """Who holds it, if anybody does. Takes no lock, so it may be a moment old."""
+        body, mtime_ns = self._read()
+        if mtime_ns is None:
+            return LockState(None, False, None, None)
+        mtime = mtime_ns / _NS
+        if body == b"":
+            return LockState(None, False, mtime, mtime)
+        pid = _pid(body)
+        side = self._read_side()
+        own = side is not None and side.pid == pid
+        previous = side.previous_ns if side is not None and own else mtime_ns
+        last = None if previous is None else previous / _NS
+        return LockState(pid or 0, _lives(pid) and now - mtime < self._rule_s, mtime, last)
+
+    def take(self, now: float) -> Holding | None:
+        """The lock, or None if somebody holds it. A stale one is recovered first."""
+        make_private_dir(self.path.parent)
+        with self._alone():
+            self._recover(now)
+            if self.state(now).pid is not None:
+                return None
+            _, previous_ns = self._read()
+            token = secrets.token_hex(8)
+            # This order: a process that dies in between has left a lock that nobody holds, with its old mtime.
+            self._write_side(_Side(token, os.getpid(), previous_ns))
+            self._put(str(os.getpid()).encode(), int(now * _NS))
+        return Holding(self, token)
+
+    def recover(self, now: float) -> bool:
+        """Takes away what a dead or late holder left and puts the last success back; whether there was anything."""
+        if not self.state(now).stale:
+            return False
+        with self._alone():
+            return self._recover(now)
+
+    def _recover(self, now: float) -> bool:
+        state = self.state(now)
+        if not state.stale:
+            return False
+        side = self._read_side()
+        if side is not None and side.pid == state.pid:
+            self._restore(side.previous_ns)
+        else:  # another program took it and keeps no note of what was before: its mtime is all there is
+            _, mtime_ns = self._read()
+            self._restore(mtime_ns)
+        return True
+
+    def _restore(self, previous_ns: int | None) -> None:
+        if previous_ns is None:
+            self.path.unlink(missing_ok=True)
+        else:
+            self._put(b"", previous_ns)
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        try:
+            with exclusive(self._side, timeout_s=_WAIT_S, what="the lock of dreaming"):
+                for left in self.path.parent.glob(f"{NAME}.*.tmp"):  # by a process killed in `_put`
+                    left.unlink(missing_ok=True)
+                yield
+        except OSError as error:
+            raise storage_error(error, self.path, "write") from error
+
+    def _put(self, body: bytes, mtime_ns: int) -> None:
+        """Body and time in one step: a reader, or a kill, never meets one without the other."""
+        temporary = self.path.with_name(f"{NAME}.{secrets.token_hex(6)}.tmp")
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(fd, body)
+            os.utime(fd, ns=(mtime_ns, mtime_ns))
+        finally:
+            os.close(fd)
+        temporary.replace(self.path)
+
+    def _read(self) -> tuple[bytes, int | None]:
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return b"", None
+        except OSError as error:
+            raise storage_error(error, self.path, "read") from error
+        try:
+            return os.read(fd, _LARGEST_BODY).strip(), os.fstat(fd).st_mtime_ns
+        except OSError as error:
+            raise storage_error(error, self.path, "read") from error
+        finally:
+            os.close(fd)
+
+    def _read_side(self) -> _Side | None:
+        try:
+            raw: Any = json.loads(self._side.read_bytes()[:_LARGEST_BODY])
+        except (OSError, ValueError):
+            return None
+        if not isinstance(raw, dict):
+            return None
+        given = cast("dict[str, Any]", raw)
+        token, pid, previous = given.get("token"), given.get("pid"), given.get("previous_ns")
+        if not isinstance(token, str) or not isinstance(pid, int) or not isinstance(previous, int | None):
+            return None
+        return _Side(token, pid, previous)
+
+    def _write_side(self, side: _Side) -> None:
+        """In place, because it carries the kernel lock. A torn write is harmless: the lock names nobody then."""
+        body = json.dumps({"token": side.token, "pid": side.pid, "previous_ns": side.previous_ns}).encode()
+        fd = os.open(self._side, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, body, 0)
+        finally:
+            os.close(fd)
+
+    def holds(self, token: str, now: float) -> bool:
+        """Whether the one who got this token still has the lock."""
+        side, state = self._read_side(), self.state(now)
+        return side is not None and side.token == token and state.held and state.pid == side.pid
+
+    @contextmanager
+    def held_by(self, token: str, now: float) -> Generator[None]:
+        """Alone with the lock for a moment in which nobody can take it over; `LockLost` if it is not held."""
+        with self._alone():
+            if not self.holds(token, now):
+                raise LockLost("The lock of dreaming was lost before the result could land, so nothing was changed.")
+            yield
+
+    def finish(self, token: str, now: float, *, success: bool) -> bool:
+        """Lets go of the lock, if it is still held: with the time of success, or as it was before."""
+        with self._alone():
+            side, state = self._read_side(), self.state(now)
+            if side is None or side.token != token or state.pid != side.pid:
+                return False  # taken over meanwhile: what is there now is somebody else's
+            if success:
+                self._put(b"", int(now * _NS))
+            else:
+                self._restore(side.previous_ns)
+            return True
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """The lock in the hands of this process, until `succeed` or `give_back`."""
+
+    lock: ConsolidationLock
+    token: str
+
+    def landing(self, now: float) -> AbstractContextManager[None]:
+        """Around the landing: raises `LockLost`, or keeps everybody else from taking the lock meanwhile."""
+        return self.lock.held_by(self.token, now)
+
+    def still_held(self, now: float) -> bool:
+        return self.lock.holds(self.token, now)
+
+    def succeed(self, now: float) -> bool:
+        """The dream is done: the lock is free, and says when. False if it was lost."""
+        return self.lock.finish(self.token, now, success=True)
+
+    def give_back(self, now: float) -> bool:
+        """The dream came to nothing: the lock is as before. False if it was lost."""
+        return self.lock.finish(self.token, now, success=False)
+
+
+def _pid(body: bytes) -> int | None:
+    with suppress(ValueError):
+        number = int(body)
+        if 0 < number < 2**31:
+            return number
+    return None
+
+
+def _lives(pid: int | None) -> bool:
+    if pid is None:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

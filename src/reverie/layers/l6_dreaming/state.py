@@ -1,0 +1,86 @@
+"""The heartbeat of dreaming: when it last succeeded, what came of the last try, what it cost, how often it failed.
+
+One small JSON file in a hidden folder of the memory directory, so that every session and every command sees the same.
+It is derived: lost or torn, dreaming goes on as if nothing had ever failed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+from reverie.errors import StorageError
+from reverie.storage.atomic import make_private_dir, write_atomic
+from reverie.types import JsonObject
+
+FOLDER: Final = ".dreams"
+_NAME: Final = "state.json"
+
+
+@dataclass(frozen=True, slots=True)
+class DreamState:
+    """What is known about the dreams of one memory directory. Times are seconds since 1970."""
+
+    last_success: float | None = None
+    last_attempt: float | None = None
+    outcome: str = ""
+    """Of the last attempt: landed, unchanged, proposed, failed, killed."""
+    reason: str = ""
+    """Why it failed, or what it did, in a sentence."""
+    failures_in_a_row: int = 0
+    told: bool = False
+    """That it failed three times in a row was said already."""
+    way: str = ""
+    """`fork` or `fresh`."""
+    rounds: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    hit_rate: float = 0.0
+    denied: int = 0
+    version: str = ""
+    """What the last dream that changed anything landed as."""
+    distilled: str = ""
+    """The day up to which logs were distilled, in ISO form."""
+
+    def to_json(self) -> JsonObject:
+        return asdict(self)
+
+
+class StateFile:
+    """The state of one memory directory, on disk. Never raises for the disk's sake: it only tells."""
+
+    def __init__(self, memory: Path) -> None:
+        self.path = memory / FOLDER / _NAME
+
+    def read(self) -> DreamState:
+        """What is known; nothing at all if there is no file, or it cannot be read."""
+        try:
+            raw: Any = json.loads(self.path.read_bytes())
+        except (OSError, ValueError):
+            return DreamState()
+        if not isinstance(raw, dict):
+            return DreamState()
+        given = cast("dict[str, Any]", raw)
+        known = {field.name: getattr(DreamState(), field.name) for field in fields(DreamState)}
+        kept = {name: value for name, value in given.items() if name in known and _fits(value, known[name])}
+        return DreamState(**kept)
+
+    def change(self, **changed: Any) -> DreamState:
+        """Writes these fields over what is there."""
+        now = replace(self.read(), **changed)
+        try:
+            make_private_dir(self.path.parent)
+            write_atomic(self.path, json.dumps(now.to_json(), ensure_ascii=False).encode(errors="replace"), fsync=False)
+        except StorageError:
+            pass
+        return now
+
+
+def _fits(value: object, default: object) -> bool:
+    if default is None:
+        return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+    if isinstance(default, float):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) is type(default)
