@@ -19,7 +19,7 @@ from typing import Literal
 from reverie import __version__
 from reverie.cli.output import plural, size
 from reverie.errors import ReverieError
-from reverie.paths import Places, find_repo, memory_place, memory_switch
+from reverie.paths import Places, find_repo
 from reverie.paths.repo import current_branch
 from reverie.settings import Settings, load_settings
 from reverie.types import JsonObject
@@ -160,20 +160,9 @@ def _why_default(name: str) -> str:
 
 
 def _memory(settings: Settings, places: Places) -> Iterator[Check]:
-    from reverie.permissions.inside import check_memory_root
+    from reverie.cli.doctor_memory import memory_checks
 
-    switch = memory_switch(settings)
-    if not switch.on:
-        yield Check("memory", "ok", f"off ({switch.rule})")
-        return
-    place = memory_place(places, settings, check_memory_root)
-    there = next(folder for folder in (place.directory, *place.directory.parents) if folder.exists())
-    why = "not a folder" if not there.is_dir() else "" if os.access(there, os.W_OK) else "permission denied"
-    if why:
-        yield Check("memory", "broken", f"{place.directory} cannot be written: {there}: {why}", "choose another folder")
-    else:
-        new = "" if place.directory.exists() else ", nothing there yet"
-        yield Check("memory", "ok", f"on ({switch.rule}), {place.directory} ({place.rule}{new})")
+    yield from memory_checks(settings, places)
 
 
 def _search(_settings: Settings, _places: Places) -> Iterator[Check]:
