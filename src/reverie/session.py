@@ -37,9 +37,10 @@ from reverie.permissions.rules import Decision, ToolCall
 from reverie.remembering import Remembering
 from reverie.session_parts import Parts, gather, new_header, open_accounts
 from reverie.settings import Settings
+from reverie.storage.cleanup import clean_tool_results, may_need_cleaning
 from reverie.storage.records import SessionHeader, from_record
 from reverie.storage.session_log import Clock, utc_now
-from reverie.tasks import TaskInfo, Tasks
+from reverie.tasks import TaskHandle, TaskInfo, Tasks
 from reverie.tools.base import Tool
 from reverie.tools.registry import builtin_tools, tool_schemas
 from reverie.types import Block, ImageBlock, JsonObject, Message, Origin, Purpose, TextBlock, Usage
@@ -128,7 +129,22 @@ class Session:
         session.conversation.announce = unsent_break(parts.log.records) if parts.resumed else None
         await session._listen()
         await session.hook_points.started("resume" if parts.resumed else "startup")
+        session._clean_up()
         return session
+
+    def _clean_up(self) -> None:
+        """Old tool results that nobody can ask for any more go in the background."""
+        project, kept = self.parts.places.project, self.parts.settings.tool_results
+        if not may_need_cleaning(project, skip=self.id):
+            return
+
+        async def work(task: TaskHandle) -> None:
+            done = await asyncio.to_thread(
+                clean_tool_results, project, keep_days=kept.keep_days, keep_bytes=kept.keep_bytes, skip=self.id
+            )
+            task.progress(f"{done.files} files, {done.bytes:,} bytes removed")
+
+        self.tasks.start(Purpose.CLEANUP, "old tool results", work)
 
     async def _listen(self) -> None:
         """Answers other commands on a socket; a session that cannot is a session all the same."""

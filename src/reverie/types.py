@@ -43,6 +43,8 @@ class Purpose(StrEnum):
     AGENT = "agent"
     SIDE_QUESTION = "side_question"
     PROGRESS = "progress"
+    CLEANUP = "cleanup"
+    """Asks no model; it is a task like the others."""
 
 
 @dataclass(frozen=True, slots=True)

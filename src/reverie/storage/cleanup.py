@@ -1,0 +1,124 @@
+"""Old tool results on disk: what no session can ask for any more goes, by age and by size.
+
+A session that is open, or whose transcript is there and names a file, may read that file again: such files stay,
+however old. What is left belongs to deleted sessions, or was written just before a crash. Nothing but files in
+`tool-results` folders is touched; a file that cannot be removed is left for the next time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from reverie.storage.lease import Lease
+
+FOLDER = "tool-results"
+_DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What went."""
+
+    files: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    path: Path
+    modified: float
+    size: int
+
+
+def may_need_cleaning(project: Path, *, skip: str = "") -> bool:
+    """Whether there are results of other sessions at all: one look at the folder, to save starting a task."""
+    return any(True for _ in _folders(project, skip))
+
+
+def clean_tool_results(
+    project: Path, *, keep_days: int, keep_bytes: int, skip: str = "", now: float | None = None
+) -> Cleaned:
+    """Deletes results of a project's sessions that nobody can ask for: those older than `keep_days`, then the oldest
+    until the rest is within `keep_bytes` (0: no limit of that kind). `skip` is the session that asks."""
+    limit = (time.time() if now is None else now) - keep_days * _DAY_S
+    files_of = {folder: _files(folder) for folder in _folders(project, skip)}
+    crowded = 0 < keep_bytes < sum(file.size for files in files_of.values() for file in files)
+    lost = list[_Kept]()
+    for folder, files in files_of.items():
+        # Transcripts can be large: one is read only if something of its session might go.
+        if crowded or (keep_days > 0 and any(file.modified < limit for file in files)):
+            lost += _unasked(project, folder, files)
+    lost.sort(key=lambda file: file.modified)
+    left = sum(file.size for file in lost)
+    gone = freed = 0
+    for file in lost:
+        too_old = keep_days > 0 and file.modified < limit
+        too_much = keep_bytes > 0 and left > keep_bytes
+        if not (too_old or too_much):
+            continue
+        try:
+            file.path.unlink()
+        except OSError:
+            continue
+        gone, freed, left = gone + 1, freed + file.size, left - file.size
+    _drop_empty(project, skip)
+    return Cleaned(gone, freed)
+
+
+def _folders(project: Path, skip: str) -> Iterator[Path]:
+    """The folders with results of every session but one; links are not followed."""
+    try:
+        entries = sorted(os.scandir(project), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name != skip and entry.is_dir(follow_symlinks=False):
+            folder = Path(entry.path) / FOLDER
+            if folder.is_dir() and not folder.is_symlink():
+                yield folder
+
+
+def _files(folder: Path) -> list[_Kept]:
+    found = list[_Kept]()
+    try:
+        for entry in os.scandir(folder):
+            if entry.is_file(follow_symlinks=False):
+                status = entry.stat(follow_symlinks=False)
+                found.append(_Kept(Path(entry.path), status.st_mtime, status.st_size))
+    except OSError:
+        return []
+    return found
+
+
+def _unasked(project: Path, folder: Path, files: list[_Kept]) -> list[_Kept]:
+    """Those files of one session that nothing refers to."""
+    session = folder.parent
+    if Lease.holder(session / Lease.NAME) is not None:
+        return []
+    named = _named(project / f"{session.name}.jsonl")
+    return [] if named is None else [file for file in files if file.path.name.encode() not in named]
+
+
+def _named(transcript: Path) -> bytes | None:
+    """What a session's transcript says; nothing if there is none, None if it is there and cannot be read."""
+    try:
+        return transcript.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError:
+        return None
+
+
+def _drop_empty(project: Path, skip: str) -> None:
+    for folder in list(_folders(project, skip)):
+        if (project / f"{folder.parent.name}.jsonl").exists():
+            continue
+        for empty in (folder, folder.parent):
+            try:
+                empty.rmdir()
+            except OSError:
+                break  # not empty, or in use: it stays

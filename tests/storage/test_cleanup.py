@@ -1,0 +1,93 @@
+"""Old tool results go, but never those that an open or resumable session could ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+from reverie.session import Session
+from reverie.storage.cleanup import Cleaned, clean_tool_results, may_need_cleaning
+from reverie.storage.lease import Lease
+from tests.sessions import script
+
+DAY = 86_400
+
+
+def kept(project: Path, session: str, name: str, *, days: float = 0, size: int = 10) -> Path:
+    path = project / session / "tool-results" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x" * size)
+    then = time.time() - days * DAY
+    os.utime(path, (then, then))
+    return path
+
+
+def test_results_of_deleted_sessions_go_by_age(tmp_path: Path) -> None:
+    old, young = kept(tmp_path, "gone", "a.txt", days=31), kept(tmp_path, "gone", "b.txt", days=29)
+    done = clean_tool_results(tmp_path, keep_days=30, keep_bytes=0)
+    assert done == Cleaned(1, 10)
+    assert not old.exists() and young.exists()
+
+
+def test_what_a_transcript_names_stays_however_old(tmp_path: Path) -> None:
+    named, crashed = kept(tmp_path, "s1", "toolu_1.txt", days=900), kept(tmp_path, "s1", "toolu_2.txt", days=900)
+    (tmp_path / "s1.jsonl").write_text('{"content": "All of it is in /somewhere/s1/tool-results/toolu_1.txt"}\n')
+    assert clean_tool_results(tmp_path, keep_days=1, keep_bytes=1).files == 1
+    assert named.exists() and not crashed.exists()
+    assert (tmp_path / "s1" / "tool-results").is_dir(), "the folder of a session that can go on stays"
+
+
+def test_what_an_open_session_has_stays(tmp_path: Path) -> None:
+    path = kept(tmp_path, "open", "a.txt", days=900)
+    lease = Lease.take(tmp_path / "open" / Lease.NAME, info={})
+    try:
+        assert clean_tool_results(tmp_path, keep_days=1, keep_bytes=1) == Cleaned()
+        assert path.exists()
+    finally:
+        lease.release()
+    assert clean_tool_results(tmp_path, keep_days=1, keep_bytes=1).files == 1
+
+
+def test_beyond_the_size_the_oldest_go_first(tmp_path: Path) -> None:
+    paths = [kept(tmp_path, f"g{i}", "a.txt", days=9 - i, size=100) for i in range(5)]
+    assert clean_tool_results(tmp_path, keep_days=0, keep_bytes=250) == Cleaned(3, 300)
+    assert [path.exists() for path in paths] == [False, False, False, True, True]
+    assert not (tmp_path / "g0").exists(), "a folder of a deleted session goes with its last file"
+
+
+def test_nothing_else_is_touched_and_links_are_not_followed(tmp_path: Path) -> None:
+    outside = kept(tmp_path / "elsewhere", "x", "precious.txt", days=900)
+    project = tmp_path / "project"
+    notes = project / "gone" / "session-memory" / "summary.md"
+    notes.parent.mkdir(parents=True)
+    notes.write_text("notes")
+    (project / "gone" / "tool-results").symlink_to(outside.parent)
+    (project / "link").symlink_to(outside.parent.parent)
+    inside = kept(project, "other", "real.txt", days=900)
+    (inside.parent / "link.txt").symlink_to(outside)
+    clean_tool_results(project, keep_days=1, keep_bytes=1)
+    assert outside.exists() and notes.exists() and not inside.exists()
+
+
+def test_no_limits_and_no_folder(tmp_path: Path) -> None:
+    path = kept(tmp_path, "gone", "a.txt", days=900)
+    assert clean_tool_results(tmp_path, keep_days=0, keep_bytes=0) == Cleaned()
+    assert path.exists() and may_need_cleaning(tmp_path) and not may_need_cleaning(tmp_path, skip="gone")
+    assert clean_tool_results(tmp_path / "none", keep_days=1, keep_bytes=1) == Cleaned()
+
+
+def test_a_session_cleans_up_in_the_background(tmp_path: Path, own_home: Path) -> None:
+    model = script(tmp_path, "say Done.\n")
+
+    async def work() -> None:
+        async with await Session.open(cwd=tmp_path, model=model) as session:
+            old = kept(session.parts.places.project, "gone", "a.txt", days=400)
+            own = kept(session.parts.places.project, session.id, "b.txt", days=400)
+        async with await Session.open(cwd=tmp_path, model=model) as session:
+            await session.tasks.drain(5)
+            assert not old.exists()
+            assert not own.exists(), "nothing in that session's transcript names it"
+
+    asyncio.run(work())
