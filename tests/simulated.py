@@ -21,7 +21,8 @@ from reverie.simulator.ledger import Row
 ANTHROPIC = "anthropic:claude-sonnet-5-5"
 OPENAI = "openai:gpt-5.5"
 MINIMUM = 1_024
-CLEARING = ("MICROCOMPACT_TIME", "MICROCOMPACT_ECONOMIC")
+OTHER_LAYERS = ("MICROCOMPACT_TIME", "MICROCOMPACT_ECONOMIC", "SESSION_NOTES", "EXTRACTION", "DREAM", "RECALL")
+"""What is shown here is the cache alone: nothing may be cleared because it pays, nothing may run beside it."""
 
 
 @dataclass(slots=True)
@@ -51,7 +52,7 @@ def served(script: str, patch: pytest.MonkeyPatch) -> Iterator[Served]:
         patch.setenv("ANTHROPIC_API_KEY", "simulated")
         patch.setenv("OPENAI_BASE_URL", url)
         patch.setenv("OPENAI_API_KEY", "simulated")
-        for layer in CLEARING:  # what is shown here is the cache alone: nothing may be cleared because it pays
+        for layer in OTHER_LAYERS:
             patch.setenv(f"REVERIE_FLAG_{layer}", "0")
         yield Served(simulator)
 

@@ -19,7 +19,7 @@ from reverie.simulator.ledger import Row
 from reverie.storage.records import ForkUsage
 from reverie.types import Purpose
 from tests.sessions import ended, in_session, of_kind, turn
-from tests.simulated import ANTHROPIC, CLEARING, MINIMUM, OPENAI, files, served
+from tests.simulated import ANTHROPIC, OTHER_LAYERS, MINIMUM, OPENAI, files, served
 
 TURNS = 6
 WORK = """
@@ -208,7 +208,7 @@ def test_the_command_line_against_the_simulate_command(
             url = simulator.stdout.readline().split(" at ")[1].split()[0]
             env = {**os.environ, "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "x"}
             env |= {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "x"}
-            env |= {f"REVERIE_FLAG_{layer}": "0" for layer in CLEARING}
+            env |= {f"REVERIE_FLAG_{layer}": "0" for layer in OTHER_LAYERS}
             answers = list[str]()
             for more in ([], ["--continue"]):
                 asked = [*command, "run", "--model", model, *more, "go on", "--quiet"]
