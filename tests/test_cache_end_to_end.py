@@ -19,7 +19,7 @@ from reverie.simulator.ledger import Row
 from reverie.storage.records import ForkUsage
 from reverie.types import Purpose
 from tests.sessions import ended, in_session, of_kind, turn
-from tests.simulated import ANTHROPIC, OTHER_LAYERS, MINIMUM, OPENAI, files, served
+from tests.simulated import ANTHROPIC, MINIMUM, OPENAI, OTHER_LAYERS, files, served
 
 TURNS = 6
 WORK = """
