@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reverie.cli import chat_context
+from reverie.cli import chat_context, chat_memory
 from reverie.cli.output import columns, one_line, pad, seconds, tokens
 from reverie.errors import UserError
 
@@ -120,6 +120,13 @@ COMMANDS: dict[str, SlashCommand] = {
     "undo": SlashCommand("/undo [--fit]", "take back the last compaction, rewind or clear", chat_context.undo),
     "rewind": SlashCommand(
         "/rewind [MSG]", "go on from an earlier message", chat_context.rewind, chat_context.rewind_words
+    ),
+    "memory": SlashCommand(
+        "/memory [[edit] FILE]", "what is remembered, or one memory", chat_memory.show_memory, chat_memory.memory_files
+    ),
+    "remember": SlashCommand("/remember TEXT", "keep something for good, in your own words", chat_memory.remember),
+    "forget": SlashCommand(
+        "/forget TEXT", "forget a memory; it can be brought back", chat_memory.forget, chat_memory.memory_files
     ),
     "pin": SlashCommand(
         "/pin [TEXT | remove ID]", "keep a text through every compaction", chat_context.pin, chat_context.pin_words

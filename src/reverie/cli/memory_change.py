@@ -85,7 +85,7 @@ def add_command(
     if source is not None:
         given = source.read_bytes().decode("utf-8", "replace")
     elif not text and sys.stdin.isatty():
-        given = _edited(_TEMPLATE.format(name=name, kind=kind or ""), "new memory")
+        given = edited(_TEMPLATE.format(name=name, kind=kind or ""), "new memory")
         if not TopicFile.parse(given).body.strip():
             raise ReverieError("Nothing was added: there was no text below the frontmatter.")
     else:
@@ -112,16 +112,16 @@ def edit_command(file: str, as_json: bool, cwd: Path) -> None:
     memory = memory_in(cwd)
     name = file_meant(memory, file)
     before = memory.directory.read(name)
-    text = before.text
+    text, info = before.text, WriteInfo(Writer.USER, "Edited with `reverie memory edit`.")
     while True:
-        text = _edited(text, name)
+        text = edited(text, name)
         if text == before.text:
             say("Nothing was changed.", err=True)
             if as_json:
                 say_json({"file": name, "changed": False, "version": None})
             return
         try:
-            version = _save(memory, name, text, before.digest)
+            version = save_edited(memory, name, text, before.digest, info)
             break
         except ReverieError as error:
             if can_ask() and not as_json:
@@ -138,8 +138,8 @@ def edit_command(file: str, as_json: bool, cwd: Path) -> None:
         say_undo(version)
 
 
-def _save(memory: OpenedMemory, name: str, text: str, base: str) -> Version | None:
-    info = WriteInfo(Writer.USER, "Edited with `reverie memory edit`.")
+def save_edited(memory: OpenedMemory, name: str, text: str, base: str, info: WriteInfo) -> Version | None:
+    """Saves what an editor made of a memory or an index, if it still is what `base` says."""
     if is_topic(name):
         return memory.directory.update(name, TopicFile.parse(text), info, base=base)
     if not is_index(name):
@@ -158,7 +158,7 @@ def _kept(error: ReverieError, name: str, text: str) -> ReverieError:
     return ReverieError(f"{error} Your text is in {kept.name}.")
 
 
-def _edited(text: str, name: str) -> str:
+def edited(text: str, name: str) -> str:
     """The text as the person left it in their editor."""
     import shlex
 

@@ -35,6 +35,7 @@ from reverie.memory.topic_file import TopicFile, decode
 
 _UNTYPED = "untyped"
 _LINES_A_FILE = 3
+_VALUE = re.compile(r"^(?:name|description):\s*")
 
 
 @click.command("list")
@@ -222,6 +223,7 @@ def search_command(words: tuple[str, ...], as_json: bool, cwd: Path) -> int:
 
 
 def _searched(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, list[tuple[int, str]]]]:
+    """Files that hold every word, those that hold them most often first, with the lines; the same words once."""
     found: list[tuple[int, str, list[tuple[int, str]]]] = []
     for name in everything_named(memory):
         text = memory.directory.read(name).text
@@ -232,6 +234,10 @@ def _searched(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, li
             (number, line)
             for number, line in enumerate(text.splitlines(), 1)
             if any(word in line.casefold() for word in wanted)
+        ]
+        values = {number: _VALUE.sub("", line).strip() for number, line in lines}
+        lines = [
+            (at, line) for at, line in lines if values[at] not in [values[other] for other in values if other > at]
         ]
         found.append((-sum(whole.count(word) for word in wanted), name, lines))
     return [(name, lines) for _, name, lines in sorted(found)]

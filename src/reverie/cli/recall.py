@@ -138,10 +138,8 @@ def _show(ranking: Ranking, memory: OpenedMemory, gone: Gone, *, why: bool) -> N
         say(f"Nothing is remembered in {memory.directory.root} yet.", err=True)
         return
     if not ranking.shown:
-        say(
-            f"Recall ran over {plural(ranking.files, 'memory', 'memories')} and chose nothing: {ranking.silent}.",
-            err=True,
-        )
+        reason = ranking.silent if why else ranking.silent.partition(" (")[0]
+        say(f"Recall ran over {plural(ranking.files, 'memory', 'memories')} and chose nothing: {reason}.", err=True)
     for number, one in enumerate(ranking.shown):
         if number and why:
             say()

@@ -179,7 +179,7 @@ def _of_file(path: Path, *, may_split: bool, hook: str = "") -> Iterator[Piece]:
 
 def _piece(topic: TopicFile, title: str, source: str, modified: float | None, stem: str = "", hook: str = "") -> Piece:
     lines = [line for line in topic.body.splitlines() if line.strip() and not _HEADING.match(line)]
-    first = next((line.strip(" *->\t") for line in lines), "")
+    first = re.sub(r"\*\*|__", "", next((line.strip(" *->\t") for line in lines), ""))
     kind = topic.type or MemoryType.read(stem.partition("_")[0]) or classify(f"{first}\n{topic.body}")
     name = shortened(topic.name or title_of(title), DESCRIPTION_CHARACTERS)
     described = topic.description or shortened(f"{title}: {first}" if first not in (title, "") else title, 150)

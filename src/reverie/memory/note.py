@@ -32,6 +32,7 @@ _LEAD = re.compile(
 )
 _BECAUSE = re.compile(r",?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://\S+")
+_DANGLING = re.compile(r"(?:\s+(?:is|are|was|at|in|on|see|under|here|lives?|found|be|can))+$", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-z_])|(?<=[。！？])")
 
 _NORM = re.compile(
@@ -219,7 +220,10 @@ def dated(text: str, today: date) -> str:
 def title_of(sentence: str) -> str:
     """A short title: the sentence without its reason, its addresses and its end, cut at a word."""
     said = _BECAUSE.split(sentence, maxsplit=1)[0]
-    bare = _ADDRESS.sub("", said).strip(" :,;—-.!。！()<>") or said
+    bare = _ADDRESS.sub("", said)
+    if bare != said:
+        bare = _DANGLING.sub("", bare.strip(" :,;—-.()<>"))
+    bare = bare.strip(" :,;—-.!。！()<>") or said
     return shortened(bare, TITLE_CHARACTERS).rstrip("…").rstrip(" ,;:—-")
 
 
