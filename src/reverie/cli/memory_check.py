@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
     from reverie.storage.history import Version
 
+_OF_A_KIND = 3
+
 
 @click.command("check")
+@click.option("-a", "--all", "everything", is_flag=True, help="Every finding, also many of a kind in one file.")
 @click.option("--fix", is_flag=True, help="Put right what has one right answer, without asking.")
 @json_option
 @cwd_option
-def command(fix: bool, as_json: bool, cwd: Path) -> int:
+def command(everything: bool, fix: bool, as_json: bool, cwd: Path) -> int:
     """Look the memory directory over, and put right what can be.
 
     Finds dead and double pointers, files no index lists, copies and near-copies, files of the repository that are
@@ -71,7 +75,7 @@ def command(fix: bool, as_json: bool, cwd: Path) -> int:
         count = len(memory.directory.names())
         say(f"Nothing is wrong with {plural(count, 'memory', 'memories')} in {memory.directory.root}.")
         return 0
-    _show(found)
+    _show(found, most=len(found) if everything else _OF_A_KIND)
     fixable = [one for one in found if one.fix]
     say()
     say(f"{plural(len(found), 'finding')}, {len(fixable)} of them with a fix.")
@@ -109,13 +113,17 @@ def _fix(memory: OpenedMemory, found: tuple[Finding, ...]) -> Version | None:
     return apply_fixes(memory.directory, found, WriteInfo(Writer.USER, "Fixed with `reverie memory check`."))
 
 
-def _show(found: tuple[Finding, ...]) -> None:
+def _show(found: tuple[Finding, ...], *, most: int) -> None:
     paint = painted()
     for number, (file, own) in enumerate(groupby(found, key=lambda one: one.file)):
         if number:
             say()
         say(paint.accent(one_line(file)))
+        seen = Counter[str]()
         for one in own:
+            seen[one.problem] += 1
+            if seen[one.problem] > most:
+                continue
             where = f"line {one.line}: " if one.line else ""
             mark = paint.warning("!") if one.fix is None else paint.dim("·")
             first, *rest = wrapped(f"{one.problem.value}: {where}{one.message}", 4)
@@ -125,3 +133,6 @@ def _show(found: tuple[Finding, ...]) -> None:
             if one.fix:
                 for line in wrapped(f"would {one.fix.what}", 6):
                     say(paint.dim(f"      {line}"))
+        for problem, count in seen.items():
+            if count > most:
+                say(paint.dim(f"    and {count - most} more of the kind {problem}: --all shows them"))

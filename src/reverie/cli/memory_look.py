@@ -74,8 +74,10 @@ def list_command(kind: str | None, limit: int | None, as_json: bool, cwd: Path) 
 
 def _print_by_type(found: Sequence[ScanEntry]) -> None:
     paint, now = painted(), time()
-    wide = columns() if sys.stdout.isatty() else 10_000
-    names = min(max(width(entry.name) for entry in found), 44 if wide < 100 else 60)
+    on_terminal = sys.stdout.isatty()
+    wide = columns() if on_terminal else 10_000
+    shown_as = {entry.name: _short_name(entry) if on_terminal else entry.name for entry in found}
+    names = min(max(map(width, shown_as.values())), 40 if wide < 100 else 60)
     first = True
     for kind in [*MemoryType, None]:
         own = [entry for entry in found if entry.type is kind]
@@ -89,9 +91,15 @@ def _print_by_type(found: Sequence[ScanEntry]) -> None:
             old = f"{age(entry.modified, now):>6}"
             room = wide - names - 12
             text = entry.description or f"({'; '.join(entry.problems) or 'no description'})"
-            name = cut(one_line(entry.name), names)
+            name = cut(one_line(shown_as[entry.name]), names)
             shown = f"  {paint.accent(pad(name, names))}  {paint.dim(old)}"
             say(f"{shown}  {cut(one_line(text), room)}" if room >= 16 else shown)
+
+
+def _short_name(entry: ScanEntry) -> str:
+    """The name without what the heading says already; enough to name the file in every command."""
+    prefix = f"{entry.type.value}_" if entry.type else ""
+    return entry.name.removeprefix(prefix).removesuffix(".md") or entry.name
 
 
 def _kind(entry: ScanEntry) -> str:

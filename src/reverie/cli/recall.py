@@ -152,7 +152,10 @@ def _show(ranking: Ranking, memory: OpenedMemory, gone: Gone, *, why: bool) -> N
             for line in wrapped(one.why, len(indent)):
                 say(paint.dim(f"{indent}{line}"))
         if missing := gone(one.path):
-            say(f"{indent}{paint.warning('!')} names what is not in the repository: {', '.join(missing)}")
+            first, *rest = wrapped(f"names what is not in the repository: {', '.join(missing)}", len(indent) + 2)
+            say(f"{indent}{paint.warning('!')} {first}")
+            for line in rest:
+                say(f"{indent}  {line}")
     if why:
         _show_left_out(ranking)
 
