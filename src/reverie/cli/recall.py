@@ -92,9 +92,13 @@ def _never_ran(query: str, reason: str, as_json: bool) -> None:
 
 def _gone_in(memory: OpenedMemory) -> Gone:
     from reverie.memory.verify import RepoNames
-    from reverie.tools.ripgrep import find_ripgrep
 
-    repo = RepoNames(memory.places.checkout, find_ripgrep)
+    def ripgrep() -> Path:  # loaded only for a memory that names a symbol
+        from reverie.tools.ripgrep import find_ripgrep
+
+        return find_ripgrep()
+
+    repo = RepoNames(memory.places.checkout, ripgrep)
 
     def gone(name: str) -> tuple[str, ...]:
         return repo.gone(memory.directory.read(name).text)
