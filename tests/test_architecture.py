@@ -14,7 +14,18 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # Floors from the ground up. A module may import its own floor and those below it.
 FLOORS = (
     ("types", "events", "errors", "settings", "flags", "paths", "prompts", "__init__"),
-    ("models", "storage", "permissions", "hooks", "hook_process", "tasks", "background_log", "live", "live_client"),
+    (
+        "models",
+        "storage",
+        "permissions",
+        "hooks",
+        "hook_process",
+        "tasks",
+        "background_log",
+        "heartbeat",
+        "live",
+        "live_client",
+    ),
     ("simulator",),
     ("memory", "instructions"),
     ("layers",),
@@ -35,6 +46,8 @@ FLOORS = (
         "compactor",
         "context_verbs",
         "note_keeper",
+        "extracting",
+        "recorded",
     ),
     ("cli", "lab", "__main__"),
 )

@@ -203,7 +203,8 @@ class Remembering:
 
         def keep(data: bytes, before: bytes | None) -> bool:
             text = data.decode("utf-8", "surrogateescape")
-            if self._parts.flags.on("daily_log"):
+            header = self._parts.log.view.header
+            if header is not None and header.flags.get("daily_log"):
                 self._refuse_outside_log(path, before, text)
             info = WriteInfo(
                 Writer.AGENT,

@@ -25,6 +25,7 @@ from reverie.context.system_prompt import date_change
 from reverie.context.unsent import unsent_break
 from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
 from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
+from reverie.extracting import Extractor
 from reverie.gate import Gate
 from reverie.hook_points import HookPoints
 from reverie.live import LiveServer
@@ -88,6 +89,16 @@ class Session:
         self.conversation = self._wiring.conversation
         self.note_keeper = self._wiring.notes
         self.compactor = Compactor(self, self._wiring.compaction)
+        self.extractor = Extractor(
+            parts,
+            self.tasks,
+            self._wiring.fork_point,
+            memory=self.memory.directory if self.memory is not None else None,
+            interactive=interactive,
+            may_spend=self.accounts.may_spend,
+            emit=outlet.emit,
+            clock=clock,
+        )
         self._thread = self._wiring.thread
 
     # -- opening and closing --------------------------------------------------------------------------------------
@@ -288,6 +299,7 @@ class Session:
             error, code = str(problem), problem.exit_code
         finally:
             close_open_calls(thread.log, CRASHED)
+        self.extractor.turn_ended(answered=reason == "answered")
         self.emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error, code))
 
     async def _take_in(self, text: str, images: Sequence[ImageBlock]) -> str | None:

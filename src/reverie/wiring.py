@@ -240,6 +240,18 @@ class Wiring:
             output_cap_raised=max(cap, min(settings.model.raised_output, parts.facts.max_output)),
         )
 
+    def fork_point(self) -> ForkPoint:
+        """The conversation as it stands now, kept for a fork that is made later."""
+        thread = self.thread
+        account = self.conversation.account
+        conversation = replace(
+            self.conversation,
+            log=thread.log.forked("kept"),
+            account=account.forked() if account is not None else None,  # what is cached now is what it will find
+        )
+        context = replace(thread.context, read_cache=thread.context.read_cache.copy())
+        return ForkPoint(conversation, thread.tools, context, thread.output_cap, thread.output_cap_raised)
+
     async def fork(
         self,
         directive: str,

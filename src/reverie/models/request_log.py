@@ -112,23 +112,41 @@ def read_log(path: Path) -> Iterator[LoggedRequest]:
             )
 
 
+_ANSWER = '{"assistant"'
+
+
 def prefix_breaks(path: Path) -> list[PrefixBreak]:
     """Every request of a log that does not continue the one before it in its thread and did not say why.
 
-    A fork's first request continues the last one of the conversation it was forked from.
+    A fork's first request continues the last one of the conversation it was forked from; or an earlier one and its
+    answer, if the conversation went on before the fork was run.
     """
     before: dict[tuple[str, str, int], LoggedRequest] = {}
+    mains: dict[str, list[LoggedRequest]] = {}
     found: list[PrefixBreak] = []
     for request in read_log(path):
         pid = 0 if request.thread == MAIN else request.pid  # a fork ends with its process: its name may come again
         key = (request.conversation, request.thread, pid)
-        last = before.get(key) or before.get((request.conversation, MAIN, 0))
+        own = before.get(key)
+        last = own or before.get((request.conversation, MAIN, 0))
         if last and request.announced_break is None:
             index = _shared(last.parts, request.parts)
-            if index < len(last.parts):
+            earlier = mains.get(request.conversation, ()) if own is None else ()
+            if index < len(last.parts) and not any(_goes_on_from(one, request, index) for one in earlier):
                 found.append(PrefixBreak(last, request, index))
         before[key] = request
+        if request.thread == MAIN:
+            mains.setdefault(request.conversation, []).append(request)
     return found
+
+
+def _goes_on_from(main: LoggedRequest, fork: LoggedRequest, index: int) -> bool:
+    """Whether a fork holds this request and its answer and then, from `index` on, what is its own."""
+    end = len(main.parts)
+    if end > index or index >= len(fork.parts) or _shared(main.parts, fork.parts) < end:
+        return False
+    answer = fork.parts[end:index]
+    return all(part.startswith(_ANSWER) for part in answer) and not fork.parts[index].startswith(_ANSWER)
 
 
 def _shared(before: list[str] | tuple[str, ...], after: list[str] | tuple[str, ...]) -> int:

@@ -169,6 +169,15 @@ class Places:
         """What background work has cost, a file a day; derived from the transcripts."""
         return self.home / "ledger"
 
+    def heartbeat(self, writer: str) -> Path:
+        """How a background writer is doing: its last success, and why it did not run."""
+        return self.home / "heartbeats" / f"{check_name(writer, 'background writer')}.json"
+
+    @property
+    def extracted(self) -> Path:
+        """How far `reverie extract` has come, a small file a transcript."""
+        return self.home / "extracted"
+
     @property
     def chat_history(self) -> Path:
         return self.home / "history" / slug(self.root)

@@ -1,0 +1,84 @@
+"""How a background writer is doing, over all sessions of this home: its last success and its cost, why it did not run.
+
+One small file a writer, replaced whole; the last one to write wins. It is for people to look at (`reverie doctor`) and
+for saying once that a writer keeps failing. A disk that refuses it changes nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+from reverie.errors import StorageError
+from reverie.storage.atomic import make_private_dir, write_atomic
+from reverie.types import JsonObject
+
+FAILURES_TOLD: Final = 3
+"""So many in a row are told to the person, once, until the next success."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A writer's state. Times are ISO; empty: never."""
+
+    succeeded: str = ""
+    """When a run last came to a good end."""
+    run: JsonObject = field(default_factory=dict[str, Any])
+    """Figures of that run: seconds, rounds, tokens, what it wrote."""
+    failed: str = ""
+    error: str = ""
+    failures: int = 0
+    """In a row."""
+    stopped: str = ""
+    gate: str = ""
+    """Which gate kept it from running last."""
+
+
+class Heartbeat:
+    """The file of one writer."""
+
+    def __init__(self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._path = path
+        self._now = now
+        self._gate: str | None = None  # what this process has said last
+
+    def read(self) -> Beat:
+        """What the file says; nothing if there is none, or it cannot be understood."""
+        try:
+            raw: Any = json.loads(self._path.read_bytes())
+            given = cast(JsonObject, raw)
+            known: dict[str, type[object]] = {name: type(value) for name, value in asdict(Beat()).items()}
+            return Beat(**{name: given[name] for name, kind in known.items() if isinstance(given.get(name), kind)})
+        except (OSError, ValueError, TypeError, AttributeError):
+            return Beat()
+
+    def success(self, **figures: Any) -> None:
+        """A run came to a good end."""
+        self._write(replace(self.read(), succeeded=self._time(), run=figures, failures=0, error="", gate=""))
+        self._gate = ""
+
+    def failure(self, error: str) -> bool:
+        """A run failed; whether this is the moment to say so."""
+        before = self.read()
+        beat = replace(before, failed=self._time(), error=error[:300], failures=before.failures + 1)
+        self._write(beat)
+        return beat.failures == FAILURES_TOLD
+
+    def stop(self, gate: str) -> None:
+        """A gate kept it from running; written only when that is news, so that a closed gate costs nothing."""
+        if gate != self._gate:
+            self._gate = gate
+            self._write(replace(self.read(), stopped=self._time(), gate=gate))
+
+    def _time(self) -> str:
+        return self._now().isoformat(timespec="seconds")
+
+    def _write(self, beat: Beat) -> None:
+        with suppress(StorageError):
+            make_private_dir(self._path.parent)
+            write_atomic(self._path, json.dumps(asdict(beat), ensure_ascii=False).encode() + b"\n", fsync=False)

@@ -1,0 +1,132 @@
+"""What is new since the cursor: the messages to learn from, who said what in them, and whether the agent saved already.
+
+Pure. Only what a person typed there may become a memory; all other blocks are carried along as what they are, so that
+the write gate can tell them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+
+from reverie.memory.changes import Evidence
+from reverie.storage.view import Entry
+from reverie.types import Block, Message, Origin, TextBlock, ToolResultBlock
+
+MOST_CHARACTERS = 50_000
+"""Of one block, as evidence: what is longer is no statement of a person's."""
+_WRITING = ("Write", "Edit")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """New messages, in order. `before` is the answer that stands right in front of them: what a "yes" refers to."""
+
+    entries: tuple[Entry, ...]
+    before: Entry | None = None
+
+    @property
+    def end(self) -> str | None:
+        """As far as a cursor may go: the last message that has a name."""
+        return next((entry.uuid for entry in reversed(self.entries) if entry.uuid is not None), None)
+
+    @property
+    def messages(self) -> int:
+        """How many they are as a model sees them: records of one role in a row are one message."""
+        roles = [entry.message.role for entry in self.entries if entry.message.content]
+        return sum(role != before for before, role in zip([None, *roles], roles, strict=False))
+
+    @property
+    def has_person(self) -> bool:
+        return any(_is_typed(block) for entry in self.entries for block in entry.message.content)
+
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Every text of the new messages with its origin; in front of them the answer they may say yes to."""
+        said = [] if self.before is None else [(block, self.before) for block in self.before.message.content]
+        said += [(block, entry) for entry in self.entries for block in entry.message.content]
+        found = ((block.origin, _text(block), entry.uuid or "") for block, entry in said)
+        return tuple(Evidence(origin, text[:MOST_CHARACTERS], uuid) for origin, text, uuid in found if text.strip())
+
+    def days(self) -> list[tuple[date, str]]:
+        """The days on which a person wrote, each with the first words of that day. Local time, as they would say it."""
+        found = dict[date, str]()
+        for entry in self.entries:
+            day = _day(entry.timestamp)
+            typed = next((b.text for b in entry.message.content if isinstance(b, TextBlock) and _is_typed(b)), "")
+            if day is not None and typed:
+                found.setdefault(day, typed)
+        return list(found.items())
+
+    def wrote_memory(self, is_memory: Callable[[str], bool]) -> bool:
+        """Whether the agent itself changed a memory in these messages, successfully."""
+        wrote = {
+            call.id
+            for entry in self.entries
+            for call in entry.message.tool_uses
+            if call.name in _WRITING and isinstance(call.input, dict) and is_memory(str(call.input.get("file_path")))  # pyright: ignore
+        }
+        return bool(wrote) and any(
+            result.tool_use_id in wrote and not result.is_error
+            for entry in self.entries
+            for result in entry.message.tool_results
+        )
+
+
+def new_since(entries: Sequence[Entry], cursors: Iterable[str | None]) -> Span:
+    """What came after the newest cursor that is still there; if none is (a compaction), everything after the boundary.
+
+    `cursors` come newest first. What a compaction brought along was said by nobody and is never new.
+    """
+    at = _place(entries, cursors)
+    fresh = tuple(entry for entry in entries[at + 1 :] if not entry.brought)
+    last = entries[at] if at >= 0 else None
+    return Span(fresh, last if last is not None and last.message.role == "assistant" else None)
+
+
+def _place(entries: Sequence[Entry], cursors: Iterable[str | None]) -> int:
+    """Where the newest of the cursors stands that is there at all; -1 if none is."""
+    places: dict[str | None, int] | None = None
+    for cursor in cursors:
+        if cursor is None:
+            continue
+        if places is None:  # nearly always it is close to the end: look there before all places are noted
+            for at in range(len(entries) - 1, -1, -1):
+                if entries[at].uuid == cursor:
+                    return at
+            places = {entry.uuid: at for at, entry in enumerate(entries)}
+        elif cursor in places:
+            return places[cursor]
+    return -1
+
+
+def with_short_results(entries: Iterable[Entry], characters: int) -> list[Entry]:
+    """The same with long tool results cut: they are no source, and where nothing is cached they cost."""
+    return [replace(entry, message=_short(entry.message, characters)) for entry in entries]
+
+
+def _short(message: Message, characters: int) -> Message:
+    if not any(len(result.text) > characters for result in message.tool_results):
+        return message
+    blocks = (
+        replace(block, content=f"{block.text[:characters]}…")
+        if isinstance(block, ToolResultBlock) and len(block.text) > characters
+        else block
+        for block in message.content
+    )
+    return replace(message, content=tuple(blocks))
+
+
+def _is_typed(block: Block) -> bool:
+    return isinstance(block, TextBlock) and block.origin is Origin.PERSON and bool(block.text.strip())
+
+
+def _text(block: Block) -> str:
+    return block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
+
+
+def _day(timestamp: str | None) -> date | None:
+    try:
+        return datetime.fromisoformat((timestamp or "").replace("Z", "+00:00")).astimezone().date()
+    except ValueError:
+        return None

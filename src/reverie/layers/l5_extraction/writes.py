@@ -1,0 +1,190 @@
+"""What a run writes into memory: through the directory and its gate, with its index line, as one version a file.
+
+Beyond the gate, which judges what is added, this judges what is taken away: a file is emptied, or loses statements,
+only if the new messages speak of its subject, and only so many a run. So a mind that deletes everything deletes
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from reverie.errors import ReverieError
+from reverie.memory.changes import ABSENT, Evidence, WriteInfo, Writer
+from reverie.memory.directory import MemoryDirectory
+from reverie.memory.evidence import Ground, assess, content_terms, other_language, spoken, statements
+from reverie.memory.index import entries
+from reverie.memory.taxonomy import index_of, is_index, is_log, is_topic
+from reverie.memory.topic_file import TopicFile, decode
+from reverie.memory.write_gate import Refused
+from reverie.permissions.inside import PermissionRefused, inside_for_write
+from reverie.storage.history_objects import blob_id
+
+Done = Literal["added", "updated", "forgotten"]
+_SHARED = 0.6  # of a statement's content words: then it still stands, in other words
+_SPOKEN_OF = 2  # words of a file's subject that a person must have typed
+
+
+class WriteRefused(ReverieError):
+    """A write of this layer's that the gate would let pass, and that must not be: it takes away too much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a run rests on: the session, the last new message, and every new text with who said it."""
+
+    session: str
+    message: str
+    evidence: tuple[Evidence, ...]
+
+
+class MemoryWrites:
+    """The writes of one run. `done` lists what became of each topic file; `refused` why others were not written."""
+
+    def __init__(
+        self,
+        directory: MemoryDirectory,
+        source: Source,
+        *,
+        keeps_index: bool,
+        most_losses: int,
+        report: Callable[[str], None] = lambda _reason: None,
+    ) -> None:
+        self.done: dict[str, Done] = {}
+        self.refused: list[str] = []
+        self._directory = directory
+        self._source = source
+        self._keeps_index = keeps_index
+        self._most_losses = most_losses
+        self._report = report
+        self._losses = set[str]()
+
+    def keeper(self, path: Path) -> Callable[[bytes, bytes | None], bool] | None:
+        """Who puts new content into a file of the memory directory; None for any other file."""
+        root = self._directory.root
+        try:
+            real = inside_for_write(str(path), root)
+        except PermissionRefused:
+            return None  # the permission function has refused the call already
+        name = real.relative_to(root).as_posix()
+
+        def keep(data: bytes, before: bytes | None) -> bool:
+            try:
+                self._write(name, decode(data), before)
+            except ReverieError as error:
+                self.refused.append(str(error))
+                self._report(f"{name}: {_kind(error)}")
+                raise
+            return real.exists()
+
+        return keep
+
+    def _write(self, name: str, text: str, stood: bytes | None) -> None:
+        directory = self._directory
+        before = None if stood is None else decode(stood)
+        base = ABSENT if stood is None else blob_id(stood)
+        info = WriteInfo(
+            Writer.EXTRACTION,
+            "learnt from the conversation",
+            session=self._source.session,
+            message=self._source.message,
+            evidence=self._source.evidence,
+        )
+        if is_log(name):
+            raise WriteRefused(f"{name} is a daily log: only the main agent adds to it.")
+        if is_index(name):
+            _check_index(name, before or "", text, directory)
+        elif before is not None:
+            self._check_losses(name, before, text)
+        gone = is_topic(name) and not text.strip("\ufeff \t\r\n")
+        if is_topic(name) and self._keeps_index:
+            topic = TopicFile.parse("") if gone else self._trusted(text, before)
+            changed = directory.update(name, topic, info, base=base)
+        else:
+            changed = directory.apply_tool_write(str(directory.root / name), text, info, base=base)
+        if changed is not None and is_topic(name):
+            new = self.done.get(name, "added") == "added" and before is None
+            self.done[name] = "forgotten" if gone else "added" if new or self.done.get(name) == "added" else "updated"
+
+    def _trusted(self, text: str, before: str | None) -> TopicFile:
+        """The memory with the trust it deserves: how sure it is, is not for the writer to say."""
+        topic = TopicFile.parse(text)
+        had = TopicFile.parse(before).trust if before is not None else None
+        if not topic.name:
+            return topic
+        known = [before] if before is not None else []
+        return topic.updated(trust=had or assess(statements(text), self._source.evidence, known).trust)
+
+    def _check_losses(self, name: str, before: str, after: str) -> None:
+        lost = lost_statements(before, after)
+        if not lost:
+            return
+        quoted = f"“{' '.join(lost[0].split())[:100]}”" + (f" and {len(lost) - 1} more" if len(lost) > 1 else "")
+        foreign = other_language(before, self._spoken)
+        if not speaks_of(self._ground, before) and not foreign:
+            raise WriteRefused(
+                f"{name}: not written, because it would take out {quoted}, and nothing the user said speaks of that "
+                "memory. Leave it as it is, or keep its statements and add to them."
+            )
+        most = 1 if foreign else self._most_losses
+        if len(self._losses | {name}) > most:
+            raise WriteRefused(
+                f"{name}: not written, because it would take out {quoted}, and one look at a conversation may shorten "
+                f"or remove at most {most} memories. Leave it as it is."
+            )
+        self._losses.add(name)
+
+    @cached_property
+    def _spoken(self) -> str:
+        return spoken(self._source.evidence)
+
+    @cached_property
+    def _ground(self) -> Ground:
+        return Ground([self._spoken])
+
+
+def lost_statements(before: str, after: str) -> list[str]:
+    """The statements of a file that none of the new ones shares most of its words with."""
+    kept = [set(content_terms(statement)) for statement in statements(after)]
+
+    def stands(statement: str) -> bool:
+        terms = set(content_terms(statement))
+        return not terms or any(len(terms & other) >= _SHARED * len(terms) for other in kept)
+
+    return [statement for statement in statements(before) if not stands(statement)]
+
+
+def speaks_of(ground: Ground, text: str) -> bool:
+    """Whether what was typed speaks of a memory's subject: words of its name, description and first statement."""
+    topic = TopicFile.parse(text)
+    said = statements(text)
+    subject = " ".join([topic.name, topic.description, *(said[:1] if topic.description else said[:2])])
+    terms = content_terms(subject)
+    return sum(ground.has(term) for term in terms) >= min(_SPOKEN_OF, len(terms))
+
+
+def _check_index(name: str, before: str, after: str, directory: MemoryDirectory) -> None:
+    """An index may be worded otherwise, but must go on naming every file that is there, and keep people's own lines."""
+    named = {entry.file for entry in entries(after)}
+    for entry in entries(before):
+        if entry.file not in named and directory.exists(_beside(name, entry.file)):
+            raise WriteRefused(f"{name}: not written, because {entry.file} would no longer be listed in it.")
+    own = {entry.text for entry in entries(before)}
+    missing = [line for line in before.splitlines() if line.strip() and line not in own and line not in after]
+    if missing:
+        raise WriteRefused(f"{name}: not written, because “{missing[0].strip()[:80]}” would be gone from it.")
+
+
+def _beside(index: str, file: str) -> str:
+    folder = index.rpartition("/")[0]
+    name = f"{folder}/{file}" if folder else file
+    return name if index_of(name) == index else file
+
+
+def _kind(error: ReverieError) -> str:
+    """What may be logged of a refusal: a sentence of ours quotes the memory, so only its kind is told."""
+    return error.refusal.kind if isinstance(error, Refused) else type(error).__name__
