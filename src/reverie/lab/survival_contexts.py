@@ -26,6 +26,9 @@ _Writer = Callable[[Moment, int], str]
 
 NAMES = ("recorded", "last10", "notes", "summary", "reverie")
 _LAST = 10
+_FOR_REQUESTS = 0.7
+"""Of the room, at most: what the person said goes before everything else."""
+
 _STEPS = 8
 _LESS, _MORE = 0.6, 1.25
 _AIM, _FULL = 0.985, 0.96
@@ -83,11 +86,14 @@ def _summary(moment: Moment, tokens: int) -> str:
 
 def _composed(moment: Moment, tokens: int) -> str:
     usual = CompactionNumbers()
+    usual = replace(usual, requests_tokens=min(usual.requests_tokens, max(1, int(_FOR_REQUESTS * tokens))))
     bare = replace(usual, ledger_characters=1, names=0)
     left = tokens - moment.tokens(_joined(moment, "", bare))
     limits = Limits.for_tokens(max(0, left))
     numbers = replace(
-        usual, ledger_characters=min(usual.ledger_characters, max(1, limits.ledger)), names=min(400, limits.names)
+        usual,
+        ledger_characters=min(usual.ledger_characters, max(1, limits.ledger)),
+        names=min(usual.names, limits.names),
     )
     prose = replace(limits, total=max(0, limits.total - limits.ledger - limits.names * 15))
     return _joined(moment, write_summary(moment.before, prose, cwd=moment.cwd, alone=False), numbers)

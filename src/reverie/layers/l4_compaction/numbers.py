@@ -30,7 +30,7 @@ class CompactionNumbers:
     request_bytes: int = 2_000
     requests_tokens: int = 40_000
     ledger_characters: int = 16_000
-    names: int = 200
+    names: int = 300
     last_message_tokens: int = 10_000
     pins_bytes: int = 10_000
 

@@ -17,7 +17,7 @@ _KEYWORD = re.compile(
     + _MODIFIERS
     + r"(?:func|fn|def|defp|function\*?|class|struct|interface|type|enum|trait|impl|module|namespace|sub|proc|fun|"
     r"defmodule|defmacro|record|protocol|extension|object|actor|macro_rules!|(?:CREATE\s+)?(?:TABLE|VIEW|FUNCTION))\s+"
-    r"(?:\([^)]*\)\s*)?(?:<[^>]*>\s*)?(?:IF NOT EXISTS\s+)?[`\"]?([^\W\d][\w.:]*[?!]?)"
+    r"(?:\([^)]*\)\s*)?(?:<[^>]*>\s*)?(?:IF NOT EXISTS\s+)?[`\"]?([^\W\d]\w*(?:(?:\.|::)\w+)*[?!]?)"
 )
 _ARROW = re.compile(
     r"^\s*(?:export\s+)?(?:const|let|var)\s+(\w+)\b[^=]*=\s*(?:async\s*)?(?:function\b|\([^)]*\)[^=]*=>|\w+\s*=>)"
@@ -30,7 +30,7 @@ _NUMBERED = re.compile(r"^\s*\d+(?:→|\t)", re.MULTILINE)
 _LOW = re.compile(
     r'^(?:[\W_]*|["\'][^"\']*["\'],?|import\b.*|from\b.*import\b.*|use\b.*;|#include.*|package\b.*|else\b.*)$'
 )
-_LONGEST = 400
+_LONGEST, _SHORTEST, _LOOKS_BACK = 400, 8, 400
 _COMMENT = re.compile(r"^(?://|#|/?\*|--|<!--|\"\"\"|;)")
 
 
@@ -57,12 +57,12 @@ def without_numbers(shown: str) -> str:
 
 def enclosing(file: str, fragment: str) -> str | None:
     """The definition in which a fragment of a file stands: the nearest one above it that is indented less."""
-    first = next((line for line in fragment.splitlines() if line.strip()), "")
-    at = file.find(first) if first else -1
+    at = file.find(fragment) if len(fragment.strip()) >= _SHORTEST else -1
     if at < 0:
         return None
-    indent = _indent(first)
-    for line in reversed(file[:at].splitlines()[-400:]):
+    start = file.rfind("\n", 0, at) + 1
+    indent = _indent(next((line for line in file[start:].splitlines() if line.strip()), ""))
+    for line in reversed(file[:start].splitlines()[-_LOOKS_BACK:]):
         if line.strip() and (indent == 0 or _indent(line) < indent):
             name = defined(line)
             if name is not None:

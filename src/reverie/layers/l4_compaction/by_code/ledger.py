@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from reverie.layers.l4_compaction.by_code.operations import Operation, one_line, only_shows
+from reverie.layers.l4_compaction.by_code.operations import Operation, files_named, one_line, only_shows
 from reverie.models.tokens import encoded
 
 _ON_A_LINE = 12
 _TITLE = 60
+_LOOKED_AT, _NAMED, _SEARCHES = 20, 60, 8
 _SHORTEST_COMMAND = 130
 
 
@@ -28,6 +29,8 @@ class _Part:
     share: float
     named: Callable[[int], list[str]] | None = None
     """Given how many lines are shown, compact lines for the others."""
+    instead: list[str] | None = None
+    """Shorter lines for all of it, where not all fit."""
 
 
 def operation_ledger(done: Sequence[Operation], *, max_chars: int = 24_000, cwd: str = "") -> str:
@@ -44,10 +47,17 @@ def operation_ledger(done: Sequence[Operation], *, max_chars: int = 24_000, cwd:
             0.25,
             lambda shown: _by_folder([path for path, _ in changed[shown:]], cwd),
         ),
-        _Part("Files read and not changed", _by_folder(list(only_read), cwd, only_read), 0.2),
+        _Part(
+            "Files read and not changed",
+            _by_folder(list(only_read), cwd, only_read),
+            0.15,
+            instead=_by_folder(list(only_read), cwd),
+        ),
+        _Part("Files only named in commands", _by_folder(_only_named(done, cwd), cwd), 0.05),
         _Part("Commands that worked, with their last result", _commands(done, cwd, brief), 0.15),
-        _Part("Searches", _searches(done, cwd), 0.06),
-        _Part("Other calls", _others(done), 0.04),
+        _Part("Searches", _searches(done, cwd)[: _SEARCHES if brief else None], 0.04),
+        _Part("Other calls", _others(done), 0.03),
+        _Part("Looked at", _looked_at(done, cwd), 0.03),
     ]
     full = [part for part in parts if part.lines]
     needs = [(part.share, sum(_size(line) for line in part.lines)) for part in full]
@@ -57,6 +67,8 @@ def operation_ledger(done: Sequence[Operation], *, max_chars: int = 24_000, cwd:
 
 def _shown(part: _Part, room: int) -> str:
     """As many lines as fit; where not all do, what is left out is named, if that is possible."""
+    if part.instead is not None and sum(map(_size, part.lines)) > room:
+        return f"{part.title}:\n" + "\n".join(f"- {line}" for line in part.instead)
     count, used = 0, 0
     while count < len(part.lines) and used + _size(part.lines[count]) <= room:
         used += _size(part.lines[count])
@@ -106,6 +118,8 @@ class _Failure:
     times: int
     runs: int
     mended: bool
+    between: tuple[str, ...] = ()
+    """Files that were changed between the failure and the success."""
 
 
 def _failures(done: Sequence[Operation]) -> list[_Failure]:
@@ -117,11 +131,17 @@ def _failures(done: Sequence[Operation]) -> list[_Failure]:
     for group in groups.values():
         failed = [operation for operation in group if not operation.ok]
         if failed:
-            mended = any(other.ok and other.order > failed[-1].order for other in group)
-            found.append(_Failure(failed[-1], len(failed), len(group), mended))
+            later = next((other.order for other in group if other.ok and other.order > failed[-1].order), None)
+            between = _changed_between(done, failed[-1].order, later) if later is not None else ()
+            found.append(_Failure(failed[-1], len(failed), len(group), later is not None, between))
     commands = [one for one in found if one.last.kind == "run"]
     others = [one for one in found if one.last.kind != "run"]
     return [*sorted(commands, key=_by_use), *sorted(others, key=_by_use)]
+
+
+def _changed_between(done: Sequence[Operation], first: int, last: int) -> tuple[str, ...]:
+    changed = [o.target for o in done[first + 1 : last] if o.kind in ("edit", "write") and o.ok]
+    return tuple(dict.fromkeys(PurePath(path).name for path in reversed(changed)))
 
 
 def _by_use(one: _Failure) -> tuple[bool, int]:
@@ -133,9 +153,9 @@ def _failure(one: _Failure, cwd: str, brief: bool) -> str:
     target = f"`{one_line(_relative(last.target, cwd), _SHORTEST_COMMAND if brief else 240)}`"
     what = target if last.kind == "run" else f"{last.tool} {target}"
     often = f" ({one.times}×)" if one.times > 1 else ""
-    return f"{what} → {one_line(_relative(last.said, cwd), 80 if brief else 160)}{often}" + (
-        "; worked later" if one.mended else ""
-    )
+    after = f" after changing {', '.join(one.between[: 2 if brief else 4])}" if one.between else ""
+    said = one_line(_relative(last.said, cwd), 80 if brief else 160)
+    return f"{what} → {said}{often}" + (f"; worked later{after}" if one.mended else "")
 
 
 def _changes(done: Sequence[Operation]) -> list[tuple[str, list[Operation]]]:
@@ -180,19 +200,36 @@ def _by_folder(paths: Sequence[str], cwd: str, notes: dict[str, str] | None = No
 
 
 def _commands(done: Sequence[Operation], cwd: str, brief: bool) -> list[str]:
-    """What worked, the newest first; what only showed something comes last: it may well be looked at again."""
+    """What worked, the newest first; what only showed something stands apart: it may well be looked at again."""
     counts, latest = dict[str, int](), dict[str, Operation]()
     for operation in done:
-        if operation.kind == "run" and operation.ok:
+        if operation.kind == "run" and operation.ok and not only_shows(operation.target):
             counts[operation.target] = counts.get(operation.target, 0) + 1
             latest[operation.target] = operation
-    newest = sorted(latest.values(), key=lambda operation: (only_shows(operation.target), -operation.order))
+    newest = sorted(latest.values(), key=lambda operation: -operation.order)
     return [
         f"`{one_line(_relative(one.target, cwd), 100 if brief else 200)}`"
         + (f" ({counts[one.target]}×)" if counts[one.target] > 1 else "")
         + f" → {one_line(_relative(one.said, cwd), 60 if brief else 120)}"
         for one in newest
     ]
+
+
+def _looked_at(done: Sequence[Operation], cwd: str) -> list[str]:
+    """Commands that only showed something, the newest first."""
+    latest = {o.target: o for o in done if o.kind == "run" and o.ok and only_shows(o.target)}
+    newest = sorted(latest.values(), key=lambda operation: -operation.order)[:_LOOKED_AT]
+    return [f"`{one_line(_relative(one.target, cwd), 120)}`" for one in newest]
+
+
+def _only_named(done: Sequence[Operation], cwd: str) -> list[str]:
+    """Files that commands name and no tool opened, the last named first."""
+    opened = [o.target for o in done if o.kind in ("read", "edit", "write")]
+    found = dict[str, None]()
+    for operation in reversed(done):
+        if operation.kind == "run":
+            found |= dict.fromkeys(files_named(_relative(operation.target, cwd)))
+    return [path for path in found if not any(name == path or name.endswith("/" + path) for name in opened)][:_NAMED]
 
 
 def _searches(done: Sequence[Operation], cwd: str) -> list[str]:

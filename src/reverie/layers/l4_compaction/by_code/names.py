@@ -21,7 +21,7 @@ from reverie.types import Json, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 
 _NAME = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]{2,30}|(?<!\w)[^\W\d]\w{3,59}|\b[A-Z]{2,6}-\d+\b|\b[0-9a-f]{7,40}\b")
 _ESCAPED = re.compile(r"\\[nrt]")
-_IS_CODE = re.compile(r"^--|\w_\w|[a-z][A-Z]|[A-Z]{2}[a-z]|[^\W\d]\d")
+_IS_CODE = re.compile(r"^--|\w_\w|[a-z][A-Z]|[A-Z]{2}[a-z]|[^\W\d]\d|[A-Z]-\d")
 _NOT_A_NAME = re.compile(r"[a-f]+|\d+|[A-Z]{4,}|[A-Z]\d{1,5}|.*_{4,}.*|[a-z]\d+|REDACTED\w*")
 _HASH = re.compile(r"[0-9a-f]{7,40}")
 _FADES_OVER = 60.0

@@ -53,6 +53,10 @@ _SHOWS = re.compile(
     r"grep|ls-\w+|branch)|gh api)\b"
 )
 _WRITES = re.compile(r">(?!&|/dev/null)|\btee\b|&&|;|\bxargs\b")
+_PATH = re.compile(r"(?<![\w.:/@$*%{-])(?:~?/|\.{1,2}/)?(?:[\w.@+-]+/)+[\w.@+-]*\w\.[a-z][a-z0-9]{0,7}(?![\w/*(@-])")
+_HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|io|net|dev)/")
+_NONE_FOUND = re.compile(r"No (?:matches|files|results)\b", re.IGNORECASE)
+_ASIDE = re.compile(r"Shell cwd was reset to |<system-reminder>")
 _GO_THERE = re.compile(r"^cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*&&\s*")
 _FOUND_FILE = re.compile(r"^((?:\.{0,2}/)?[\w@./+-]*\w\.\w{1,8})(?::|$)")
 
@@ -131,6 +135,11 @@ def only_shows(command: str) -> bool:
     return bool(_SHOWS.match(command)) and not _WRITES.search(command)
 
 
+def files_named(command: str) -> list[str]:
+    """The paths of files in a command: words with a folder and a file's ending, not addresses."""
+    return [word.removeprefix("./") for word in _PATH.findall(command) if not _HOST.match(word)]
+
+
 def one_line(text: str, limit: int) -> str:
     """The text without line breaks, cut with an ellipsis."""
     flat = " ".join(text[: 8 * limit].split())
@@ -197,7 +206,7 @@ def _failure(text: str) -> str:
 
 
 def _outcome(kind: Kind, call: ToolUseBlock, given: JsonObject, text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip() and not _ASIDE.match(line)]
     match kind:
         case "read":
             return _stretch(given)
@@ -206,7 +215,7 @@ def _outcome(kind: Kind, call: ToolUseBlock, given: JsonObject, text: str) -> st
         case "run":
             return _printed(str(given.get("command", "")), [_TAG.sub("", line) for line in lines])
         case "search":
-            return f"{len(lines)} lines" if lines else "nothing"
+            return _lines(len(lines)) if lines and not _NONE_FOUND.match(lines[0]) else "nothing"
         case "web" | "agent" | "tasks" | "other":
             return one_line(lines[0], _LINE) if lines else "done"
 
@@ -225,9 +234,13 @@ def _printed(command: str, lines: list[str]) -> str:
     if not lines:
         return "no output"
     if len(lines) > 1 and _SHOWS.match(plain_command(command)):
-        return f"{len(lines)} lines"
+        return _lines(len(lines))
     summing = [line for line in lines if _SUMMING.search(line)]
     return one_line(summing[-1] if summing else lines[-1], _LINE)
+
+
+def _lines(count: int) -> str:
+    return "1 line" if count == 1 else f"{count} lines"
 
 
 def _change(call: ToolUseBlock) -> str:

@@ -32,8 +32,12 @@ PARTS = (
 )
 """The nine parts of a summary, in order."""
 
-_NOTHING = "(nothing on record)"
+_NOTHING = "(none)"
+_ELSEWHERE = "What failed, how, and what was changed before it worked is listed below."
 _HEADING = re.compile(r"^#{1,3} \S.*$", re.MULTILINE)
+_FIRST = (PARTS[8], PARTS[7], PARTS[6], PARTS[0], PARTS[1], PARTS[5])
+"""What is written first where there is little room: how to go on, then what for."""
+
 _EXCERPTS = 8
 _STEPS = 60
 
@@ -45,15 +49,18 @@ def write_summary(entries: Sequence[Entry], limits: Limits | None = None, *, cwd
     """
     limits = limits or Limits()
     work = Work.of(entries)
-    facts = {
+    facts: dict[str, str] = {
         PARTS[0]: _wanted(work, 500 if alone else 120),
         PARTS[1]: _tools_in_use(work),
-        PARTS[5]: f"{len(work.requests)} messages, each verbatim below or in the history." if work.requests else "",
+        PARTS[5]: f"Messages: {len(work.requests)}, verbatim below or in the history." if work.requests else "",
         PARTS[6]: _open(work),
         PARTS[7]: _just_now(work, limits.excerpt, cwd),
         PARTS[8]: _next(work),
     }
-    left = limits.total - sum(len(encoded(title)) + len(encoded(facts.get(title) or _NOTHING)) + 5 for title in PARTS)
+    left = limits.total - sum(len(encoded(title)) + len(_NOTHING) + 5 for title in PARTS)
+    for title in _FIRST:
+        facts[title] = bounded(facts[title], max(0, left))
+        left -= len(encoded(facts[title]))
     if alone:
         ledger = operation_ledger(work.done, max_chars=max(0, min(limits.ledger, left // 2)), cwd=cwd)
         left -= len(encoded(ledger))
@@ -62,9 +69,11 @@ def write_summary(entries: Sequence[Entry], limits: Limits | None = None, *, cwd
         facts[PARTS[1]] = "\n".join(filter(None, [facts[PARTS[1]], names]))
         facts[PARTS[3]] = ledger
     elif any(not operation.ok for operation in work.done):
-        facts[PARTS[3]] = "What failed, and how, is listed below under what was done."
-    facts[PARTS[4]] = bounded(_solved(work), max(0, left // 3))
-    left -= len(encoded(facts[PARTS[4]]))
+        facts[PARTS[3]] = bounded(_ELSEWHERE, max(0, left))
+        left -= len(encoded(facts[PARTS[3]]))
+    if alone:
+        facts[PARTS[4]] = bounded(_solved(work), max(0, left // 3))
+        left -= len(encoded(facts[PARTS[4]]))
     facts[PARTS[2]] = _code(work, limits.excerpt, cwd, room=max(0, left - 40))
     text = "\n\n".join(f"## {title}\n{facts.get(title) or _NOTHING}" for title in PARTS)
     return bounded(text, limits.total)
@@ -215,7 +224,10 @@ def _open(work: Work) -> str:
 
 def _just_now(work: Work, excerpt: int, cwd: str) -> str:
     here = cwd.rstrip("/") + "/" if len(cwd) > 1 else ""
-    last = [f"- {o.tool} {one_line(o.target, 160)} → {one_line(o.said, 120)}" for o in work.done[-5:]]
+    last = [
+        f"- {o.tool} {one_line(o.target, 160)} → {one_line(o.said, 120)}"
+        for o in [o for o in work.done if o.kind != "tasks"][-5:]
+    ]
     said = f"The assistant last said: {one_line(work.last_answer, excerpt)}" if work.last_answer else ""
     text = "\n".join(filter(None, [said, *last]))
     return text.replace(here, "") if here else text
