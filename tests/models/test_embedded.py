@@ -111,6 +111,33 @@ def test_answers_about_the_conversation_from_the_conversation(root: Path) -> Non
     assert used == [] and "Meridian" in answer and "you said" in answer
 
 
+def recalled(*memories: tuple[str, str, str]) -> Message:
+    """What a session puts beside the question: file, age, body."""
+    parts = [
+        f"## /m/{file} (saved {age})\n---\nname: x\ndescription: {body}\n---\n\n{body}" for file, age, body in memories
+    ]
+    text = "<system-reminder>\nMemories.\n\n" + "\n\n".join(parts) + "\n</system-reminder>"
+    return Message("user", (TextBlock(text, Origin.RECALLED),))
+
+
+def test_a_recalled_memory_that_fits_is_quoted_with_its_file(root: Path) -> None:
+    beside = recalled(
+        ("project_boat.md", "3 days ago", "The boat is moored at the Meridian pier."),
+        ("reference_crane.md", "today", "The crane is documented in the harbour wiki."),
+    )
+    used, answer, _ = converse(root, request(person("Where is the crane documented?"), beside, tools=TOOLS))
+    assert used == []
+    assert answer == "From memory, reference_crane.md (saved today): The crane is documented in the harbour wiki."
+
+
+def test_a_recalled_memory_does_not_stand_in_for_looking(root: Path) -> None:
+    beside = recalled(("project_boat.md", "today", "The boat is moored at the Meridian pier."))
+    used, answer, _ = converse(root, request(person("Which default port does the server use?"), beside, tools=TOOLS))
+    assert "Grep" in used and "8417" in answer and "Meridian" not in answer
+    used, answer, _ = converse(root, request(person("Which zeppelin was it?"), beside, tools=TOOLS))
+    assert "Meridian" in answer, "where nothing else was found, what was recalled is better than nothing"
+
+
 def test_calls_only_what_is_offered(root: Path) -> None:
     question = person("Which default port does the server use?")
     assert converse(root, request(question, tools=()))[0] == []
