@@ -190,3 +190,13 @@ def test_the_real_weights_know_what_means_the_same() -> None:
     likeness = vectors @ vectors.T
     assert likeness[0, 1] > 0.6
     assert likeness[0, 2] < 0.2
+
+
+def test_in_a_directory_of_one_file_words_and_meaning_both_count(folder: Path, tmp_path: Path) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    (memory / "a.md").write_text("---\nname: boiler\ndescription: the boiler is replaced in march\n---\n")
+    with Ranker.open(memory, None, tier="semantic", encoder=folder) as ranker:
+        (only,) = ranker.rank("is the boiler replaced in march").ranked
+        assert only.signals.meaning is not None
+        assert only.score > only.signals.meaning

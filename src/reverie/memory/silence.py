@@ -16,6 +16,7 @@ from reverie.memory.ranking.mixture import (
     Signals,
     foreign_signal,
     length_signal,
+    score,
     words_signal,
 )
 
@@ -47,13 +48,14 @@ def decide(query: str, ranked: Sequence[Scored], *, manner: float, nearness: flo
     """`manner` and `nearness` say how much the prompt is about work at hand; `nearness` is None without an encoder."""
     if not ranked:
         return Decision(0, 0.0, (), "no memory shares a word or a meaning with it", "")
+    words = words_signal(max(score(one.signals, semantic=False) for one in ranked))
     if nearness is None:
         gate = BUILTIN_GATE
-        values = (words_signal(ranked[0].score), manner, length_signal(query), foreign_signal(query))
+        values = (words, manner, length_signal(query), foreign_signal(query))
     else:
         gate = SEMANTIC_GATE
         closest = max(one.signals.meaning or 0.0 for one in ranked)
-        values = (closest, nearness, manner, foreign_signal(query))
+        values = (closest, nearness, manner, foreign_signal(query), words)
     confidence = gate.probability(values)
     grounds = tuple(zip(gate.names, values, strict=True))
     if confidence < gate.least:

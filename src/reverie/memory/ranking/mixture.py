@@ -20,6 +20,8 @@ USUAL_SHARE: Final = 0.25
 """What a quarter of all files reach, or exceed, is usual for a query and says nothing about any of them."""
 TOOL: Final = 0.2
 """Added for a file about a tool in use."""
+USUAL_AMONG: Final = 12
+"""Fewer files than this cannot say what is usual."""
 CHANCE: Final = 0.25
 """The share of words that the best of some hundred files has in common with any prompt."""
 SEARCH_WORDS: Final = 6
@@ -57,7 +59,7 @@ class Gate:
 
 
 SEMANTIC_GATE: Final = Gate(
-    ("meaning", "nearness", "manner", "foreign"), (11.3, 14.9, 0.46, 2.5), -4.16, least=0.5, of_best=0.65
+    ("meaning", "nearness", "manner", "foreign", "words"), (10.2, 14.9, 0.48, 2.5, 7.3), -3.9, least=0.5, of_best=0.65
 )
 BUILTIN_GATE: Final = Gate(
     ("words", "manner", "length", "foreign"), (23.4, 0.65, 4.94, 1.6), -12.0, least=0.5, of_best=0.55
@@ -74,6 +76,8 @@ def score(signals: Signals, semantic: bool) -> float:
 
 def usual_share(shares: Iterable[float], files: int) -> float:
     """The share of words that the best quarter of the files begins at; `shares` of those that have any."""
+    if files < USUAL_AMONG:
+        return 0.0
     place = int(USUAL_SHARE * files)
     best = nlargest(place + 1, shares)
     return best[place] if len(best) > place else 0.0
