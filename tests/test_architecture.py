@@ -46,6 +46,8 @@ FLOORS = (
         "compactor",
         "context_verbs",
         "note_keeper",
+        "dreaming",
+        "dream_guard",
         "extracting",
         "recorded",
     ),

@@ -23,6 +23,7 @@ from reverie.compactor import Compactor
 from reverie.context.limits import limits_of
 from reverie.context.system_prompt import date_change
 from reverie.context.unsent import unsent_break
+from reverie.dreaming import Dreaming
 from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
 from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
 from reverie.extracting import Extractor
@@ -100,6 +101,7 @@ class Session:
             clock=clock,
         )
         self._thread = self._wiring.thread
+        self.dreaming = Dreaming(self, self._wiring, self.memory) if self.memory is not None else None
 
     # -- opening and closing --------------------------------------------------------------------------------------
 
@@ -141,6 +143,8 @@ class Session:
         await session._listen()
         await session.hook_points.started("resume" if parts.resumed else "startup")
         session._clean_up()
+        if session.dreaming is not None:
+            session.dreaming.recover()
         return session
 
     def _clean_up(self) -> None:
@@ -301,6 +305,8 @@ class Session:
             close_open_calls(thread.log, CRASHED)
         self.extractor.turn_ended(answered=reason == "answered")
         self.emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error, code))
+        if reason == "answered" and self.dreaming is not None:
+            self.dreaming.after_turn()
 
     async def _take_in(self, text: str, images: Sequence[ImageBlock]) -> str | None:
         """Records what the person said, and what the hooks add to it. A reason means that a hook refused it."""

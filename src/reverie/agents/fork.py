@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from reverie.context.conversation import Conversation
+from reverie.events import Event
 from reverie.loop import Thread, run
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.tools.base import Caller, PathMapping, Tool, ToolContext
@@ -53,9 +54,14 @@ async def run_fork(
     max_tokens: int | None = None,
     map_path: PathMapping | None = None,
     progress: Callable[[str], None] = lambda _text: None,
+    emit: Callable[[Event], None] = lambda _event: None,
+    kind: str = "",
 ) -> ForkResult:
-    """Runs one fork to its end. `permission` decides every call; the tool list stays the parent's, for the prefix."""
-    name = f"{purpose.value}-{next(_numbers)}"
+    """Runs one fork to its end. `permission` decides every call; the tool list stays the parent's, for the prefix.
+
+    `emit` is told what it does; `kind` stands in its name, which its requests are booked under.
+    """
+    name = f"{purpose.value}-{kind}-{next(_numbers)}" if kind else f"{purpose.value}-{next(_numbers)}"
     log = point.conversation.log.forked(name)
     denied = list[str]()
 
@@ -79,7 +85,7 @@ async def run_fork(
             map_path=map_path or point.context.map_path,
             progress=progress,
         ),
-        emit=lambda _event: None,
+        emit=emit,
         max_rounds=max_rounds,
         output_cap=max_tokens or point.output_cap,
         output_cap_raised=max_tokens or point.output_cap_raised,

@@ -101,6 +101,10 @@ class Account:
         """The account of a fork made now: it is expected to read this thread's cache."""
         return Account(self._accounts, self._watch.forked(), beside=True)
 
+    def afresh(self) -> Account:
+        """The account of work beside this thread that shares no prefix with it: nothing is expected to be cached."""
+        return Account(self._accounts, self._watch.afresh(), beside=True)
+
     def predict(self, request: Request, now: datetime) -> Prediction:
         """What a request would read from the cache if it were sent now, and what stands in its way."""
         return self._watch.predict(request, now)

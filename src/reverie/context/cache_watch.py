@@ -82,6 +82,10 @@ class CacheWatch:
         """The watch of a fork: its first request is expected to read what the last one here left."""
         return CacheWatch(self._catalogue, window=self._window, parent=self)
 
+    def afresh(self) -> CacheWatch:
+        """The watch of a thread with a prefix of its own: it has nothing to read yet."""
+        return CacheWatch(self._catalogue, window=self._window)
+
     def resumed(self, usage: Usage, at: datetime) -> None:
         """Takes up a conversation from its transcript; its prefix is the same bytes, only time has passed."""
         self._left = _Left.by(None, usage, at)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import DreamState, StateFile
+from reverie.paths import Places, slug
 
 
 class Gate(StrEnum):
@@ -115,6 +116,11 @@ class Gates:
         if reason := around.may_spend():
             return Closed(Gate.BUDGET, reason)
         return Open(changed)
+
+
+def transcript_folders(places: Places) -> tuple[Path, ...]:
+    """Where sessions about this memory left their transcripts: by the working folder, and by the repository."""
+    return tuple(dict.fromkeys([places.project, *(places.projects / slug(p) for p in (places.root, places.checkout))]))
 
 
 def retry_after(state: DreamState, now: float) -> float:

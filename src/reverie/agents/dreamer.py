@@ -1,0 +1,170 @@
+"""The agent that dreams: a fork of the conversation or a fresh one, whose every tool call is mapped to a copy.
+
+It speaks of the real paths and never touches them: Read, Grep, Glob, Write and Edit go through the path mapping, a
+shell command is rewritten before it runs and its output afterwards, and each write passes the write gate on its way
+into the copy. It lands nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from reverie.agents.fork import ForkPoint, ForkResult, run_fork
+from reverie.context.conversation import Conversation
+from reverie.errors import ReverieError
+from reverie.events import Event, RoundFinished, TextStreamed, ToolStarted
+from reverie.layers.l6_dreaming.copy import MemoryCopy
+from reverie.layers.l6_dreaming.phases import system_prompt
+from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
+from reverie.permissions.refusal import NotReadOnly
+from reverie.permissions.rules import Decision, ToolCall
+from reverie.storage.records import SessionHeader
+from reverie.storage.session_log import SessionLog
+from reverie.tools.base import Keeper, Tool, ToolContext, ToolOutput
+from reverie.tools.registry import tool_schemas
+from reverie.types import JsonObject, Purpose
+
+TOOLS: Final = ("Read", "Grep", "Glob", "Bash", "Edit", "Write")
+"""What a fresh dreamer is given; a fork keeps its parent's tools, which are denied by permission."""
+LAST_TURNS: Final = 30
+
+
+@dataclass(slots=True)
+class DreamProgress:
+    """A dream as it stands: what whoever watches is shown."""
+
+    phase: str = "starting"
+    """`starting`, then `updating` from the first write on."""
+    turns: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_TURNS))
+    """What it said and called, the last thirty rounds."""
+    tools: int = 0
+    touched: dict[str, None] = field(default_factory=dict[str, None])
+    """Files it wrote, in order."""
+
+    def line(self) -> str:
+        """All of it on one line."""
+        files = f"; {', '.join(self.touched)}" if self.touched else ""
+        last = f"; {self.turns[-1]}" if self.turns else ""
+        return f"{self.phase}: {self.tools} tool calls{files}{last}"
+
+    def to_json(self) -> JsonObject:
+        return {
+            "phase": self.phase,
+            "tools": self.tools,
+            "turns": list(self.turns),
+            "touched": list(self.touched),
+        }
+
+
+class MappedBash:
+    """Bash for a dream: the same tool to the model, run on the copy."""
+
+    def __init__(self, inner: Tool, copy: MemoryCopy, home: Path) -> None:
+        self._inner = inner
+        self._copy = copy
+        self._home = home
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def schema(self) -> JsonObject:
+        return self._inner.schema
+
+    def is_read_only(self, given: JsonObject) -> bool:
+        return self._inner.is_read_only(given)
+
+    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        paths = ShellMap(self._copy.root, self._copy.folder, context.cwd, self._home)
+        try:
+            command = paths.command(str(given["command"]))
+        except (NotMapped, NotReadOnly) as refusal:
+            return ToolOutput(str(refusal), is_error=True)
+        output = await self._inner.run({**given, "command": command}, context)
+        return replace(output, content=self._copy.shown(output.content)) if isinstance(output.content, str) else output
+
+
+def mapped_tools(tools: Mapping[str, Tool], copy: MemoryCopy, home: Path) -> dict[str, Tool]:
+    """The tools of a session for a dream in it."""
+    return {name: MappedBash(tool, copy, home) if name == "Bash" else tool for name, tool in tools.items()}
+
+
+def fresh_point(point: ForkPoint, model: str) -> ForkPoint:
+    """The beginning of a conversation of its own: its own system prompt, and only the tools that may be used."""
+    tools = {name: tool for name, tool in point.tools.items() if name in TOOLS}
+    parent = point.conversation
+    log = SessionLog(None, parent.log.session_id, cwd=point.context.cwd, version="", clock=parent.clock)
+    log.append(SessionHeader(model=model, system=(system_prompt(),), tools=tool_schemas(list(tools.values()))))
+    account = parent.account.afresh() if parent.account is not None else None
+    conversation: Conversation = replace(
+        parent, log=log, announce=None, account=account, sent=None, sent_messages=(), own_from=None, images_left_out=0
+    )
+    return replace(point, conversation=conversation, tools=tools)
+
+
+def own_tokens(point: ForkPoint) -> int:
+    """About how large the prefix of a fresh dreamer is, in tokens."""
+    schemas = tool_schemas([tool for name, tool in point.tools.items() if name in TOOLS])
+    return len(system_prompt().encode()) // 4 + len(json.dumps(schemas).encode()) // 2
+
+
+async def run_dream(
+    point: ForkPoint,
+    directive: str,
+    *,
+    copy: MemoryCopy,
+    home: Path,
+    permission: Callable[[ToolCall], Awaitable[Decision]],
+    keeper: Callable[[Path], Keeper | None],
+    max_rounds: int,
+    kind: str,
+    progress: DreamProgress,
+    on_progress: Callable[[], None],
+) -> ForkResult:
+    """Runs the dreamer to its end on the copy. Raises what a model raises; what it may not do it is told."""
+    said: list[str] = []
+
+    def heard(event: Event) -> None:
+        match event:
+            case TextStreamed():
+                said.append(event.text)
+            case RoundFinished():
+                progress.turns.append(_turn("".join(said)))
+                said.clear()
+            case ToolStarted():
+                progress.tools += 1
+                progress.turns[-1] = _turn(f"{progress.turns[-1]} [{event.name}]")
+                on_progress()
+            case _:
+                pass
+
+    mapped = replace(
+        point,
+        tools=mapped_tools(point.tools, copy, home),
+        context=replace(point.context, keeper=keeper),
+    )
+    return await run_fork(
+        mapped,
+        directive,
+        purpose=Purpose.DREAM,
+        permission=permission,
+        max_rounds=max_rounds,
+        map_path=copy.map_path,
+        emit=heard,
+        kind=kind,
+    )
+
+
+def _turn(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 200 else line[:199] + "…"
+
+
+class DreamFailed(ReverieError):
+    """A dream came to no result; the sentence says why."""

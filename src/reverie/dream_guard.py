@@ -1,0 +1,129 @@
+"""What stands between a dreamer and the memory: its permissions, and the way of each write into the copy.
+
+Every write passes the write gate before it is in the copy, so that the dreamer is told at once and can word it
+otherwise; when everything lands, the gate is asked again. Refusals are logged by kind, never with the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from reverie.background_log import BackgroundLog
+from reverie.layers.l6_dreaming.copy import MemoryCopy
+from reverie.layers.l6_dreaming.sources import message_evidence, transcript_evidence
+from reverie.memory.changes import Evidence, Gate, ProposedWrite, Writer
+from reverie.memory.taxonomy import is_log, is_topic
+from reverie.memory.topic_file import decode
+from reverie.permissions.background import BackgroundWriter
+from reverie.permissions.patterns import touched_paths
+from reverie.permissions.rules import ToolCall
+from reverie.permissions.shell_commands import all_commands
+from reverie.tools.base import Keeper
+from reverie.types import Message
+
+MOST_LINES: Final = 50
+"""Of a transcript, that may be read at once."""
+_NARROW: Final = f"Transcripts are searched for narrow terms, at most the last {MOST_LINES} matches, never read whole"
+
+
+class DreamGuard:
+    """The guard of one dream. `on_write` is told each file that was written."""
+
+    def __init__(
+        self,
+        copy: MemoryCopy,
+        gate: Gate,
+        log: BackgroundLog,
+        *,
+        transcripts: Sequence[Path],
+        conversation: Iterable[tuple[Message, str]],
+        on_write: Callable[[str], None],
+    ) -> None:
+        self._copy = copy
+        self._gate = gate
+        self._log = log
+        self._transcripts = transcripts
+        self._conversation = conversation
+        self._on_write = on_write
+        self._evidence: tuple[Evidence, ...] | None = None
+        self.permission = BackgroundWriter(
+            copy.root, refuse_write=_why_not_write, refuse_read=self._why_not_read, on_denied=self._denied
+        )
+
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Who said what in the sessions this dream is about; read when it is first needed."""
+        if self._evidence is None:
+            self._evidence = (*transcript_evidence(self._transcripts), *message_evidence(self._conversation))
+        return self._evidence
+
+    def keeper(self, path: Path) -> Keeper | None:
+        """Who writes a file: for one of the memory directory, the copy."""
+        name = self._copy.name_of(path)
+        if name is None:
+            return None
+
+        def keep(data: bytes, before: bytes | None) -> bool:
+            del before
+            is_gone = is_topic(name) and not data.strip()
+            if not is_gone:
+                self._check(name, data)
+            self._copy.write(name, None if is_gone else data)
+            self._on_write(name)
+            return not is_gone
+
+        return keep
+
+    def _check(self, name: str, data: bytes) -> None:
+        from reverie.memory.write_gate import Refused
+
+        before = self._copy.base.get(name)
+        others = {one.name: None if one.after is None else decode(one.after) for one in self._copy.changes()}
+        write = ProposedWrite(
+            name=name,
+            text=decode(data),
+            before=None if before is None else decode(before),
+            writer=Writer.DREAM,
+            evidence=self.evidence(),
+            together={other: text for other, text in others.items() if other != name},
+        )
+        try:
+            self._gate(write)
+        except Refused as refusal:
+            # A double may be about to go: whether one is left is judged when everything lands together.
+            if refusal.refusal.kind != "duplicate":
+                self._log.write("dream_refused", refused=refusal.refusal.kind, file=refusal.refusal.name)
+                raise
+
+    def _denied(self, tool: str, reason: str) -> None:
+        self._log.write("dream_denied", tool=tool, reason=reason)
+
+    def _why_not_read(self, call: ToolCall) -> str | None:
+        """A folder above the memory directory is not searched (that would meet the real files), nor is a transcript
+        read whole."""
+        if call.tool == "Bash":
+            for part in all_commands(str(call.input.get("command", ""))):
+                words = [word for word in part.words if word]
+                if words[:1] == ["cat"] and any(word.endswith(".jsonl") for word in words[1:]):
+                    return f"{_NARROW}: use grep and tail."
+            return None
+        if call.tool == "Read":
+            limit = call.input.get("limit")
+            whole = not isinstance(limit, int) or limit > MOST_LINES
+            is_transcript = str(call.input.get("file_path", "")).endswith(".jsonl")
+            return f"{_NARROW}: give a limit of at most {MOST_LINES} lines." if is_transcript and whole else None
+        pattern = str(call.input.get("glob" if call.tool == "Grep" else "pattern") or "")
+        folder = touched_paths(call)[-1]
+        is_above = folder != self._copy.root and self._copy.root.is_relative_to(folder)
+        if is_above and not pattern.endswith(".jsonl"):
+            what = "glob" if call.tool == "Grep" else "pattern"
+            return (
+                f"{folder} holds the memory directory: search {self._copy.root} by its own path, or transcripts with a "
+                f"{what} that ends in .jsonl."
+            )
+        return None
+
+
+def _why_not_write(name: str) -> str | None:
+    return "A daily log is never changed: write what it teaches into a topic file." if is_log(name) else None

@@ -1,0 +1,399 @@
+"""Dreaming in a running session: asks the gates after every turn, and runs a dream in the background or by hand.
+
+A dream works on a copy while it holds the lock of the memory directory; its result lands as one version, waits for a
+person, or is dropped. Whatever goes wrong is counted and logged and puts the lock back; the conversation never notices.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from reverie.agents.dreamer import DreamFailed, DreamProgress, fresh_point, own_tokens, run_dream
+from reverie.agents.fork import ForkPoint, ForkResult
+from reverie.dream_guard import DreamGuard
+from reverie.errors import ReverieError, UserError
+from reverie.events import Notice
+from reverie.layers.l6_dreaming.copy import MemoryCopy, sweep
+from reverie.layers.l6_dreaming.gates import (
+    Circumstances,
+    Closed,
+    Gate,
+    GateNumbers,
+    Gates,
+    Open,
+    changed_transcripts,
+    retry_after,
+    transcript_folders,
+)
+from reverie.layers.l6_dreaming.landing import land
+from reverie.layers.l6_dreaming.lock import ConsolidationLock, Holding
+from reverie.layers.l6_dreaming.outcome import Dreamt, told
+from reverie.layers.l6_dreaming.phases import directive
+from reverie.layers.l6_dreaming.pricing import USUAL_ROUNDS, Estimate, estimate, is_cached
+from reverie.layers.l6_dreaming.proposal import Proposals, propose
+from reverie.layers.l6_dreaming.review import dream_info
+from reverie.layers.l6_dreaming.state import StateFile
+from reverie.memory.daily_log import logs
+from reverie.models.prices import cost
+from reverie.session_parts import Parts
+from reverie.tasks import Task, TaskHandle
+from reverie.types import JsonObject, Purpose
+
+if TYPE_CHECKING:
+    from reverie.remembering import Remembering
+    from reverie.session import Session
+    from reverie.wiring import Wiring
+
+FAILURES_TOLD: Final = 3
+_ROOM: Final = 40_000  # tokens a fork needs below the blocking limit to come to an end
+
+
+@dataclass(slots=True)
+class _Run:
+    """One dream under way."""
+
+    transcripts: tuple[Path, ...]
+    undistilled: tuple[Path, ...] = ()
+    dry: bool = False
+    progress: DreamProgress = field(default_factory=DreamProgress)
+    estimate: Estimate | None = None
+    way: str = ""
+
+
+def gate_numbers(parts: Parts) -> GateNumbers:
+    """The numbers of the gates as they hold now."""
+    given, number = parts.settings.dream, parts.flags.number
+    return GateNumbers(
+        hours=number("dream.hours", given.hours),
+        scan_minutes=number("dream.scan_minutes", given.scan_minutes),
+        transcripts=number("dream.transcripts", given.transcripts),
+    )
+
+
+class Dreaming:
+    """One a session, where there is a memory."""
+
+    def __init__(self, session: Session, wiring: Wiring, memory: Remembering) -> None:
+        self._session = session
+        self._wiring = wiring
+        self._memory = memory
+        self._parts = parts = session.parts
+        self.directory = memory.directory
+        root = self.directory.root
+        rule_s = parts.flags.number("dream.lock_minutes", parts.settings.dream.lock_minutes) * 60
+        self.lock = ConsolidationLock(root, rule_s=rule_s)
+        self.state = StateFile(root)
+        self.proposals = Proposals(root)
+        self.running: DreamProgress | None = None
+        self.closed: Counter[Gate] = Counter()
+        """How often each gate was shut in this session."""
+        self._distilled_on: date | None = None
+        self.gates = Gates(
+            self.lock,
+            self.state,
+            Circumstances(
+                is_on=lambda: parts.flags.on("dream"),
+                daily_log=self._keeps_log,
+                is_remote=lambda: parts.settings.remote.enabled,
+                numbers=lambda: gate_numbers(parts),
+                folders=transcript_folders(parts.places),
+                current=lambda: parts.log.session_id,
+                waiting=self.proposals.count,
+                may_spend=lambda: session.accounts.may_spend(Purpose.DREAM),
+            ),
+        )
+
+    # -- when -----------------------------------------------------------------------------------------------------
+
+    def recover(self) -> None:
+        """Once, when a session begins: what a crash left is put right, and what waits is told."""
+        try:
+            if self.lock.recover(self._now().timestamp()):
+                self._parts.background.write("dream_lock_recovered")
+            sweep(self._copies)
+            waiting = self.proposals.count()
+        except ReverieError as error:
+            self._parts.background.write("dream_recover_failed", error=str(error))
+            return
+        if waiting and self._parts.settings.dream.mode == "ask":
+            self._tell(f"{waiting} dream(s) wait for you: /dream review, or `reverie dream review`")
+
+    def after_turn(self) -> Closed | None:
+        """Asks the gates, and begins a dream if all are open; else says which is not. Raises nothing."""
+        try:
+            if self._keeps_log() and self._distil_if_due():
+                return None
+            found = self.gates.look(self._now())
+            if isinstance(found, Open):
+                found = self._begin(_Run(found.transcripts)) or found
+        except ReverieError as error:
+            self._parts.background.write("dream_gates_failed", error=str(error))
+            return None
+        if isinstance(found, Closed):
+            self.closed[found.gate] += 1
+            return found
+        return None
+
+    def start(self, *, dry_run: bool = False) -> Task[Dreamt]:
+        """Begins a dream by hand, whatever the gates say but for the lock. UserError if it cannot be."""
+        if not self._parts.flags.on("dream"):
+            raise UserError("dreaming is switched off (the flag dream)")
+        transcripts = changed_transcripts(
+            transcript_folders(self._parts.places),
+            self.lock.state(self._now().timestamp()).last_success,
+            without=self._session.id,
+        )
+        undistilled = tuple(self._undistilled()) if self._keeps_log() else ()
+        run = _Run(transcripts, undistilled, dry_run)
+        begun = self._begin(run)
+        if isinstance(begun, Closed):
+            raise UserError(begun.reason)
+        return begun
+
+    def _begin(self, run: _Run) -> Task[Dreamt] | Closed:
+        now = self._now().timestamp()
+        holding = self.lock.take(now)
+        if holding is None:
+            holder = self.lock.state(now).pid
+            return Closed(Gate.LOCK, f"another process dreams just now (PID {holder})")
+        title = "dream (dry run)" if run.dry else "dream"
+
+        async def work(task: TaskHandle) -> Dreamt:
+            return await self._dream(task, holding, run)
+
+        return self._session.tasks.start(Purpose.DREAM, title, work, serial="dream")
+
+    # -- logs of the day ------------------------------------------------------------------------------------------
+
+    def _undistilled(self) -> list[Path]:
+        """Logs of past days that no dream has looked at yet."""
+        told = self.state.read().distilled
+        after = date.fromisoformat(told) if told else None
+        return logs(self.directory.root, after=after, before=self._now().astimezone().date())
+
+    def _keeps_log(self) -> bool:
+        """Whether this session keeps a log of the day: decided once, since it shapes the prefix."""
+        header = self._parts.log.view.header
+        return bool(header.flags.get("daily_log")) if header else self._parts.flags.snapshot().on("daily_log")
+
+    def _distil_if_due(self) -> bool:
+        """The first turn of a new day distils the logs of the days before; whether it does."""
+        today, may_spend = self._now().astimezone().date(), self._session.accounts.may_spend
+        if self._distilled_on == today or not self._parts.flags.on("dream") or self._parts.settings.remote.enabled:
+            return False
+        self._distilled_on = today
+        found = self._undistilled()
+        if not found or retry_after(self.state.read(), self._now().timestamp()) or may_spend(Purpose.DREAM):
+            return False
+        return not isinstance(self._begin(_Run((), tuple(found))), Closed)
+
+    # -- one dream ------------------------------------------------------------------------------------------------
+
+    async def _dream(self, task: TaskHandle, holding: Holding, run: _Run) -> Dreamt:
+        self.running = run.progress
+        try:
+            dreamt = await self._within_its_time(task, holding, run)
+        except BaseException as error:
+            self._failed(error, run)
+            holding.give_back(self._now().timestamp())
+            raise
+        else:
+            now = self._now().timestamp()
+            if run.dry:
+                holding.give_back(now)
+            else:
+                holding.succeed(now)
+                self._succeeded(dreamt, run, now)
+            return dreamt
+        finally:
+            self.running = None
+
+    async def _within_its_time(self, task: TaskHandle, holding: Holding, run: _Run) -> Dreamt:
+        given, number = self._parts.settings.dream, self._parts.flags.number
+        lock_s = number("dream.lock_minutes", given.lock_minutes) * 60
+        seconds = min(number("dream.run_minutes", given.run_minutes) * 60, 0.9 * lock_s)
+        copy = await asyncio.to_thread(MemoryCopy.make, self.directory.root, self._copies)
+        guard = self._guard(copy, run, task)
+        try:
+            try:
+                async with asyncio.timeout(seconds):
+                    result = await self._ask(task, copy, guard, run)
+            except TimeoutError:
+                raise DreamFailed(f"the dream took longer than {seconds / 60:g} min and was ended") from None
+            if result.reason != "answered":
+                why = {"max_rounds": "it came to no end within its rounds", "refused": "the model refused"}
+                raise DreamFailed(f"the dream was dropped: {why.get(result.reason, result.reason)}")
+            return await _to_the_end(lambda: self._settle(copy, result, holding, guard, run))
+        finally:
+            copy.remove()
+
+    def _guard(self, copy: MemoryCopy, run: _Run, task: TaskHandle) -> DreamGuard:
+        def written(name: str) -> None:
+            run.progress.phase = "updating"
+            run.progress.touched[name] = None
+            task.progress(run.progress.line())
+
+        return DreamGuard(
+            copy,
+            self._memory.opened.gate,
+            self._parts.background,
+            transcripts=run.transcripts,
+            conversation=[(entry.message, entry.uuid or "") for entry in self._parts.log.view.history],
+            on_write=written,
+        )
+
+    async def _ask(self, task: TaskHandle, copy: MemoryCopy, guard: DreamGuard, run: _Run) -> ForkResult:
+        parts = self._parts
+        point, run.estimate = self._point()
+        run.way = "fresh" if point.conversation.log is not parts.log else "fork"
+        parts.background.write(
+            "dream_started", way=run.way, estimate=run.estimate.told(), transcripts=len(run.transcripts)
+        )
+        asked = directive(
+            self.directory.root,
+            today=self._now().astimezone().date(),
+            transcripts=run.transcripts,
+            undistilled=run.undistilled,
+            here=run.way == "fork",
+        )
+        return await run_dream(
+            point,
+            asked,
+            copy=copy,
+            home=parts.settings.places.user_home,
+            permission=guard.permission,
+            keeper=guard.keeper,
+            max_rounds=parts.flags.number("dream.max_rounds", parts.settings.dream.max_rounds),
+            kind=run.way,
+            progress=run.progress,
+            on_progress=lambda: task.progress(run.progress.line()),
+        )
+
+    def _point(self) -> tuple[ForkPoint, Estimate]:
+        """A fork's beginning or a fresh one's, whichever is cheaper by the catalogue."""
+        thread, parts = self._wiring.thread, self._parts
+        point = ForkPoint(
+            self._wiring.conversation, thread.tools, thread.context, thread.output_cap, thread.output_cap_raised
+        )
+        used, blocking = parts.log.view.meter.tokens, self._wiring.conversation.thresholds.blocking
+        rounds = self.state.read().rounds or USUAL_ROUNDS
+        found = estimate(
+            parts.facts,
+            conversation=used,
+            own=own_tokens(point),
+            cached=is_cached(parts.log.view, self._now()),
+            rounds=rounds,
+        )
+        if found.way == "fresh" or not parts.log.view.entries or used + _ROOM > blocking:
+            return fresh_point(point, parts.model.name), found
+        self._session.ensure_header()
+        return point, found
+
+    # -- what comes of it -----------------------------------------------------------------------------------------
+
+    def _settle(self, copy: MemoryCopy, result: ForkResult, holding: Holding, guard: DreamGuard, run: _Run) -> Dreamt:
+        """Turns a finished dream into a version or a proposal. Runs in a thread, and to its end."""
+        parts, now = self._parts, self._now().timestamp()
+        given = parts.settings.dream
+        proposal = propose(
+            copy,
+            result.text,
+            id=secrets.token_hex(4),
+            created=now,
+            session=self._session.id,
+            max_loss_pct=parts.flags.number("dream.max_loss_pct", given.max_loss_pct),
+        )
+        usage = result.usage
+        dreamt = Dreamt(
+            outcome="unchanged",
+            way=run.way,
+            rounds=result.rounds,
+            cost_usd=cost(usage, parts.facts),
+            hit_rate=usage.cache_read_input_tokens / usage.prompt if usage.prompt else 0.0,
+            tokens=usage.prompt + usage.output_tokens,
+            denied=result.denied,
+            proposal=proposal,
+        )
+        if proposal is None:
+            return dreamt
+        if run.dry:
+            return replace(dreamt, outcome="shown")
+        with holding.landing(now):
+            if given.mode != "auto":
+                self.proposals.add(proposal)
+                return replace(dreamt, outcome="proposed")
+            landed = land(self.directory, proposal, dream_info(proposal, guard.evidence()))
+        return replace(dreamt, outcome="landed" if landed.version else "unchanged", landed=landed)
+
+    def _succeeded(self, dreamt: Dreamt, run: _Run, now: float) -> None:
+        version = dreamt.landed.version if dreamt.landed is not None else None
+        changed: JsonObject = {"version": version.id} if version is not None else {}
+        if run.undistilled:
+            changed["distilled"] = run.undistilled[-1].stem
+        self.state.change(
+            last_success=now,
+            last_attempt=now,
+            outcome=dreamt.outcome,
+            reason=told(dreamt),
+            failures_in_a_row=0,
+            told=False,
+            way=dreamt.way,
+            rounds=dreamt.rounds,
+            tokens=dreamt.tokens,
+            cost_usd=dreamt.cost_usd,
+            hit_rate=dreamt.hit_rate,
+            denied=len(dreamt.denied),
+            **changed,
+        )
+        told_of = {name: value for name, value in dreamt.to_json().items() if name not in ("files", "lost", "left")}
+        changed_files = list(dreamt.landed.files) if dreamt.landed is not None else []
+        left = list(dreamt.landed.left.values()) if dreamt.landed is not None else []
+        self._parts.background.write("dream_completed", **told_of, files=changed_files, left=left)
+        if dreamt.outcome == "landed" or (dreamt.outcome == "proposed" and self._parts.settings.dream.mode == "ask"):
+            self._tell(told(dreamt))
+
+    def _failed(self, error: BaseException, run: _Run) -> None:
+        """Counts and logs; says so once, when it was the third time in a row. A kill is no failure."""
+        killed = isinstance(error, asyncio.CancelledError)
+        reason = "killed" if killed else str(error) if isinstance(error, ReverieError) else type(error).__name__
+        self._parts.background.write("dream_killed" if killed else "dream_failed", error=reason, way=run.way)
+        if run.dry:
+            return
+        before, now = self.state.read(), self._now().timestamp()
+        failures = before.failures_in_a_row + (not killed)
+        tell = failures >= FAILURES_TOLD and not before.told
+        outcome = "killed" if killed else "failed"
+        self.state.change(
+            last_attempt=now, outcome=outcome, reason=reason, failures_in_a_row=failures, told=before.told or tell
+        )
+        if tell:
+            self._tell(f"dreaming has failed {failures} times in a row: {reason}; see `reverie dream log`", "warning")
+
+    def _tell(self, text: str, level: str = "info") -> None:
+        self._session.emit(Notice(text, level, "dream"))
+
+    @property
+    def _copies(self) -> Path:
+        return self._parts.places.home / "dreams"
+
+    def _now(self) -> datetime:
+        return self._wiring.clock()
+
+
+async def _to_the_end(work: Callable[[], Dreamt]) -> Dreamt:
+    """Runs the landing in a thread. A kill that comes while it runs is too late: it is waited for, and counts."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait({running})
+        if running.cancelled():
+            raise
+        return running.result()

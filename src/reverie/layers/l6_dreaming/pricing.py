@@ -1,0 +1,60 @@
+"""Fork or fresh: which way of dreaming is cheaper, by the catalogue's prices.
+
+A fork finds the conversation in the cache, and reads all of it again every round. A fresh agent pays for a system
+prompt of its own once, and reads only that again. What either adds to its context is the same and left out. Pure
+arithmetic, in tokens of fresh input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from reverie.models.catalogue import ModelFacts
+from reverie.storage.view import View
+
+Way = Literal["fork", "fresh"]
+
+USUAL_ROUNDS = 12
+"""Rounds of a dream, where none has told otherwise yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the prefix of a dream costs in all its rounds, both ways, as tokens of fresh input."""
+
+    fork: float
+    fresh: float
+    rounds: int
+
+    @property
+    def way(self) -> Way:
+        return "fork" if self.fork <= self.fresh else "fresh"
+
+    def told(self) -> str:
+        return f"about {self.fork:,.0f} tokens as a fork, {self.fresh:,.0f} fresh, over {self.rounds} rounds"
+
+
+def estimate(facts: ModelFacts, *, conversation: int, own: int, cached: bool, rounds: int = USUAL_ROUNDS) -> Estimate:
+    """`conversation` tokens a fork would read, `own` those of a fresh prompt; `cached`: the fork's are cached now."""
+    return Estimate(
+        _prefix(facts, conversation, rounds, cached=cached), _prefix(facts, own, rounds, cached=False), rounds
+    )
+
+
+def is_cached(view: View, now: datetime) -> bool:
+    """Whether a server still has what a fork of this conversation would begin with."""
+    last = next((entry for entry in reversed(view.entries) if entry.message.role == "assistant"), None)
+    if view.header is None or last is None or last.timestamp is None:
+        return False
+    passed = (now - datetime.fromisoformat(last.timestamp)).total_seconds()
+    return passed < (3_600 if view.header.ttl == "1h" else 300)
+
+
+def _prefix(facts: ModelFacts, tokens: int, rounds: int, *, cached: bool) -> float:
+    caches = (facts.cache_markers or facts.automatic_cache) and tokens >= facts.cache_minimum
+    if not caches:
+        return float(tokens * rounds)
+    first = facts.cache_read if cached else facts.cache_write_5m if facts.cache_markers else 1.0
+    return tokens * (first + (rounds - 1) * facts.cache_read)

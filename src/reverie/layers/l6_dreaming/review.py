@@ -1,0 +1,63 @@
+"""What a person does with a dream afterwards: accept or reject one that waits, undo one that landed.
+
+Works on the memory directory alone, with or without a session. An accepted dream is the person's own change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from reverie.errors import UserError
+from reverie.layers.l6_dreaming.landing import Landed, land
+from reverie.layers.l6_dreaming.proposal import Proposal, Proposals
+from reverie.memory.changes import Evidence, WriteInfo, Writer
+from reverie.memory.directory import MemoryDirectory
+from reverie.storage.history import Version
+
+_DREAM = re.compile(r"(?:Dream|Accepted dream) [0-9a-f]{8}\.")
+
+
+def dream_info(proposal: Proposal, evidence: tuple[Evidence, ...] = ()) -> WriteInfo:
+    """What the version of a dream that landed by itself says of itself."""
+    return WriteInfo(Writer.DREAM, f"Dream {proposal.id}.", session=proposal.session, evidence=evidence)
+
+
+def accept(directory: MemoryDirectory, proposals: Proposals, spec: str = "") -> tuple[Proposal, Landed]:
+    """Lands a proposal that waits, merged with what happened meanwhile, and takes it out."""
+    proposal = proposals.find(spec)
+    info = WriteInfo(Writer.USER, f"Accepted dream {proposal.id}.", session=proposal.session)
+    landed = land(directory, proposal, info)
+    proposals.remove(proposal)
+    return proposal, landed
+
+
+def reject(proposals: Proposals, spec: str = "") -> Proposal:
+    """Drops a proposal that waits."""
+    proposal = proposals.find(spec)
+    proposals.remove(proposal)
+    return proposal
+
+
+def dreams(directory: MemoryDirectory) -> Iterator[Version]:
+    """Versions that dreams have made, newest first."""
+    return (version for version in directory.log() if is_dream(version))
+
+
+def is_dream(version: Version) -> bool:
+    return not version.info.reverses and bool(_DREAM.match(version.info.why))
+
+
+def undo(directory: MemoryDirectory, spec: str = "") -> tuple[Version, Version | None]:
+    """Takes back a dream that landed: the one named, else the last that was not taken back yet."""
+    if spec:
+        version = directory.history.find(spec)
+        if not is_dream(version):
+            raise UserError(f"{version.short} is no dream; `reverie memory undo {version.short}` would take it back.")
+    else:
+        taken_back = {version.info.reverses for version in directory.log() if version.info.reverses}
+        found = next((version for version in dreams(directory) if version.id not in taken_back), None)
+        if found is None:
+            raise UserError("No dream has changed anything that was not taken back already.")
+        version = found
+    return version, directory.undo(version.id, WriteInfo(Writer.USER, f"Undid dream {version.short}."))
