@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from reverie.cli.lab_extraction import extraction
 from reverie.cli.lab_recall import recall
 
 
@@ -107,6 +108,7 @@ def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
 
 
 command.add_command(recall)
+command.add_command(extraction)
 
 
 @command.command("replay")

@@ -1,0 +1,38 @@
+"""`reverie lab extraction`: how well a model learns from labelled conversations, and where it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import click
+
+
+@click.command("extraction")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("-m", "--model", metavar="NAME", help="Who extracts; `embedded` needs no key.  [default: the settings']")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Cases at once.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
+def extraction(file: Path, model: str | None, jobs: int, as_json: bool) -> None:
+    """Measure what extraction remembers of labelled conversations, and what it should not have.
+
+    FILE holds one case a line. Each is played through the real layer in a home of its own; the files afterwards are
+    compared with the labels: precision by files, recall by expected memories, dates of those that are there, and on
+    how many conversations without anything to keep nothing was written. Every miss is shown.
+
+    \b
+    Example:
+      reverie lab extraction cases.jsonl --model embedded
+    """
+    from reverie.lab.extraction import measure
+    from reverie.lab.extraction_cases import read_cases
+    from reverie.lab.extraction_score import summary, table
+
+    cases = read_cases(file)
+
+    def progress(done: int) -> None:
+        click.echo(f"\r{done} of {len(cases)} cases", nl=done == len(cases), err=True)
+
+    found = summary(asyncio.run(measure(cases, model, jobs=jobs, progress=progress)))
+    click.echo(json.dumps(found, ensure_ascii=False) if as_json else table(found))

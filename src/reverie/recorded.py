@@ -1,0 +1,236 @@
+"""Layer 5 over conversations that were recorded: the same run, turn by turn, with the dates of the messages.
+
+No session is opened and nothing is cached, so a run is shown the turn it learns from and the one before it, with long
+tool results cut: only what a person typed is a source. It writes through the same directory, gate and rules.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from pathlib import Path
+
+from reverie import __version__
+from reverie.agents.fork import ForkPoint
+from reverie.background_log import BackgroundLog
+from reverie.context.conversation import Conversation
+from reverie.context.limits import limits_of
+from reverie.events import Event
+from reverie.extracting import Learnt, extraction_numbers, learn
+from reverie.flags import Flags
+from reverie.hooks import Hooks
+from reverie.layers.l5_extraction.span import Span, with_short_results
+from reverie.layers.l5_extraction.state import WRITER
+from reverie.memory.directory import MemoryDirectory
+from reverie.models.base import Model
+from reverie.models.catalogue import Catalogue
+from reverie.models.registry import default_model_name, open_model, split_name
+from reverie.models.request_log import RequestLog
+from reverie.models.sending import RetryPolicy
+from reverie.models.tokens import PROSE_BYTES
+from reverie.paths import Places
+from reverie.permissions.rules import Decision, Deny, ToolCall
+from reverie.session_parts import Parts, model_access, new_header, open_accounts
+from reverie.settings import Settings
+from reverie.storage.chain import conversation
+from reverie.storage.pi_sessions import is_pi_session, read_pi_session
+from reverie.storage.records import Cursor, from_record
+from reverie.storage.session_log import SessionLog, utc_now
+from reverie.storage.transcript import read_records
+from reverie.storage.view import Entry, View
+from reverie.tools.base import Caller, ReadCache, ToolContext
+from reverie.tools.registry import builtin_tools, tool_schemas
+from reverie.types import Message, Origin, Record, TextBlock, ThinkingBlock, Usage
+
+_RESULT_CHARACTERS = (1_000, 200, 20)
+"""Tool results are cut to so many; the next only where a turn is too long for the window."""
+_SHARE = 0.5
+"""Of the window: the most that the turns shown to one run may fill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A recorded conversation: what was said, in order, and how far a session has learnt from it itself."""
+
+    path: Path
+    entries: tuple[Entry, ...]
+    learnt: str | None = None
+
+    @property
+    def turns(self) -> list[tuple[int, int]]:
+        """Where each turn begins and ends among the entries; a turn begins with what a person typed."""
+        starts = [i for i, entry in enumerate(self.entries) if _is_asked(entry)]
+        return list(zip(starts, [*starts[1:], len(self.entries)], strict=True))
+
+    def place_of(self, uuid: str | None) -> int:
+        """How many entries there are up to this one; 0 if it is not there."""
+        if uuid is None:
+            return 0
+        return next((i + 1 for i, entry in enumerate(self.entries) if entry.uuid == uuid), 0)
+
+
+def read_talk(path: Path) -> Talk:
+    """A transcript of ours, of Claude Code's or of pi's. `UserError` if there is none."""
+    records = read_pi_session(path) if is_pi_session(path) else read_records(path).records
+    view = View.of(conversation(records))
+    return Talk(path, tuple(view.history), _cursor(records))
+
+
+def _cursor(records: Sequence[Record]) -> str | None:
+    cursors = (from_record(record) for record in reversed(records))
+    return next((one.uuid for one in cursors if isinstance(one, Cursor) and one.writer == WRITER), None)
+
+
+def _is_asked(entry: Entry) -> bool:
+    return any(isinstance(b, TextBlock) and b.origin is Origin.PERSON and b.text.strip() for b in entry.message.content)
+
+
+class Learner:
+    """Learns from recorded messages. One model, one memory directory; close it when done."""
+
+    def __init__(
+        self, cwd: Path, settings: Settings, memory: MemoryDirectory, *, model: str | Model | None = None
+    ) -> None:
+        places = Places.of(cwd, settings)
+        catalogue = Catalogue.load(settings.catalogue.files)
+        access = model_access(settings)
+        name = model if isinstance(model, str) else settings.model.name or default_model_name(access)
+        self.model = open_model(name, access, catalogue) if model is None or isinstance(model, str) else model
+        facts = catalogue.facts(split_name(self.model.name, catalogue)[1])
+        flags = Flags.open(places, settings)
+        limits = limits_of(self.model.name, facts, settings, flags)
+        session = str(uuid.uuid4())
+        self._parts = Parts(
+            settings=settings,
+            places=places,
+            flags=flags,
+            log=SessionLog(None, session, cwd=places.cwd, version=__version__),
+            model=self.model,
+            facts=facts,
+            limits=limits,
+            hooks=Hooks({}, places.cwd, session, places.transcript(session)),
+            background=BackgroundLog(places.background_log, session),
+            lease=None,
+            resumed=False,
+            branch="",
+        )
+        self._memory = memory
+        self._accounts = open_accounts(self._parts, _unheard, utc_now)
+        tools = builtin_tools(settings.tools, window=limits.window)
+        self._tools = {tool.name: tool for tool in tools}
+        self._schemas = tool_schemas(tools)
+        self.usage = Usage()
+        """Of all runs together."""
+
+    async def learn(
+        self,
+        entries: Sequence[Entry],
+        start: int,
+        end: int,
+        *,
+        today: date | None = None,
+        report: Callable[[str, str], None] = lambda _kind, _reason: None,
+    ) -> Learnt:
+        """One run over the entries from `start` to `end`; what stands before them is shown, one turn of it."""
+        parts = self._parts
+        shown_from = next((i for i in range(start - 1, -1, -1) if _is_asked(entries[i])), start)
+        shown, first = self._fitted(entries[shown_from:end], start - shown_from)
+        day = today or _day(shown[-1].timestamp) or datetime.now().astimezone().date()
+        log = SessionLog(None, parts.log.session_id, cwd=parts.places.cwd, version=__version__)
+        log.append(new_header(parts, self._schemas, day, _unheard))
+        for entry in shown:
+            name = entry.uuid or str(uuid.uuid4())
+            # What its response reported was the size of another context.
+            log.append_message(_bare(entry), uuid=name, timestamp=entry.timestamp, uncounted=True)
+        span = Span(tuple(log.view.entries[first:]), log.view.entries[first - 1] if first else None)
+        header = log.view.header
+        learnt = await learn(
+            self._point(log),
+            span if span.before is None or span.before.message.role == "assistant" else replace(span, before=None),
+            self._memory,
+            extraction_numbers(parts),
+            session=parts.log.session_id,
+            today=day,
+            keeps_index=not (header is not None and header.flags.get("recall.no_index")),
+            report=report,
+        )
+        self.usage += learnt.usage
+        return learnt
+
+    def _fitted(self, entries: Sequence[Entry], first: int) -> tuple[list[Entry], int]:
+        """Entries short enough for the window, and where the new ones begin among them."""
+        room = int(self._parts.limits.effective * _SHARE) * PROSE_BYTES
+        shown = list(entries)
+        for characters in _RESULT_CHARACTERS:
+            shown = with_short_results(entries, characters)
+            if _bytes(shown) <= room:
+                return shown, first
+        # A turn of hundreds of rounds: what was said stays, the work between goes.
+        said = [i for i, entry in enumerate(shown) if not entry.message.tool_uses and not entry.message.tool_results]
+        while len(said) > 1 and _bytes([shown[i] for i in said]) > room:
+            said.pop(0)
+        return [shown[i] for i in said], sum(i < first for i in said)
+
+    def _point(self, log: SessionLog) -> ForkPoint:
+        parts, given = self._parts, self._parts.settings.model
+        request_log = parts.settings.debug.request_log
+        talk = Conversation(
+            log=log,
+            model=self.model,
+            thresholds=parts.limits,
+            emit=_unheard,
+            retry=RetryPolicy(
+                given.retries, given.retry_first_wait_s, given.retry_longest_wait_s, given.retry_longest_asked_s
+            ),
+            request_log=RequestLog(request_log) if request_log is not None else None,
+            account=self._accounts.main(),
+        )
+        cap = min(given.max_output, parts.facts.max_output)
+        context = ToolContext(
+            cwd=parts.places.cwd,
+            caller=Caller(),
+            permission=_nobody_asks,
+            read_cache=ReadCache(),
+            keep_dir=parts.places.tool_results(parts.log.session_id),
+        )
+        return ForkPoint(talk, self._tools, context, cap, cap)
+
+    async def close(self) -> None:
+        """Ends the model's connections."""
+        await self.model.close()
+        await asyncio.to_thread(self._parts.flags.close)
+
+
+async def _nobody_asks(_call: ToolCall) -> Decision:
+    return Deny("only a run of its own calls tools here")
+
+
+def _unheard(_event: Event) -> None:
+    pass
+
+
+def _bare(entry: Entry) -> Message:
+    """A message without its thinking, which is signed for the model that thought it."""
+    blocks = tuple(block for block in entry.message.content if not isinstance(block, ThinkingBlock))
+    return replace(entry.message, content=blocks)
+
+
+def _bytes(entries: Sequence[Entry]) -> int:
+    return sum(
+        len(str(block.wire()).encode("utf-8", "replace")) for entry in entries for block in entry.message.content
+    )
+
+
+def _day(timestamp: str | None) -> date | None:
+    try:
+        return datetime.fromisoformat((timestamp or "").replace("Z", "+00:00")).astimezone().date()
+    except ValueError:
+        return None
+
+
+def spans(talk: Talk, done: int) -> Iterator[tuple[int, int]]:
+    """The turns that begin at or after the first `done` entries, each with its end."""
+    yield from ((start, end) for start, end in talk.turns if start >= done)
