@@ -33,11 +33,18 @@ class _Part:
     """Shorter lines for all of it, where not all fit."""
 
 
-def operation_ledger(done: Sequence[Operation], *, max_chars: int = 24_000, cwd: str = "") -> str:
+def failure_lines(done: Sequence[Operation], *, cwd: str = "") -> list[str]:
+    """A line for each thing that failed: how, how often, and what was changed before it worked."""
+    return [_failure(one, cwd, brief=False) for one in _failures(done)]
+
+
+def operation_ledger(
+    done: Sequence[Operation], *, max_chars: int = 24_000, cwd: str = "", failures_too: bool = True
+) -> str:
     """The ledger as text, at most `max_chars` bytes (and so characters) long; empty if nothing was done."""
     changed = _changes(done)
     only_read = _only_read(done, changed)
-    failures = _failures(done)
+    failures = _failures(done) if failures_too else []
     brief = max_chars < 6_000
     parts = [
         _Part("Failed", [_failure(one, cwd, brief) for one in failures], 0.3),

@@ -46,6 +46,16 @@ _TELLING = re.compile(
     r"missing",
     re.IGNORECASE,
 )
+_POINTS = re.compile(
+    r"(?:\[[\w:.-]+\] )?(?:\S+:\d+(?::\d+)?:? |E  +\w|(?:error|fatal|panic|FAIL|fail(?:ed|ure)?|Traceback)\b|--- FAIL|"
+    r"[\w.]*(?:Error|Exception)\b)",
+    re.IGNORECASE,
+)
+"""A line that points at what is wrong: a place in a file, or a word for it at its beginning."""
+
+_WRAPS = re.compile(r"task failed|exited? (?:with|code)|traceback \(most recent", re.IGNORECASE)
+"""What a runner says around the failure of what it ran."""
+
 _REFUSED = re.compile(r"user (doesn't want|refused|rejected)", re.IGNORECASE)
 _SUMMING = re.compile(r"\b(passed|failed|ok|FAIL|PASS|errors?|warnings?|issues?|tests?|changed|completed?|built)\b")
 _SHOWS = re.compile(
@@ -200,7 +210,11 @@ def _failure(text: str) -> str:
     code = _EXIT.match(text)
     body = _TAG.sub("", text[code.end() :] if code else text)
     lines = [line.strip() for line in body.splitlines() if line.strip()]
-    telling = next((line for line in lines if _TELLING.search(line)), lines[0] if lines else "no output")
+    telling = (
+        next((line for line in lines if _POINTS.match(line) and not _WRAPS.search(line)), None)
+        or next((line for line in lines if _TELLING.search(line)), None)
+        or (lines[0] if lines else "no output")
+    )
     prefix = f"exit {code[1]}: " if code else ""
     return prefix + one_line(telling, _LINE)
 

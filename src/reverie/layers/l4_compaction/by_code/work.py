@@ -26,11 +26,14 @@ _ITEM = 200
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a writer draws on. `changes` are (path, old, new) in order; `unfinished`: the last request has no answer."""
+    """What a writer draws on. `changes` are (path, old, new) in order; `result` is the last answer that ended
+    a turn; `unfinished`: the last request has none.
+    """
 
     entries: tuple[Entry, ...]
     requests: list[str]
     answers: list[str]
+    result: str
     done: list[Operation]
     changes: list[tuple[str, str, str]]
     open_items: list[str]
@@ -42,7 +45,8 @@ class Work:
         requests, answers = list[str](), list[str]()
         changes = list[tuple[str, str, str]]()
         items = _Items()
-        unfinished = False
+        result, unfinished = "", False
+        working = {m.id for entry in entries if (m := entry.message).tool_uses and m.id is not None}
         done = operations(entries)
         calls = iter(done)
         for entry in entries:
@@ -56,20 +60,15 @@ class Work:
                     if next(calls).ok:
                         changes += [(path_of(block), old, new) for old, new in changes_of(block)]
                     items.take(block.name, given_to(block))
-            if entry.message.role == "assistant" and not entry.message.tool_uses and entry.message.text.strip():
-                unfinished = False
-        if entries and (entries[-1].message.tool_uses or entries[-1].message.tool_results):
-            unfinished = bool(requests)
-        return cls(tuple(entries), requests, answers, done, changes, items.open, items.closed, unfinished)
+            message = entry.message
+            calls_something = bool(message.tool_uses) or message.id in working
+            if message.role == "assistant" and not calls_something and message.text.strip():
+                result, unfinished = message.text, False
+        return cls(tuple(entries), requests, answers, result, done, changes, items.open, items.closed, unfinished)
 
     @property
     def last_answer(self) -> str:
         return self.answers[-1] if self.answers else ""
-
-    def failed_and_repaired(self) -> list[Operation]:
-        """What failed, and the later calls of the same thing."""
-        failed = {(o.tool, o.target) for o in self.done if not o.ok}
-        return [o for o in self.done if (o.tool, o.target) in failed]
 
     def latest_changes(self) -> list[tuple[str, str]]:
         """Each changed file with the newest text put into it that says something, the file changed last first."""

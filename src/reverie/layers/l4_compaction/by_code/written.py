@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from reverie.layers.l4_compaction.by_code.ledger import operation_ledger
+from reverie.layers.l4_compaction.by_code.ledger import failure_lines, operation_ledger
 from reverie.layers.l4_compaction.by_code.limits import Limits, bounded
 from reverie.layers.l4_compaction.by_code.names import names_beside
 from reverie.layers.l4_compaction.by_code.operations import Operation, one_line
@@ -83,18 +83,20 @@ def write_notes(entries: Sequence[Entry], template: str, limits: Limits | None =
     """A template's ten sections, filled in their order; its headings and the hints under them stay as they are."""
     limits = limits or Limits()
     work = Work.of(entries)
-    ledger = operation_ledger(work.done, max_chars=min(limits.ledger, limits.section, limits.total // 3), cwd=cwd)
+    log_size = min(limits.ledger, limits.section, limits.total // 3)
+    ledger = operation_ledger(work.done, max_chars=log_size, cwd=cwd, failures_too=False)
+    failed = "\n".join(f"- {line}" for line in failure_lines(work.done, cwd=cwd))
     bodies = [
         one_line(work.requests[0], 80) if work.requests else "",
         "\n".join(filter(None, [_just_now(work, limits.excerpt, cwd), _open(work), _next(work)])),
         _asked(work),
         _code(work, limits.excerpt, cwd, room=min(limits.section, limits.total // 5)),
         "\n".join(f"- {line}" for line in _usual_commands(work)),
-        operation_ledger(work.failed_and_repaired(), max_chars=min(limits.section, limits.total // 8), cwd=cwd),
+        bounded(failed, limits.total // 6),
         "\n".join(filter(None, [_tools_in_use(work), names_beside(entries, limits.names, ledger, cwd=cwd)])),
-        _solved(work),
-        bounded(work.last_answer, 3 * limits.excerpt),
-        ledger,
+        _still_failing(work),
+        bounded(work.result, 3 * limits.excerpt),
+        "\n\n".join(filter(None, [_ticked_off(work), ledger])),
     ]
     sections = _sections(template)
     heads = sum(len(encoded(head)) + 2 for head in sections)
@@ -214,11 +216,24 @@ def _solved(work: Work) -> str:
     return "\n".join(dict.fromkeys(reversed(lines)))
 
 
+def _still_failing(work: Work) -> str:
+    """Commands that failed and never worked later: not to be tried again as they are."""
+    worked = {(o.tool, o.target): o.order for o in work.done if o.ok}
+    failed = {(o.tool, o.target): o for o in work.done if not o.ok and o.kind == "run"}
+    left = [one for key, one in failed.items() if worked.get(key, -1) < one.order]
+    return "\n".join(f"- Does not work as it is: `{one_line(o.target, 120)}` ({one_line(o.said, 80)})" for o in left)
+
+
+def _ticked_off(work: Work) -> str:
+    items = work.closed_items[-20:]
+    return "Ticked off:\n" + "\n".join(f"- {item}" for item in items) if items else ""
+
+
 def _open(work: Work) -> str:
     """The agent's own list: what is open, and how much of it is done."""
     shown = [f"- {item}" for item in work.open_items[:20]]
     if work.closed_items:
-        shown.append(f"- ({len(work.closed_items)} items are done, last: {work.closed_items[-1]})")
+        shown.append(f"- (done so far: {len(work.closed_items)}, last: {work.closed_items[-1]})")
     return "\n".join(shown)
 
 
