@@ -127,8 +127,8 @@ class Microcompact:
             body = {}
         if body == view.server_edits:
             return None
-        why = "the server is asked to clear differently" if view.rounds else None
-        return Commit((ServerEdits(body),), breaks_prefix=why)
+        # Announced with the first request too: nothing on record says whether one went out unanswered before it.
+        return Commit((ServerEdits(body),), breaks_prefix="the server is asked to clear differently")
 
 
 def _cleared(strategy: Literal["time", "economic"], chosen: Sequence[Held], why: str) -> Commit:
