@@ -1,0 +1,210 @@
+"""Plays memory directories through a dream with any mind and scores what comes out.
+
+A scenario is a folder: `before/`, `transcripts/`, `now.txt`, perhaps `mtimes.json`, and `check.json`. It is copied into
+a home of its own, with its times and its clock, and dreamt about by the real layer; nothing is written where it lies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from reverie.errors import UserError
+from reverie.lab.dream_score import Checked, score
+from reverie.memory.opening import open_memory
+from reverie.models.base import Model
+from reverie.models.script import Script
+from reverie.models.scripted import ScriptedModel
+from reverie.paths import Places
+from reverie.session import Session
+from reverie.settings import load_settings
+from reverie.types import JsonObject
+
+Mind: TypeAlias = str | Callable[["Laid"], Model] | None
+"""Who dreams: a model's name, or what makes one for a scenario; None: the settings' model."""
+_CHECK = "check.json"
+_SCRIPTED = "scripted:"
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A scenario laid out: where its memory and its transcripts are, and what time it is."""
+
+    name: str
+    source: Path
+    memory: Path
+    transcripts: Path
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One scenario after a dream. `said`: what the dream came to, or why it failed."""
+
+    name: str
+    checks: tuple[Checked, ...]
+    said: str
+
+    @property
+    def failed(self) -> list[str]:
+        return [check.what for check in self.checks if not check.passed]
+
+
+def scenarios(folder: Path) -> list[Path]:
+    """The scenarios in a folder, by name; or the folder itself, if it is one."""
+    if (folder / _CHECK).is_file():
+        return [folder]
+    found = sorted(path.parent for path in folder.glob(f"*/{_CHECK}")) if folder.is_dir() else []
+    if not found:
+        raise UserError(f"{folder} holds no scenarios: folders with before/ and {_CHECK}.")
+    return found
+
+
+def measure(
+    folders: Sequence[Path], mind: Mind, *, progress: Callable[[int, str], None] = lambda _done, _name: None
+) -> list[Scored]:
+    """Dreams every scenario, one after the other."""
+    found: list[Scored] = []
+    for number, folder in enumerate(folders, 1):
+        found.append(asyncio.run(play(folder, mind)))
+        progress(number, folder.name)
+    return found
+
+
+async def play(source: Path, mind: Mind) -> Scored:
+    """One scenario in a home of its own."""
+    check = _json(source / _CHECK)
+    with tempfile.TemporaryDirectory(prefix="reverie-lab-") as folder:
+        cwd, home = Path(folder) / "work", Path(folder) / "home"
+        cwd.mkdir()
+        settings = load_settings(cwd)
+        settings = replace(
+            settings, places=type(settings.places)(home=home, user_home=home, runtime=settings.places.runtime)
+        )
+        settings = replace(settings, memory=type(settings.memory)())
+        places = Places.of(cwd, settings)
+        memory = open_memory(settings, places).directory.root
+        laid = Laid(source.name, source, memory, places.project, _now(source))
+        before = _lay_out(laid)
+        session = await Session.open(
+            cwd=cwd, settings=settings, model=_model(mind, laid), clock=lambda: laid.now, interactive=False
+        )
+        async with session:
+            said = await _dream(session)
+        return Scored(source.name, tuple(score(check, before, files(memory))), said)
+
+
+async def _dream(session: Session) -> str:
+    if session.dreaming is None:
+        raise UserError("Memory is switched off, so there is nothing to dream about.")
+    task = session.dreaming.start()
+    info = await task.wait()
+    if task.result is None:
+        return info.error or info.state.value
+    left: Mapping[str, str] = task.result.landed.left if task.result.landed is not None else {}
+    denied = f", {len(task.result.denied)} calls denied" if task.result.denied else ""
+    return task.result.outcome + denied + "".join(f"; {why}" for why in left.values())
+
+
+def _model(mind: Mind, laid: Laid) -> str | Model | None:
+    if mind is None or not isinstance(mind, str):
+        return None if mind is None else mind(laid)
+    if not mind.startswith(_SCRIPTED):
+        return mind
+    path = Path(mind.removeprefix(_SCRIPTED).replace("{scenario}", laid.name))
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"The script {path} cannot be read: {error}.") from error
+    for name, value in (("memory", laid.memory), ("transcripts", laid.transcripts), ("scenario", laid.name)):
+        text = text.replace("{" + name + "}", str(value))
+    return ScriptedModel(Script.parse(text, str(path)))
+
+
+def _lay_out(laid: Laid) -> dict[str, bytes]:
+    """Copies a scenario into its home, with its times; the files as they are before the dream."""
+    shutil.copytree(laid.source / "before", laid.memory)
+    laid.transcripts.mkdir(parents=True, exist_ok=True)
+    moment = laid.now.timestamp()
+    for path in sorted((laid.source / "transcripts").glob("*.jsonl")):
+        os.utime(shutil.copyfile(path, laid.transcripts / path.name), (moment - 60, moment - 60))
+    times = _json(laid.source / "mtimes.json") if (laid.source / "mtimes.json").exists() else {}
+    for path in laid.memory.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    for name, told in times.items():
+        when = _moment(str(told), f"{laid.source / 'mtimes.json'}: {name}").timestamp()
+        if (laid.memory / name).is_file():
+            os.utime(laid.memory / name, (when, when))
+    return files(laid.memory)
+
+
+def files(memory: Path) -> dict[str, bytes]:
+    """Every visible `.md` file of a directory, by relative path."""
+    found = ((path.relative_to(memory), path) for path in sorted(memory.rglob("*.md")))
+    return {
+        name.as_posix(): path.read_bytes()
+        for name, path in found
+        if path.is_file() and not any(part.startswith(".") for part in name.parts)
+    }
+
+
+def _now(source: Path) -> datetime:
+    path = source / "now.txt"
+    try:
+        return _moment(path.read_text("utf-8").strip(), str(path))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}; it says when the dream happens.") from error
+
+
+def _moment(text: str, where: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UserError(f"{where}: {text[:40]!r} is no time; write one like 2025-10-12T03:00:00Z.") from None
+    return moment if moment.tzinfo is not None else moment.astimezone()
+
+
+def _json(path: Path) -> JsonObject:
+    try:
+        found: Any = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}.") from error
+    if not isinstance(found, dict):
+        raise UserError(f"{path} is no JSON object.")
+    return cast("JsonObject", found)
+
+
+def summary(found: Sequence[Scored]) -> JsonObject:
+    """The figures, for programs."""
+    return {
+        "checks": sum(len(one.checks) for one in found),
+        "passed": sum(check.passed for one in found for check in one.checks),
+        "scenarios": {
+            one.name: {
+                "passed": sum(check.passed for check in one.checks),
+                "checks": len(one.checks),
+                "failed": one.failed,
+                "dream": one.said,
+            }
+            for one in found
+        },
+    }
+
+
+def table(found: Sequence[Scored]) -> str:
+    """The figures, for people."""
+    lines: list[str] = []
+    for one in found:
+        passed = len(one.checks) - len(one.failed)
+        lines.append(f"{one.name:<28} {passed:>3} of {len(one.checks):>3}   {one.said}")
+        lines += [f"    ✗ {what}" for what in one.failed]
+    whole = summary(found)
+    return "\n".join([*lines, f"{whole['passed']} of {whole['checks']} checks hold"])

@@ -1,0 +1,136 @@
+"""Scores a memory directory after a dream against what its scenario says: one point a check, each with its words.
+
+The checks are those of `check.json`: what must survive, what must be gone, files to be merged, dates, the index and its
+limits, files that must not be touched, and how much may be lost. Looks at files alone, never at what a model said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from reverie.layers.l6_dreaming.loss import loss
+from reverie.memory.index import linked_files
+from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_log, is_topic, pointer_of
+from reverie.memory.topic_file import decode
+from reverie.types import JsonObject
+
+Files = Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One check and whether it holds."""
+
+    what: str
+    passed: bool
+
+
+def score(check: JsonObject, before: Files, after: Files) -> list[Checked]:
+    """Every check of a scenario, in the order of its file."""
+    return list(_Scoring(before, after).all(check))
+
+
+class _Scoring:
+    def __init__(self, before: Files, after: Files) -> None:
+        self._before = before
+        self._after = after
+        self._topics = {name: _flat(data) for name, data in after.items() if is_topic(name) and data.strip()}
+        self._looked_at = {name: _flat(data) for name, data in after.items() if not is_log(name)}
+
+    def all(self, check: JsonObject) -> Iterator[Checked]:
+        for terms in _lists(check, "must_survive"):
+            yield Checked(f"must_survive: {' + '.join(terms)}", self._survives(terms))
+        for text in _texts(check, "must_be_gone"):
+            yield Checked(f"must_be_gone: {text}", not any(_has(held, text) for held in self._looked_at.values()))
+        for names in _lists(check, "merged"):
+            left = [name for name in names if name in self._topics]
+            yield Checked(
+                f"merged: {', '.join(names)}" + (f" ({len(left)} left)" if len(left) > 1 else ""), len(left) <= 1
+            )
+        for date in _texts(check, "dates"):
+            yield Checked(f"dates: {date}", any(_has(text, date) for text in self._topics.values()))
+        yield from self._index(check)
+        for name in _texts(check, "untouched"):
+            yield Checked(f"untouched: {name}", self._before.get(name) == self._after.get(name))
+        if "max_loss" in check:
+            lost, share = self._lost(_texts(check, "must_be_gone"))
+            shown = f" ({share:.0%} lost: {'; '.join(lost[:3])})" if lost else ""
+            yield Checked(f"max_loss: {check['max_loss']}{shown}", share <= float(check["max_loss"]) + 1e-9)
+        for folder, texts in cast("dict[str, list[str]]", check.get("not_under") or {}).items():
+            for text in texts:
+                under = (held for name, held in self._looked_at.items() if name.startswith(folder))
+                yield Checked(f"not_under {folder}: {text}", not any(_has(held, text) for held in under))
+        if check.get("no_new_files"):
+            new = sorted(name for name in self._after if name not in self._before)
+            yield Checked(f"no_new_files{': ' + ', '.join(new) if new else ''}", not new)
+
+    def _survives(self, terms: Sequence[str]) -> bool:
+        """All terms in one topic file; `a|b` are alternatives."""
+        return any(
+            all(any(_has(text, one) for one in term.split("|")) for term in terms) for text in self._topics.values()
+        )
+
+    def _index(self, check: JsonObject) -> Iterator[Checked]:
+        index = self._after.get(INDEX, b"")
+        text = decode(index)
+        if "index_max_lines" in check:
+            lines = len(text.splitlines())
+            yield Checked(
+                f"index_max_lines: {check['index_max_lines']} (has {lines})", lines <= check["index_max_lines"]
+            )
+        if "index_max_bytes" in check:
+            size = len(index)
+            yield Checked(f"index_max_bytes: {check['index_max_bytes']} (has {size})", size <= check["index_max_bytes"])
+        if check.get("index_must_link"):
+            wrong = self._badly_linked()
+            yield Checked(f"index_must_link{': ' + ', '.join(wrong) if wrong else ''}", not wrong)
+
+    def _badly_linked(self) -> list[str]:
+        """Files that their index does not list, and links that lead nowhere."""
+        indexes = {name: linked_files(decode(self._after.get(name, b""))) for name in (INDEX, f"{TEAM}/{INDEX}")}
+        missing = [name for name in sorted(self._topics) if pointer_of(name) not in indexes[index_of(name)]]
+        dead = [
+            f"{file} (dead)"
+            for index, files in indexes.items()
+            for file in sorted(files)
+            if not self._leads_somewhere(index, file)
+        ]
+        return [*missing, *dead]
+
+    def _leads_somewhere(self, index: str, file: str) -> bool:
+        folder = index.rpartition("/")[0]
+        name = f"{folder}/{file}" if folder else file
+        return name in self._after and bool(self._after[name].strip())
+
+    def _lost(self, gone: Sequence[str]) -> tuple[list[str], float]:
+        """Statements that are lost and their share; what had to go does not count."""
+        before = {name: decode(data) for name, data in self._before.items() if is_topic(name)}
+        after = {name: decode(data) for name, data in self._after.items() if is_topic(name)}
+        found = loss(before, after)
+        named = [one for one in found.lost if any(_has(_plain(one.text), text) for text in gone)]
+        lost = [f"{one.file}: {one.text}" for one in found.lost if one not in named]
+        count = found.statements - len(named)
+        return lost, len(lost) / count if count else 0.0
+
+
+def _has(text: str, term: str) -> bool:
+    return _plain(term) in text
+
+
+def _flat(data: bytes) -> str:
+    return _plain(decode(data))
+
+
+def _plain(text: str) -> str:
+    """Case and line breaks do not count."""
+    return " ".join(text.split()).casefold()
+
+
+def _texts(check: JsonObject, key: str) -> list[str]:
+    return [str(one) for one in cast("list[Any]", check.get(key) or [])]
+
+
+def _lists(check: JsonObject, key: str) -> list[list[str]]:
+    return [[str(term) for term in one] for one in cast("list[list[Any]]", check.get(key) or [])]
