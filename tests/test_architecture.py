@@ -50,6 +50,7 @@ FLOORS = (
         "dream_guard",
         "extracting",
         "recorded",
+        "extract_run",
     ),
     ("cli", "lab", "__main__"),
 )

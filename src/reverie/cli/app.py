@@ -55,6 +55,7 @@ COMMANDS: Mapping[str, Entry] = {
     "compact": Entry("reverie.cli.compact:command", "Summarise a conversation to make room, or take that back."),
     "rewind": Entry("reverie.cli.rewind:command", "Go on from an earlier message of a conversation."),
     "pin": Entry("reverie.cli.pin:command", "Keep a text through every compaction."),
+    "extract": Entry("reverie.cli.extract:command", "Learn from recorded sessions."),
     "settings": Entry("reverie.cli.settings:command", "Show every setting and where its value came from."),
     "cost": Entry("reverie.cli.cost:command", "Show what was spent, on what, and what the cache saved."),
     "context": Entry("reverie.cli.context:command", "Show what fills the window of a conversation."),

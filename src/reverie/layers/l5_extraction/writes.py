@@ -111,13 +111,13 @@ class MemoryWrites:
             self.done[name] = "forgotten" if gone else "added" if new or self.done.get(name) == "added" else "updated"
 
     def _trusted(self, text: str, before: str | None) -> TopicFile:
-        """The memory with the trust it deserves: how sure it is, is not for the writer to say."""
+        """A new memory with the trust it deserves, a changed one with the trust it had: not for the writer to say."""
         topic = TopicFile.parse(text)
-        had = TopicFile.parse(before).trust if before is not None else None
+        if before is not None:
+            return topic.updated(trust=TopicFile.parse(before).trust)
         if not topic.name:
             return topic
-        known = [before] if before is not None else []
-        return topic.updated(trust=had or assess(statements(text), self._source.evidence, known).trust)
+        return topic.updated(trust=assess(statements(text), self._source.evidence).trust)
 
     def _check_losses(self, name: str, before: str, after: str) -> None:
         lost = lost_statements(before, after)

@@ -1,0 +1,222 @@
+"""`reverie extract`, the work: many transcripts, turn by turn, with a small file that says how far each has come.
+
+The state is kept in the home, by transcript and memory directory, and written after every turn. A dry run works on a
+copy of the memory and writes neither.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from reverie.errors import ModelError, ReverieError, StorageError, UserError
+from reverie.layers.l5_extraction.span import Span
+from reverie.memory.directory import MemoryDirectory
+from reverie.memory.opening import OpenedMemory, ProjectGate, open_memory
+from reverie.memory.topic_file import decode
+from reverie.paths import Places
+from reverie.permissions.inside import is_inside
+from reverie.recorded import Learner, Talk, read_talk, spans
+from reverie.settings import load_settings
+from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
+from reverie.types import JsonObject
+
+_HEAD_BYTES = 262_144
+_TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-[^"]+)"')
+_VERBS = {"added": "remembered", "updated": "updated", "forgotten": "forgot"}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A memory that a turn changed."""
+
+    file: str
+    verb: str
+    transcript: str
+    day: str
+    """When the turn was held."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of it. `stopped`: why the rest was left for another time."""
+
+    transcripts: int = 0
+    turns: int = 0
+    passed_over: int = 0
+    changes: list[Change] = field(default_factory=list[Change])
+    refused: list[str] = field(default_factory=list[str])
+    failures: list[str] = field(default_factory=list[str])
+    diffs: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    tokens: JsonObject = field(default_factory=dict[str, Any])
+    stopped: str = ""
+
+    def to_json(self) -> JsonObject:
+        return asdict(self)
+
+
+def transcripts_in(paths: Sequence[Path]) -> list[Path]:
+    """The transcripts that are meant, oldest first; of a folder those directly in it. `UserError` if one is missing."""
+    found = dict[Path, str]()
+    for path in paths:
+        if not path.exists():
+            raise UserError(f"{path} is not there: give transcripts (.jsonl), or folders of them.")
+        for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
+            if not file.name.startswith("agent-"):
+                found[file] = _began(file)
+    return sorted(found, key=lambda file: (found[file], file.name))
+
+
+def _began(file: Path) -> str:
+    """When the first message with a time was said; files without any come first."""
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(_HEAD_BYTES)
+    except OSError as error:
+        raise storage_error(error, file, "read the transcript") from error
+    found = _TIMESTAMP.search(head)
+    return found[1].decode() if found else ""
+
+
+async def extract_all(
+    files: Sequence[Path],
+    cwd: Path,
+    *,
+    model: str | None = None,
+    dry_run: bool = False,
+    again: bool = False,
+    progress: Callable[[str], None] = lambda _text: None,
+) -> Report:
+    """Learns from every file into the memory of `cwd`. A model that cannot answer ends it; what is done is done."""
+    settings = load_settings(cwd)
+    places = Places.of(cwd, settings)
+    memory = open_memory(settings, places)
+    memory.require_on("nothing can be learnt")
+    report = Report()
+    with tempfile.TemporaryDirectory(prefix="reverie-extract-") as folder:
+        directory = _copied(memory, Path(folder) / "memory") if dry_run else memory.directory
+        learner = Learner(cwd, settings, directory, model=model)
+        try:
+            for number, file in enumerate(files, 1):
+                name = f"{number} of {len(files)}: {file.name}"
+                state = _State(places.extracted, file, memory.directory.root, keep=not dry_run)
+                report.transcripts += 1
+                await _one(
+                    read_talk(file), state, learner, directory, report, again, lambda t, n=name: progress(f"{n}, {t}")
+                )
+        except ModelError as error:
+            report.stopped = str(error)
+        finally:
+            await learner.close()
+        if dry_run:
+            report.diffs = _diffs(memory.directory.root, directory.root)
+    report.tokens = learner.usage.wire()
+    return report
+
+
+async def _one(
+    talk: Talk,
+    state: _State,
+    learner: Learner,
+    directory: MemoryDirectory,
+    report: Report,
+    again: bool,
+    progress: Callable[[str], None],
+) -> None:
+    """One transcript. The cursor moves on success only, so a turn that failed is looked at with the next one."""
+    done = 0 if again else max(talk.place_of(talk.learnt), state.done(talk))
+    turns = list(spans(talk, done))
+    report.passed_over += len(talk.turns) - len(turns)
+    start = turns[0][0] if turns else 0
+    for number, (_, end) in enumerate(turns, 1):
+        span = Span(talk.entries[start:end])
+        day = str(span.days()[0][0]) if span.days() else ""
+        progress(f"turn {number} of {len(turns)} {day}")
+        report.turns += 1
+        if not span.wrote_memory(lambda path: is_inside(path, directory.root)):
+            try:
+                learnt = await learner.learn(
+                    talk.entries, start, end, report=lambda kind, why: report.refused.append(f"{kind}: {why}")
+                )
+            except ModelError:
+                raise
+            except ReverieError as error:
+                report.failures.append(f"{talk.path.name}, turn {number}: {error}")
+                continue
+            for name, what in learnt.done.items():
+                report.changes.append(Change(name, _VERBS[what], talk.path.name, day))
+                progress(f"turn {number} of {len(turns)} {day}: {_VERBS[what]} {name}")
+        state.reached(talk, end)
+        start = end
+
+
+class _State:
+    """How far a transcript has been looked through, for one memory directory."""
+
+    def __init__(self, folder: Path, transcript: Path, memory: Path, *, keep: bool) -> None:
+        key = f"{os.path.realpath(transcript)}\0{memory}"
+        self._path = folder / f"{hashlib.sha256(os.fsencode(key)).hexdigest()[:24]}.json"
+        self._about: JsonObject = {"transcript": os.path.realpath(transcript), "memory": str(memory)}
+        self._keep = keep
+
+    def done(self, talk: Talk) -> int:
+        """How many entries were looked at; 0 if none, or the file is another one now."""
+        try:
+            raw: Any = json.loads(self._path.read_bytes())
+            given = cast(JsonObject, raw)
+            count, last = int(given["entries"]), given.get("last")
+        except (OSError, ValueError, TypeError, KeyError):
+            return 0
+        if last is not None:
+            return talk.place_of(str(last))
+        return min(count, len(talk.entries))
+
+    def reached(self, talk: Talk, end: int) -> None:
+        """Notes it, unless this is a dry run. A disk that refuses costs a repetition and nothing else."""
+        if not self._keep:
+            return
+        body = {**self._about, "entries": end, "last": talk.entries[end - 1].uuid}
+        with suppress(StorageError):
+            make_private_dir(self._path.parent)
+            write_atomic(self._path, json.dumps(body, ensure_ascii=False).encode() + b"\n", fsync=False)
+
+
+def _copied(memory: OpenedMemory, to: Path) -> MemoryDirectory:
+    """A copy of the memory to try things on: same files, same gate, an inbox and a history of its own."""
+    if memory.directory.root.is_dir():
+        shutil.copytree(memory.directory.root, to, ignore=shutil.ignore_patterns(".*"), symlinks=True)
+    gate = ProjectGate(replace(memory.place, directory=to), memory.places, memory.settings, None)
+    return MemoryDirectory.open(to, gate=gate)
+
+
+def _diffs(before: Path, after: Path) -> dict[str, list[str]]:
+    old, new = _texts(before), _texts(after)
+    return {
+        name: list(
+            difflib.unified_diff(
+                old.get(name, "").splitlines(), new.get(name, "").splitlines(), "before", "after", lineterm="", n=1
+            )
+        )[2:]
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
+    }
+
+
+def _texts(root: Path) -> dict[str, str]:
+    found = sorted(root.rglob("*.md")) if root.is_dir() else []
+    inside = [(path.relative_to(root), path) for path in found]
+    return {
+        name.as_posix(): decode(path.read_bytes())
+        for name, path in inside
+        if not any(part.startswith(".") for part in name.parts)
+    }
