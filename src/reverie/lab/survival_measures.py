@@ -1,7 +1,7 @@
 """What the rest of a session went on to use of what it knew, and how much of that a text still holds. Pure.
 
 Only what stood before the cut can survive it: what first came up afterwards does not count. What is looked for is
-found here by rules of its own, not by those of the writer it judges.
+found here by rules of its own, not by those of the writer it judges; only which calls failed is read as it does.
 """
 
 from __future__ import annotations
