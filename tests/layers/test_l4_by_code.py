@@ -172,7 +172,7 @@ def test_tasks_are_followed_to_their_end() -> None:
         *did(3, "TaskUpdate", {"taskId": "1", "status": "completed"}, "ok"),
     ]
     summary = write_summary(work)
-    assert "- Test it\n- (1 items are done, last: Write it)" in summary
+    assert "- Test it\n- (done so far: 1, last: Write it)" in summary
     assert "First open item: Test it" in summary
 
 
