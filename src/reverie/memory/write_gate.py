@@ -20,7 +20,7 @@ from reverie.memory.evidence import Assessment, assess, content_terms, statement
 from reverie.memory.inbox import Inbox, InboxFull, Item, Source
 from reverie.memory.index import entries
 from reverie.memory.secrets import find_secrets
-from reverie.memory.taxonomy import LOGS, Trust
+from reverie.memory.taxonomy import INDEX, LOGS, TEAM, Trust
 from reverie.memory.topic_file import TopicFile, decode, encode
 from reverie.storage.history_objects import blob_id
 from reverie.types import Origin
@@ -191,7 +191,7 @@ class WriteGate:
 
     def _known(self, write: ProposedWrite, new: list[str]) -> list[str]:
         """Texts that stood in memory and may be said again: the file itself; for an index what it points to; for a
-        consolidation every memory and log near to it, since it only puts them in order."""
+        consolidation every memory and log near to it and the indexes, since it only puts them in order."""
         known = [write.before] if write.before else []
         if write.is_index:
             folder = write.name.rpartition("/")[0]
@@ -204,6 +204,7 @@ class WriteGate:
             near = self._standing.sharing(terms, max(2, len(terms) // 4))
             known += [text for _, text in zip(range(_RELATED), (text for _, text in near), strict=False)]
             known += [_text_of(path) for path in sorted((self._root / LOGS).glob("*/*/*.md"))[-_RELATED:]]
+            known += [_text_of(self._root / name) for name in (INDEX, f"{TEAM}/{INDEX}")]
         return known
 
     def _confirmed(self, write: ProposedWrite, assessment: Assessment) -> dict[str, str]:

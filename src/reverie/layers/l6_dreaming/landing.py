@@ -141,7 +141,7 @@ class _Plan:
         after = {name: change.after for name, change in self.pending.items()}
         there = {name for name in {*self._now, *after} if after.get(name, self._now.get(name)) is not None}
         reasons = {name: change.reason for name, change in self.pending.items()}
-        for index in _INDEXES if any(is_topic(name) for name in (*after, *left)) else ():
+        for index in _INDEXES if after or left else ():
             text = after.get(index, self._now.get(index)) or ""
             followed = self._followed(index, text, proposal, there)
             if followed != text:
@@ -155,6 +155,10 @@ class _Plan:
 
     def _followed(self, index: str, text: str, proposal: Proposal, there: set[str]) -> str:
         old = self._now.get(index, "")
+        for file in linked_files(text) - linked_files(old):  # promised, and then refused
+            name = _below(index, file)
+            if name not in there and not self._directory.exists(name):
+                text = without_entry(text, file)
         for change in proposal.changes:
             name = change.name
             if not is_topic(name) or index_of(name) != index:
@@ -170,3 +174,9 @@ class _Plan:
                 elif topic is not None and change.before is None:
                     text = with_entry(text, pointer, topic.name or name.removesuffix(".md"), topic.description)
         return text
+
+
+def _below(index: str, file: str) -> str:
+    """The file that a link in an index means, relative to the memory directory."""
+    folder = index.rpartition("/")[0]
+    return f"{folder}/{file}" if folder else file
