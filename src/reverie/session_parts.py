@@ -211,6 +211,7 @@ def model_access(settings: Settings) -> ModelAccess:
         openai_key=given.openai_api_key or None,
         openai_base_url=given.openai_base_url or None,
         timeout_s=given.timeout_s,
+        cache_edits=given.anthropic_cache_edits,
     )
 
 

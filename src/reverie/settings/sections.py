@@ -70,6 +70,9 @@ class Model(Section):
         env="ANTHROPIC_BASE_URL",
         project=Project.NEVER,
     )
+    anthropic_cache_edits: bool = switch(
+        False, "That server understands `cache_edits`: results can be deleted inside its cache.", project=Project.NEVER
+    )
     openai_base_url: str = url(
         "",
         "Server for `openai:` models (Ollama, vLLM, llama.cpp, LM Studio, OpenRouter). Empty: the vendor's.",
