@@ -29,7 +29,7 @@ from reverie.session_parts import Parts
 from reverie.storage.records import Cursor, from_record
 from reverie.storage.session_log import Clock
 from reverie.storage.view import Entry
-from reverie.tasks import TaskHandle, Tasks
+from reverie.tasks import Task, TaskHandle, Tasks
 from reverie.types import JsonObject, Purpose, Usage
 
 SERIAL = "extraction"
@@ -150,6 +150,7 @@ class Extractor:
         self._emit = emit
         self._clock = clock
         self._state: State[Ended] = State()
+        self._task: Task[None] | None = None
         self._heartbeat = Heartbeat(parts.places.heartbeat(WRITER), now=clock)
 
     def turn_ended(self, *, answered: bool, main_agent: bool = True) -> Gate | None:
@@ -175,6 +176,9 @@ class Extractor:
         if shut is not None:
             return shut
         every = extraction_numbers(parts).every_turns
+        if self._task is not None and self._task.info.state.is_over:  # also one that was killed before it began
+            self._state = self._state.killed()
+            self._task = None
         if self._state.running is not None:
             self._state, _ = self._state.ended(Ended(self._fork_point()))
             return Gate.RUNNING
@@ -227,7 +231,7 @@ class Extractor:
     # -- one run --------------------------------------------------------------------------------------------------
 
     def _start(self, turn: Ended) -> None:
-        self._tasks.start(
+        self._task = self._tasks.start(
             Purpose.EXTRACTION, "learning from the conversation", lambda task: self._work(turn, task), serial=SERIAL
         )
 

@@ -1,4 +1,4 @@
-"""`reverie lab extraction`: how well a model learns from labelled conversations, and where it does not."""
+"""`reverie lab extraction`: how well a model learns from conversations, and what a closed gate costs a turn."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from pathlib import Path
 
 import click
 
+from reverie.errors import UserError
+
 
 @click.command("extraction")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", metavar="[FILE]", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("-m", "--model", metavar="NAME", help="Who extracts; `embedded` needs no key.  [default: the settings']")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Cases at once.")
+@click.option("--gates", is_flag=True, help="Measure what each closed gate costs a turn instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
-def extraction(file: Path, model: str | None, jobs: int, as_json: bool) -> None:
+def extraction(file: Path | None, model: str | None, jobs: int, gates: bool, as_json: bool) -> None:
     """Measure what extraction remembers of labelled conversations, and what it should not have.
 
     FILE holds one case a line. Each is played through the real layer in a home of its own; the files afterwards are
@@ -22,9 +25,19 @@ def extraction(file: Path, model: str | None, jobs: int, as_json: bool) -> None:
     how many conversations without anything to keep nothing was written. Every miss is shown.
 
     \b
-    Example:
+    Examples:
       reverie lab extraction cases.jsonl --model embedded
+      reverie lab extraction --gates
     """
+    if gates == (file is not None):
+        raise UserError("Name one thing to measure: a file of cases, or --gates.")
+    if file is None:
+        from reverie.lab.extraction_gates import measure_gates
+        from reverie.lab.extraction_gates import table as gate_table
+
+        taken = measure_gates()
+        click.echo(json.dumps(taken) if as_json else gate_table(taken))
+        return
     from reverie.lab.extraction import measure
     from reverie.lab.extraction_cases import read_cases
     from reverie.lab.extraction_score import summary, table
