@@ -63,7 +63,9 @@ def examine(cwd: Path) -> Iterator[Check]:
         ("git", _git),
         ("live", _live),
         ("cache", _cache),
+        ("extraction", _extraction),
         ("background", _background),
+        ("dream", _dream),
     )
     for name, look in matters:
         try:
@@ -225,6 +227,12 @@ def _cache(settings: Settings, places: Places) -> Iterator[Check]:
     yield Check("cache", state, rates + forks + breaks, "`reverie cost` names their causes" if found else "")
 
 
+def _extraction(settings: Settings, places: Places) -> Iterator[Check]:
+    from reverie.cli.doctor_extraction import extraction_checks
+
+    yield from extraction_checks(settings, places)
+
+
 def _background(_settings: Settings, places: Places) -> Iterator[Check]:
     from reverie.background_log import BackgroundLog
 
@@ -238,3 +246,21 @@ def _background(_settings: Settings, places: Places) -> Iterator[Check]:
     what = last.fields.get("purpose") or last.fields.get("stage") or last.kind
     text = f"{plural(len(failed), 'failure')} in 7 days, last {what}: {last.fields.get('error', '')}"
     yield Check("background", "warning", text, "`reverie log --kind task_failed` shows them")
+
+
+def _dream(settings: Settings, places: Places) -> Iterator[Check]:
+    from reverie.cli.dream_look import look
+    from reverie.flags import Flags
+    from reverie.memory.opening import open_memory
+
+    memory = open_memory(settings, places)
+    if not memory.switch.on:
+        return
+    flags = Flags.open(places, settings)
+    try:
+        found = look(memory, flags)
+    finally:
+        flags.close()
+    text = "; ".join(f"{name}: {said}" for name, said in found.lines())
+    state: State = "warning" if found.state.failures_in_a_row >= 3 or found.lock.stale else "ok"
+    yield Check("dream", state, text, "`reverie dream log` shows what went wrong" if state == "warning" else "")
