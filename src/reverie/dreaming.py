@@ -83,7 +83,7 @@ class Dreaming:
     def __init__(self, session: Session, wiring: Wiring, memory: Remembering) -> None:
         self._session = session
         self._wiring = wiring
-        self._memory = memory
+        self.memory = memory.opened
         self._parts = parts = session.parts
         self.directory = memory.directory
         root = self.directory.root
@@ -242,7 +242,7 @@ class Dreaming:
 
         return DreamGuard(
             copy,
-            self._memory.opened.gate,
+            self.memory.gate,
             self._parts.background,
             transcripts=run.transcripts,
             conversation=[(entry.message, entry.uuid or "") for entry in self._parts.log.view.history],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from reverie.context.window_fill import fill
 from reverie.context_verbs import context_verbs
-from reverie.types import JsonObject
+from reverie.types import JsonObject, Purpose
 
 if TYPE_CHECKING:
     from reverie.session import Session
@@ -38,8 +38,20 @@ def verbs(session: Session) -> Mapping[str, Verb]:
     async def context(_request: JsonObject) -> JsonObject:
         return {"context": fill(session.parts.log.view, session.conversation.thresholds).to_json()}
 
+    async def dream(_request: JsonObject) -> JsonObject:
+        if session.dreaming is None:
+            return {"running": None}
+        running = session.dreaming.running
+        tasks = [info.id for info in session.tasks.running if info.purpose is Purpose.DREAM]
+        return {
+            "memory": str(session.dreaming.directory.root),
+            "running": running.to_json() if running is not None else None,
+            "task": tasks[0] if tasks else None,
+        }
+
     return {
         "status": status,
+        "dream": dream,
         "cancel": cancel,
         "context": context,
         **session.tasks.verbs(),

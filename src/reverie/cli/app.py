@@ -52,6 +52,7 @@ COMMANDS: Mapping[str, Entry] = {
     "recall": Entry("reverie.cli.recall:command", "Show which memories a message would bring back."),
     "forget": Entry("reverie.cli.forget:command", "Forget a memory; it can be brought back."),
     "memory": Entry("reverie.cli.memory:command", "Look at what is remembered, change it, go back."),
+    "dream": Entry("reverie.cli.dream:command", "Put memory in order across sessions; review and undo that."),
     "compact": Entry("reverie.cli.compact:command", "Summarise a conversation to make room, or take that back."),
     "rewind": Entry("reverie.cli.rewind:command", "Go on from an earlier message of a conversation."),
     "pin": Entry("reverie.cli.pin:command", "Keep a text through every compaction."),

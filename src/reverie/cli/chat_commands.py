@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reverie.cli import chat_context, chat_memory
+from reverie.cli import chat_context, chat_dream, chat_memory
 from reverie.cli.output import columns, one_line, pad, seconds, tokens
 from reverie.errors import UserError
 
@@ -127,6 +127,9 @@ COMMANDS: dict[str, SlashCommand] = {
     "remember": SlashCommand("/remember TEXT", "keep something for good, in your own words", chat_memory.remember),
     "forget": SlashCommand(
         "/forget TEXT", "forget a memory; it can be brought back", chat_memory.forget, chat_memory.memory_files
+    ),
+    "dream": SlashCommand(
+        "/dream [status|review|…]", "put memory in order in the background", chat_dream.dream, chat_dream.words
     ),
     "pin": SlashCommand(
         "/pin [TEXT | remove ID]", "keep a text through every compaction", chat_context.pin, chat_context.pin_words

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from reverie.cli.lab_dream import dream
 from reverie.cli.lab_extraction import extraction
 from reverie.cli.lab_recall import recall
 
@@ -109,6 +110,7 @@ def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
 
 command.add_command(recall)
 command.add_command(extraction)
+command.add_command(dream)
 
 
 @command.command("replay")
