@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from reverie.cli.output import Paint, age, columns, cut, one_line, pad, paint_for, plural, size, width
+from reverie.cli.sessions_import import import_command
 from reverie.errors import ReverieError, UserError
 from reverie.paths import Places
 from reverie.settings import load_settings
@@ -297,3 +298,6 @@ def _left_beside(info: SessionInfo) -> tuple[int, int]:
             except OSError:
                 continue
     return files, held
+
+
+command.add_command(import_command)
