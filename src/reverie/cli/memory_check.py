@@ -88,11 +88,10 @@ def command(everything: bool, fix: bool, as_json: bool, cwd: Path) -> int:
         if not click.confirm(f"Put {plural(len(fixable), 'finding')} right, as one version?"):
             return 1
     version = _fix(memory, found)
-    if version is None:
-        return 1
     left = _look(memory)
-    say(f"Fixed {plural(len(fixable), 'finding')}; {plural(len(left), 'finding')} left.")
-    say_undo(version)
+    say(f"Fixed {plural(len(found) - len(left), 'finding')}, {len(left)} left.")
+    if version is not None:
+        say_undo(version)
     return 1 if left else 0
 
 
@@ -108,9 +107,12 @@ def _look(memory: OpenedMemory) -> tuple[Finding, ...]:
 
 def _fix(memory: OpenedMemory, found: tuple[Finding, ...]) -> Version | None:
     from reverie.memory.changes import WriteInfo, Writer
-    from reverie.memory.checkup import apply_fixes
+    from reverie.memory.checkup import Problem, apply_fixes
 
-    return apply_fixes(memory.directory, found, WriteInfo(Writer.USER, "Fixed with `reverie memory check`."))
+    # A fix may copy words from a file into its head or the index: not where one of them is a secret.
+    secret = {one.file for one in found if one.problem is Problem.SECRET}
+    sound = [one for one in found if one.file not in secret]
+    return apply_fixes(memory.directory, sound, WriteInfo(Writer.USER, "Fixed with `reverie memory check`."))
 
 
 def _show(found: tuple[Finding, ...], *, most: int) -> None:

@@ -189,7 +189,7 @@ def _piece(topic: TopicFile, title: str, source: str, modified: float | None, st
 
 
 def _sections(text: str) -> list[tuple[str, str]]:
-    """(heading, text) of the parts of a text, split at the highest level that has more than one heading."""
+    """(heading, text) of the parts of a text, split at the highest level of heading below its title."""
     lines = text.replace("\r\n", "\n").split("\n")
     heads: list[tuple[int, int, str]] = []
     fenced = False
@@ -199,7 +199,8 @@ def _sections(text: str) -> list[tuple[str, str]]:
         if found:
             heads.append((number, len(found[1]), found[2]))
     levels = [level for _, level, _ in heads]
-    level = next((one for one in (1, 2, 3) if levels.count(one) > 1), None)
+    several = (one for one in (1, 2, 3) if levels.count(one) > 1)
+    level = next(several, None) or next((one for one in (2, 3) if one in levels), None)
     if level is None:
         return [("", text)]
     starts = [(number, title) for number, own, title in heads if own == level]

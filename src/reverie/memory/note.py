@@ -47,7 +47,8 @@ _ORDER = re.compile(
     r"^(?:please\s+)?(?:use|run|write|keep|ask|check|commit|put|add|name|test|format|explain|answer|be|start|"
     r"show|read|skip|"
     r"leave|call me when|tell|treat|wrap|prefix|sign|squash|rebase|review|talk|speak|reply|respond|follow|"
-    r"include|give)\b",
+    r"include|give|indent|describe|document|"
+    r"mention|link|quote|translate|spell|install|pin|mock|stick|wait|remove|delete|handle|return|raise)\b",
     re.IGNORECASE,
 )
 _PERSON = re.compile(
