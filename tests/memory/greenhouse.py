@@ -1,7 +1,7 @@
 """A memory directory and queries of our own: people who automate greenhouses. Written once, before it was measured on.
 
-Nothing of the ranker was tuned on it; the tests hold the ranker to floors on it, so that a change of a signal that only
-helps the data it was fitted on is noticed.
+No number of the ranker is fitted on it, though it was looked at when signals were chosen. The tests hold the ranker to
+floors on it, so that a change that only helps the data it was fitted on is noticed.
 """
 
 from __future__ import annotations

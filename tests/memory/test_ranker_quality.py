@@ -1,4 +1,4 @@
-"""Floors under how well memories are found: on a directory of our own that nothing was tuned on, and on data beside.
+"""Floors under how well memories are found: on a directory of our own that no number was fitted on, and on data beside.
 
 The semantic tier is held to its floors where its encoder has been added (REVERIE_TEST_MODELS, or the user's home).
 """
@@ -19,7 +19,7 @@ MODELS = Path(os.environ.get("REVERIE_TEST_MODELS", Path.home() / ".reverie" / "
 SILENT = Path(__file__).parent / "silent_queries.jsonl"
 
 
-def test_a_directory_that_nothing_was_tuned_on(tmp_path: Path) -> None:
+def test_a_directory_that_no_number_was_fitted_on(tmp_path: Path) -> None:
     memory = tmp_path / "memory"
     memory.mkdir()
     found = measure_collection(write_greenhouse(memory), tmp_path, MODELS).summary()
