@@ -255,4 +255,8 @@ def _lives(pid: int | None) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    try:  # one that was killed and that nobody has asked after yet still has its number
+        status = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return True  # no such file system here
+    return status.rpartition(b")")[2].split()[:1] not in ([b"Z"], [b"X"])
