@@ -17,6 +17,7 @@ HEX = "0123456789abcdef"
 URLSAFE = ALNUM + "-_"
 B64 = ALNUM + "+/"
 BASE32 = string.ascii_uppercase + "234567"
+LOWER = string.ascii_lowercase + string.digits
 UPPER = string.ascii_uppercase + string.digits
 
 Case = tuple[str, bool, str]
@@ -456,6 +457,139 @@ def _benign(d: Draw) -> dict[str, str]:
     }  # fmt: skip
 
 
+def _more_secrets(d: Draw) -> list[str]:
+    """Written down after the rules were, to see whether they generalise."""
+    return [
+        f'"auths": {{"registry.corp.test": {{"auth": "{_b64("ci:" + d.alnum(16))}"}}}}',
+        f"twilio auth token {d.hex(32)}",
+        f"TWILIO_AUTH_TOKEN={d.hex(32)}",
+        f"ftp://backup:{d.alnum(10)}@ftp.corp.test/dumps",
+        f"kubectl config set-credentials ops --token={d.alnum(32)}",
+        f"Cloudflare API token: {d.safe(40)}",
+        f"dd-api-key: {d.hex(32)}",
+        f"export GPG_PASSPHRASE='{d.chosen()}'",
+        f"htpasswd line: ops:$apr1${d.alnum(8)}${d.alnum(22)}",
+        f"my pin for the VPN token is {d.digits(6)}",
+        f"ssh root@10.0.0.4, pass {d.chosen()}",
+        f"user=admin;pass={d.alnum(9)}",
+        f"Login: demo@corp.test / {d.password()}",
+        f"u: admin p: {d.password()}",
+        f"The Jira API token for the bot account, in case we lose it: {d.alnum(24)}",
+        f"openssl enc -aes-256-cbc -k {d.password()} -in x",
+        f"STRIPE_WEBHOOK_SECRET={m('wh', 'sec_')}{d.alnum(32)}",
+        f"FIREBASE key: AAAA{d.safe(7)}:{m('APA', '91b')}{d.safe(134)}",
+        f"rabbitmq://svc:{d.alnum(12)}@rabbit.corp.test",
+        f"ldap bind password: {d.chosen()}",
+        f"keystore.password={d.chosen()}",
+        f'<add key="ApiSecret" value="{d.alnum(24)}" />',
+        f'connectionString="Server=db;Database=x;User Id=sa;Password={d.chosen()}"',
+        f"SECRET_KEY = 'django-insecure-{d.alnum(50)}'",
+        f'NEXTAUTH_SECRET="{d.b64(43)}="',
+        f"jwt signing key is {d.alnum(48)}",
+        f"HMAC key {d.hex(64)}",
+        f"const token = '{d.alnum(40)}';",
+        f"gh auth login --with-token <<< {m('gh', 'p_')}{d.alnum(36)}",
+        f"access_key={d.upper(20)} secret_key={d.b64(40)}",
+        f"Sentry auth token {m('snt', 'rys_')}{d.b64(80)}",
+        f"bearer {d.alnum(40)}",
+        f"The root password of the NAS in the office is still {d.chosen()}",
+        f"Das WLAN-Passwort lautet {d.chosen()}",
+        f"wifi password {d.chosen()}",
+        f"数据库密码 {d.chosen()}",
+        f"管理员账号 admin 密码 {d.password()}",
+        f"пароль {d.password()}",
+        f"{frame(m('DSA PRI', 'VATE KEY'), d.wrapped(300))}",
+        f"mailgun key-{d.hex(32)}",
+        f"License key: {d.upper(5)}-{d.upper(5)}-{d.upper(5)}-{d.upper(5)}",
+        f"consumer_secret: {d.alnum(50)}",
+        f"PASSWORD: {d.alnum(8)}",
+        f"Zoom meeting passcode: {d.digits(6)}",
+        f"snowflake: account=xy12345, user=etl, password={d.chosen()}",
+        f"RDS master pw -> {d.password()}",
+        f"the token's value: {d.alnum(36)}",
+        f"Cookie: PHPSESSID={d.of(LOWER, 26)}",
+        f"csrftoken={d.alnum(64)}; sessionid={d.of(LOWER, 32)}",
+        f'"refresh_token": "{d.safe(60)}"',
+        f"AWS_SESSION_TOKEN=IQoJb3JpZ2luX2Vj{d.b64(200)}",
+    ]
+
+
+MORE_BENIGN = (
+    "cron: 0 3 * * 1-5 for the nightly token cleanup",
+    "ULID 01ARZ3NDEKTSV4RRFFQ69G5FAV of the order",
+    "Snowflake id 1541815603606036480",
+    "test card 4242 4242 4242 4242, any CVC",
+    "ISBN 978-3-16-148410-0",
+    "IBAN DE89 3704 0044 0532 0130 00 is the example from the docs",
+    "kid: 2024-05-signing",
+    "spec.tls.secretName: internal-ca",
+    "the secret internal-ca in namespace edge",
+    "CA bundle comes from the secret internal-ca in namespace edge",
+    "Rotate signing keys every 90 days (RFC 7517), alg ES256",
+    "password_hash column is varchar(255)",
+    "bcrypt cost factor 12 for passwords",
+    "token bucket: 100 req/s, burst 250",
+    "Uses OAuth2 client credentials flow; scopes read:users write:orders",
+    "The API key is passed in the X-Api-Key header",
+    "API keys are rotated by Vault every 24h",
+    "Ask Priya for the staging password",
+    "user forgot the password twice; reset link expired",
+    "env vars: DB_HOST, DB_PASSWORD, JWT_SECRET",
+    "needs OPENAI_API_KEY and ANTHROPIC_API_KEY set",
+    "secrets are in AWS Secrets Manager under prod/checkout/db",
+    "See vault kv get secret/data/checkout",
+    "key: value pairs are sorted",
+    "primary_key=True, unique=True",
+    "sha1: 2fd4e1c67a2d28fced849ee1bb76e7391b93eb12",
+    "Merge commit 2fd4e1c67a2d28fced849ee1bb76e7391b93eb12 into main",
+    "yarn lock resolved https://registry.yarnpkg.com/lodash/-/lodash-4.17.21.tgz#679591c564c3bffaae8454cf0b3df370c3d6911c",
+    "https://hub.docker.com/layers/x/images/sha256-8a1b2c3d4e5f60718293a4b5c6d7e8f901234567890abcdef1234567890abcdef",
+    "session id 6f1c9d2e-8b7a-4c3d-9e0f-112233445566 crashed",
+    "pod api-6b7f9d8c4-abcde restarted 3 times",
+    "iOS bundle id com.corp.app.TokenWidget2",
+    "Passwords: min 12 chars, 1 upper, 1 digit, 1 symbol",
+    "password: minimum 12 characters",
+    "Password reset tokens live 15min, see auth/reset_token.py",
+    "PASSWORD_RESET_TIMEOUT=3600",
+    "AUTH_TOKEN_TTL_SECONDS=900",
+    "TOKEN_EXPIRY: 15m",
+    "secret_key_base comes from credentials.yml.enc",
+    "token = request.headers['Authorization'].split(' ')[1]",
+    "const { apiKey } = useConfig()",
+    "api_key: str | None = None",
+    "def login(user: str, password: str) -> Token: ...",
+    "Authorization: Bearer $TOKEN",
+    "curl -u $USER:$PASS https://api.corp.test",
+    "mysql -u root -p shop < dump.sql",
+    "docker run -e POSTGRES_PASSWORD=postgres -p 5432:5432 postgres:16",
+    "redis://localhost:6379/0",
+    "postgresql://app@db.corp.test/app (password from pgpass)",
+    "https://user@bitbucket.org/org/repo.git",
+    "sk-learn 1.5.2 and sk-video are pinned",
+    "hf_hub_download is slow on CI; npm_config_cache is set",
+    "ghp_ and github_pat_ prefixes are scanned by the pre-commit hook",
+    "xoxb tokens are banned; use workflow steps",
+    "design tokens: color.primary.500 = #3366FF, spacing.2 = 8px",
+    "tokens per minute limit is 90000 for gpt-4o-2024-08-06",
+    "Das Passwort liegt in 1Password, Tresor 'Infra'",
+    "mot de passe: voir Bitwarden",
+    "contraseña: pedir a Marta",
+    "密码见 1Password;令牌每90天轮换",
+    "パスワードは Marta さんに聞いてください",
+    "trace-id 4bf92f3577b34da6a3ce929d0e0e4736",
+    "artifact build-2026.05.04-9f3c2aa.tar.gz",
+    "feature flag key checkout.express.v2 is on for 50%",
+    "Yubikey 5C NFC for everyone by 2026-06-01",
+    "the API token page is at https://id.corp.test/settings/tokens?tab=personal",
+    "commit signing key 0xA1B2C3D4E5F60718 (public)",
+    "gpg fingerprint 3AA5 C343 7156 2FC8 9C4A 1B2D 7F4E 9A1B 0C2D 3E4F",
+    "bpftrace token limit 64KiB; tokenizer cl100k_base",
+    "The key result KR2.3 is due Q3",
+    "keys: j/k to move, dd to delete, :wq to save",
+    "base64 -d <<< aGVsbG8gd29ybGQ=",
+)
+
+
 def cases(seed: int) -> Iterator[Case]:
     """One draw of everything: every token in a carrier of its own, every form, every look-alike."""
     d = Draw(seed)
@@ -465,3 +599,7 @@ def cases(seed: int) -> Iterator[Case]:
         yield make(d), True, name
     for name, text in _benign(d).items():
         yield text, False, name
+    for text in _more_secrets(d):
+        yield text, True, text[:24]
+    for text in MORE_BENIGN:
+        yield text, False, text[:40]

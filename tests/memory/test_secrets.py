@@ -132,3 +132,13 @@ def _timed(text: str) -> float:
     start = time.perf_counter()
     find_secrets(text)
     return time.perf_counter() - start
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "A1", "password ", "password: ", "\"'`", "a\n", "http://a:b", "QUJD", "ab", "%41", "eyJ", "_", "\\", "密码", "a/", "sk-", "key="],
+)  # fmt: skip
+def test_no_text_takes_long(piece: str) -> None:
+    start = time.perf_counter()
+    find_secrets(piece * (20_000 // len(piece)))
+    assert time.perf_counter() - start < 5

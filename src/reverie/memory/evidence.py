@@ -34,6 +34,7 @@ ENOUGH: Final = 0.34
 SHORT: Final = 0.5
 """The same for statements of so few words that one of them would be a third."""
 _LEAST_TYPED: Final = 6  # words from which a language can be told
+_LONGEST: Final = 200  # characters of a token looked at together, so that no text takes long
 _PREFIX: Final = 5  # letters by which `calibration` is known in `calibrate`
 
 _INJECTED = re.compile(
@@ -252,7 +253,8 @@ def _short(number: str) -> str:
 
 def hard_facts(statement: str) -> list[str]:
     """Numbers, dates, addresses, paths and names with digits: what must not come out of nowhere."""
-    return [found.rstrip(".,:%)") for found in _HARD.findall(statement)]
+    pieces = (token[at : at + _LONGEST] for token in statement.split() for at in range(0, len(token), _LONGEST))
+    return [found.rstrip(".,:%)") for piece in pieces for found in _HARD.findall(piece)]
 
 
 def _sorted(evidence: Sequence[Evidence]) -> tuple[Ground, Ground, Ground, dict[str, Ground]]:

@@ -14,6 +14,7 @@ from reverie.memory.secret_forms import TOKEN, Hit, is_code
 from reverie.memory.secret_rules import NOT_VALUES, PRIVATE_BLOCK
 from reverie.memory.secret_shapes import (
     classes,
+    is_chosen,
     is_password,
     is_placeholder,
     is_random,
@@ -24,7 +25,8 @@ from reverie.memory.secret_shapes import (
 )
 
 _ADDRESS = re.compile(
-    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{1,30})://(?P<user>[^\s/@:\"'<>`]*)(?::(?P<password>[^\s\"'<>`]*?))?@(?P<host>[^\s/@\"'<>`?#]+)"
+    r"[A-Za-z][A-Za-z0-9+.-]{1,30}://(?P<user>[^\s/@:\"'<>`]{0,200})(?::(?P<password>[^\s\"'<>`@]{0,200}(?:@[^\s\"'<>`@/]{0,100})?))?"
+    r"@(?P<host>[^\s/@\"'<>`?#]+)"
 )
 _LOCAL = re.compile(
     r"(?i)localhost|127\.|0\.0\.0\.0|\[?::1|host\.docker\.internal|(?:[a-z-]+\.)?example\.(?:com|org|net)"
@@ -37,6 +39,7 @@ _HEADER = re.compile(
 )
 _SCHEME = re.compile(r"(?i)\b(bearer|basic)\s+([A-Za-z0-9+/_.=~-]{12,})")
 _COOKIE = re.compile(r"(?i)\b(?:set-)?cookies?[\"']?\s?[:=]\s?[\"']?([^\n\"']{8,})")
+_SESSION = re.compile(r"(?i)sess|sid|auth|token|jwt|remember")
 _COOKIE_VALUE = re.compile(r"([\w.%-]+)=([^;\s]+)")
 _SIGNED = re.compile(
     r"(?i)[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-amz-security-token|hmac|secret|auth)="
@@ -87,6 +90,11 @@ _AS_PASSWORD = re.compile(
     r"(?:password|passwort|passcode|passphrase|pwd|pw|kennwort|contraseña|mot de passe)\b"
 )
 _OTP = re.compile(r"\b(?:otpauth://\S*?secret=|(?i:totp|otp|2fa|mfa)[^\n]{0,30}?\b)([A-Z2-7]{16,64})\b")
+_LETTERS = re.compile(r"(?i)\b(?:u|usr|user|login|id)\s?[:=]\s?[\w.@-]+[\s,;/|]+(?:p|pwd?)\s?[:=]\s?([^\s,;]{6,})")
+_LICENCE = re.compile(
+    r"(?i)\b(?:licen[sc]e|product|activation|serial|registration)[- ]?(?:key|code|number)\W{0,4}(?:is )?"
+    r"((?-i:[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}))"
+)
 _FRAMED = re.compile(r"[A-Za-z0-9+/=]{20,}")
 
 
@@ -139,7 +147,8 @@ def _schemes(text: str) -> Iterator[Hit]:
 def _cookies(text: str) -> Iterator[Hit]:
     for header in _COOKIE.finditer(text):
         for match in _COOKIE_VALUE.finditer(text, header.start(1), header.end(1)):
-            if is_random(match[2]) or is_uuid(match[2]):
+            session = _SESSION.search(match[1]) and len(match[2]) >= 16 and is_password(match[2])
+            if session or is_random(match[2]) or is_uuid(match[2]):
                 yield "a session cookie", match.start(2), match.end(2)
 
 
@@ -181,6 +190,12 @@ def _codes(text: str) -> Iterator[Hit]:
             yield "backup codes", match.start(1), match.end(1)
 
 
+def _licences(text: str) -> Iterator[Hit]:
+    for match in _LICENCE.finditer(text):
+        if not is_placeholder(match[1]) and len(set(match[1])) > 6:
+            yield "a licence key", match.start(1), match.end(1)
+
+
 def _phrases(text: str) -> Iterator[Hit]:
     for match in _PHRASE.finditer(text):
         yield "a recovery phrase", match.start(1), match.end(1)
@@ -198,6 +213,12 @@ def _seeds(text: str) -> Iterator[Hit]:
             yield "a one-time-password seed", match.start(1), match.end(1)
 
 
+def _letters(text: str) -> Iterator[Hit]:
+    for match in _LETTERS.finditer(text):
+        if is_password(match[1], least=6) and not is_code(match[1]):
+            yield "a password", match.start(1), match.end(1)
+
+
 # Each form with the marks one of which its text must have: looking for a mark is fast, matching a form is not.
 _CARRIED: Final[tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Hit]]], ...]] = (
     (("authorization", "api-key", "x-", "token"), _headers),
@@ -208,9 +229,11 @@ _CARRIED: Final[tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Hit]]], ..
     (("$", "{s", "{c"), _hashes),
     ((":5432:", ":3306:", ":*:", ":1521:", ":6432:", ":1433:"), _password_lines),
     (("pin", "passcode", "code", "cvv", "cvc"), _codes),
+    (("licen", "product", "activation", "serial", "registration"), _licences),
     (("seed", "phrase", "mnemonic"), _phrases),
     (("passw", "passcode", "passphrase", "pwd", "pw", "kennwort", "contraseña", "mot de passe"), _said_as_password),
     (("otp", "2fa", "mfa"), _seeds),
+    (("p:", "p=", "p :", "p ="), _letters),
 )
 
 
@@ -224,20 +247,11 @@ def pairs(text: str) -> Iterator[Hit]:
         glued = _GLUED.match(word)
         if glued:
             before, at, value = before + glued[0], at + glued.end(), value[glued.end() :]
-        named = _NAMED.search(before) and (_chosen(value) or is_striking(value))
-        bracketed = _IN_BRACKETS.search(before) and _chosen(value)
+        named = _NAMED.search(before) and (is_chosen(value) or is_striking(value))
+        bracketed = _IN_BRACKETS.search(before) and is_chosen(value)
         signs = re.search(r"[!@$%^&*+?~#]", value) and is_striking(value)
         if named or bracketed or (signs and _LOGIN.search(before.rpartition("\n")[2])):
             yield "a password", at, at + len(value)
-
-
-def _chosen(value: str) -> bool:
-    """Words and digits in both cases, as people choose passwords: `blueRiver-77`, `Summer2024!`."""
-    if len(value) < 8 or is_placeholder(value) or is_technical(value):
-        return False
-    if re.search(r"[/\\]|\.\w{1,4}$|^\d|://|[(){}<>=]", value):
-        return False
-    return classes(re.sub(r"[^A-Za-z0-9]", "", value)) == 3 and bool(re.search(r"\d[!?#$%&*]?$|[!@$%^&*?~#]", value))
 
 
 def blocks(text: str) -> Iterator[Hit]:

@@ -23,6 +23,7 @@ from reverie.memory.secret_rules import (
 )
 from reverie.memory.secret_shapes import (
     classes,
+    is_chosen,
     is_hex,
     is_password,
     is_placeholder,
@@ -40,7 +41,7 @@ _QUOTED = re.compile(
     r"\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'|`([^`\n]{1,300})`|“([^”\n]{1,300})”"
     r"|«\s?([^»\n]{1,300}?)\s?»|「([^」\n]{1,300})」|„([^“\n]{1,300})“"
 )
-_BARE = re.compile(r"[^\s\"'`<>|,;、，。；]+")
+_BARE = re.compile(r"[^\s\"'`<>|,;、，。；]{1,400}")
 _SET = re.compile(
     r"[\"'`*_\])}]{0,4}[ \t]{0,3}(?:\[[^\]\n]{0,20}\][ \t]?)?"
     r"(?::=|=>|->|→|===?|=|:|：|\||>|\(\s?(?=[\"'])|,[ \t]?(?=[\"']))[*_]{0,3}[ \t]*(?:@(?=\"))?"
@@ -75,18 +76,20 @@ def announced(text: str) -> Iterator[Hit]:
     lower = text.lower()
     if len(lower) != len(text):
         lower = "".join(low if len(low := char.lower()) == 1 else char for char in text)
+    seen: set[int] = set()
     for known, is_strong in ((PASSWORD_WORDS, True), (KEY_WORDS, False)):
         for word in known:
             at = lower.find(word)
             while at >= 0:
-                yield from _behind(text, lower, at, word, is_strong)
+                yield from _behind(text, lower, at, word, is_strong, seen)
                 at = lower.find(word, at + len(word))
 
 
-def _behind(text: str, lower: str, at: int, word: str, is_strong: bool) -> Iterator[Hit]:
+def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: set[int]) -> Iterator[Hit]:
     end = at + len(word)
     before = lower[max(0, at - 24) : at]
-    if word in SHORT_WORDS and (lower[at - 1 : at].isalnum() or lower[end : end + 1].isalnum()):
+    hump = text[at].isupper() and text[at - 1 : at].islower()  # `dbPass`, `PrivateKey`
+    if word in SHORT_WORDS and ((lower[at - 1 : at].isalnum() and not hump) or lower[end : end + 1].isalnum()):
         return
     suffix = re.match(r"\w{0,24}", text[end : end + 24])
     end += len(suffix[0]) if suffix and word[0] < "\u2e80" else 0
@@ -105,7 +108,9 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool) -> Itera
         value, start, quoted = _value(text, match.end()) if match else ("", 0, False)
         if not value:
             continue
-        alone = quoted or not text[start + len(value) :].partition("\n")[0].strip(" \t\r.;,)}]\"'`*_|")
+        alone = quoted or not text[start + len(value) : start + len(value) + 200].partition("\n")[0].strip(
+            " \t\r.;,)}]\"'`*_|"
+        )
         alone = alone and value.lower() not in text[at:end].lower()
         if is_strong and _is_secret_password(value, how, quoted, alone, word == "pass"):
             yield "a password", start, start + len(value)
@@ -114,7 +119,7 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool) -> Itera
             yield "a key or token", start, start + len(value)
             return
     if firm:
-        yield from _striking_nearby(text, at, end, is_strong)
+        yield from _striking_nearby(text, at, end, is_strong, seen)
 
 
 def _value(text: str, start: int) -> tuple[str, int, bool]:
@@ -157,11 +162,13 @@ def _is_secret_password(value: str, how: str, quoted: bool, alone: bool, verb: b
                 return quoted or not wordlike(value) or any(c.isdigit() for c in value)
             return quoted and value.isalpha() and len(value) >= 5 and not is_placeholder(value)
         case _ if verb:  # `pass --flag2`, `pass it on`
-            return is_striking(value) and not quoted
+            typed = alone and len(value) >= 8 and re.search(r"[A-Za-z]\d{2,}\W?$", value)
+            return not quoted and (is_striking(value) or is_chosen(value) or bool(typed and is_password(value)))
         case _:
             return (
                 is_striking(value)
-                or (quoted and is_password(value, least=5))
+                or is_chosen(value)
+                or ((quoted or (alone and len(value) >= 8)) and is_password(value, least=5))
                 or (is_password(value, least=6) and not is_uuid(value) and _mixed(value))
             )
 
@@ -202,16 +209,25 @@ def _is_secret_key(value: str, how: str, quoted: bool, firm: bool) -> bool:
     return is_password(value, least=8) and classes(value) >= (2 if quoted or how == "set" else 3)
 
 
-def _striking_nearby(text: str, at: int, end: int, is_strong: bool) -> Iterator[Hit]:
-    """`remember the password so that I need not paste it: …`: the value stands elsewhere in the sentence."""
+def _striking_nearby(text: str, at: int, end: int, is_strong: bool, seen: set[int]) -> Iterator[Hit]:
+    """`remember the password so that I need not paste it: …`: the value stands elsewhere in the sentence.
+
+    `seen` are the tokens looked at for an earlier word; passwords are looked for first.
+    """
     begin = max((m.end() for m in _SENTENCE_END.finditer(text, max(0, at - 200), at)), default=max(0, at - 200))
     stop = text.find("\n", end)
     stop = min(len(text) if stop < 0 else stop, end + 240)
     for match in TOKEN.finditer(text, begin, stop):
         value = match[0].strip("()[]{}.,;:*")
-        if len(value) < 8 or HASH_WORDS.search(text[max(0, match.start() - 40) : match.start()]):
+        if len(value) < 8 or match.start() in seen:
             continue
-        if is_strong and is_striking(value):
+        if is_strong:
+            seen.add(match.start())
+        if HASH_WORDS.search(text[max(0, match.start() - 40) : match.start()]):
+            continue
+        behind_colon = text[max(0, match.start() - 3) : match.start()].rstrip().endswith(":")
+        last = behind_colon and not text[match.end() : stop].strip(" .")
+        if is_strong and (is_striking(value) or (last and classes(value) >= 3 and is_password(value, least=8))):
             yield "a password", match.start(), match.end()
         elif not is_code(value) and not re.search(r"[/\\=]\w|^\w+://", value) and is_random(value, 20):
             yield "a key or token", match.start(), match.end()
@@ -253,6 +269,8 @@ def columns(text: str) -> Iterator[Hit]:
                 break
             for at in secret:
                 value = cells[at].strip(" `*\"'")
-                typed = is_password(value, least=6) and not is_code(value) and not wordlike(value)
+                typed = (
+                    is_password(value, least=6) and not is_code(value) and (classes(value) >= 3 or not wordlike(value))
+                )
                 if typed or is_random(value):
                     yield "a password", start + line.find(value), start + line.find(value) + len(value)

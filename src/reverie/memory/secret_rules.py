@@ -122,8 +122,8 @@ _MAKERS: Final = (
     ("an Azure client secret", r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{28,}"),
     ("an Okta token", r"(?<![\w-])00[A-Za-z0-9_-]{38}[A-Za-z0-9](?![\w-])"),
     ("a Zapier or Make hook", rf"hooks\.zapier\.com/hooks/catch/\d+/{T}+|hook\.[a-z0-9]+\.make\.com/{T}{{20,}}"),
-    ("a signed token (JWT)", r"ey[IJ][A-Za-z0-9_=-]{8,}\.ey[A-Za-z0-9_=-]{4,}(?:\.[A-Za-z0-9_=+/-]*)?"),
-    ("an encrypted token (JWE)", rf"eyJ{W}{{10,}}\.{W}*(?:\.{W}{{8,}}){{3}}"),
+    ("a signed token (JWT)", r"ey[IJ][A-Za-z0-9_=-]{8,600}\.ey[A-Za-z0-9_=-]{4,}(?:\.[A-Za-z0-9_=+/-]*)?"),
+    ("an encrypted token (JWE)", rf"eyJ{W}{{10,600}}\.{W}*(?:\.{W}{{8,}}){{3}}"),
     # The beginnings of private keys whose frame was cut off.
     ("a private key", r"b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=]{40,}"),
     ("a private key", r"MII[A-Za-z][A-Za-z0-9+/]{1,3}[AI]BAAKC[A-Za-z0-9+/=]{40,}"),
@@ -168,9 +168,11 @@ PUBLIC: Final = re.compile(
     r"|ecdsa-sha2-nistp256)@openssh\.com) [A-Za-z0-9+/=]+(?: \S+)?"
     r"|data:[\w.+/-]*(?:;[\w=-]+)*;base64,[A-Za-z0-9+/=]+"
     r"|(?<![A-Za-z0-9_-])(?i:sha(?:1|224|256|384|512)|md5|blake2b|blake3)[-:= ][A-Za-z0-9+/=_-]{20,}"
-    r"|\bh1:[A-Za-z0-9+/=]{40,}|SHA256:[A-Za-z0-9+/]{40,}=?|\b(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|bafy[a-z2-7]{50,})\b"
-    r"|(?:[0-9A-Fa-f]{2}:){15,}[0-9A-Fa-f]{2}|\b(?:age1|bc1q?|npub1)[a-z0-9]{30,}\b|\bRWQ?[A-Za-z0-9+/]{50,}={0,2}"
-    r"|\bpk_(?:live|test)_\w+|\bpk\.eyJ[\w.-]+|\bpk-lf-[\w-]+"
+    r"|(?<![A-Za-z0-9+/=_-])h1:[A-Za-z0-9+/=]{40,}|(?<![A-Za-z0-9+/=_-])SHA256:[A-Za-z0-9+/]{40,}=?"
+    r"|(?<![A-Za-z0-9+/=_-])(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|bafy[a-z2-7]{50,})\b"
+    r"|(?:[0-9A-Fa-f]{2}:){15,}[0-9A-Fa-f]{2}|(?<![A-Za-z0-9+/=_-])(?:age1|bc1q?|npub1)[a-z0-9]{30,}\b"
+    r"|(?<![A-Za-z0-9+/=_-])RWQ?[A-Za-z0-9+/]{50,}={0,2}"
+    r"|(?<![A-Za-z0-9+/=_-])(?:pk_(?:live|test)_\w+|pk\.eyJ[\w.-]+|pk-lf-[\w-]+)"
 )
 
 # Words that announce a password; the value may be anything a person would choose. Lower case, found as they stand.
@@ -247,7 +249,8 @@ FIRM_WORDS: Final = (
 )
 """Words that mean a secret on their own; `key` does so only behind one of `FIRM_BEFORE`."""
 FIRM_BEFORE: Final = re.compile(
-    r"(?i)(?:api|access|auth\w*|private|secret|signing|encryption|master|account|service|shared|storage|deploy"
+    r"(?i)(?:api|access|auth\w*|hmac|aes|cipher|crypto|symmetric|private|secret|signing|encryption|master"
+    r"|account|service|shared|storage|deploy"
     r"|webhook|license|licence|"
     r"integration|ingest|admin|root|function|subscription|session|client|app|stripe|openai|anthropic|maps?"
     r"|recovery|ssh|aws|gcp|azure|write|"

@@ -120,8 +120,10 @@ def is_placeholder(value: str) -> bool:
 
 def _random_capitals(value: str) -> bool:
     """Capitals and digits mixed as no name would: `K7QX2MB4…`."""
-    runs = re.findall(r"\d+", value)
-    return len(runs) >= 3 and len(value) >= 10
+    if len(re.findall(r"\d+", value)) >= 3 and len(value) >= 10:
+        return True
+    long = [part for part in re.findall(r"[A-Z]+", value) if len(part) > 3]
+    return bool(long) and any(c.isdigit() for c in value) and not any(_sayable(part.lower()) for part in long)
 
 
 def _sequential(lower: str) -> bool:
@@ -153,7 +155,8 @@ def wordlike(value: str) -> bool:
     said = sum(len(part) for part in letters if _sayable(part))
     total = sum(map(len, letters))
     mean = total / len(letters)
-    return said >= 0.75 * total and digits <= max(4, total // 3) and mean >= 3 and len(parts) <= 3 + total // 4
+    least = 4 if digits and len(value) >= 24 else 3
+    return said >= 0.75 * total and digits <= max(4, total // 3) and mean >= least and len(parts) <= 3 + total // 4
 
 
 def _sayable(part: str) -> bool:
@@ -217,3 +220,12 @@ def is_striking(value: str) -> bool:
     if _IDENTIFIER.fullmatch(bare) or re.fullmatch(r"[\w]+(?:[-.][\w]+)*", bare):
         return not wordlike(bare) and len(_PARTS.findall(bare)) >= 4
     return bool(re.search(r"[!@$%^&*+=?~#]", bare)) or not wordlike(bare)
+
+
+def is_chosen(value: str) -> bool:
+    """Words and digits in both cases, as people choose passwords: `blueRiver-77`, `Summer2024!`."""
+    if len(value) < 8 or is_placeholder(value) or is_technical(value):
+        return False
+    if re.search(r"[/\\]|\.\w{1,4}$|^\d|://|[(){}<>=]", value):
+        return False
+    return classes(re.sub(r"[^A-Za-z0-9]", "", value)) == 3 and bool(re.search(r"\d[!?#$%&*]?$|[!@$%^&*?~#]", value))

@@ -15,7 +15,16 @@ from typing import Any, Final
 from reverie.memory import secret_carriers as carriers
 from reverie.memory import secret_forms as forms
 from reverie.memory.secret_rules import HASH_WORDS, MAKER_KINDS, MAKERS, PUBLIC, PUBLIC_BLOCK, UNKNOWN_MAKER
-from reverie.memory.secret_shapes import classes, entropy, is_hex, is_placeholder, is_random, is_uuid, wordlike
+from reverie.memory.secret_shapes import (
+    classes,
+    entropy,
+    is_hex,
+    is_password,
+    is_placeholder,
+    is_random,
+    is_uuid,
+    wordlike,
+)
 from reverie.memory.secret_views import View, decoded, from_base64, joined, plain
 
 MASK: Final = "[secret]"
@@ -23,6 +32,7 @@ _DEPTH: Final = 2  # base64 of base64; deeper is no accident, and this is no mat
 _RUN = re.compile(r"[^\s\"'`<>|,;(){}\[\]]{16,}")
 _LONG = re.compile(r"[A-Za-z0-9+/=_:-]{28,}")
 _STANDING = re.compile(r"(?<![\w/+.%=-])[A-Za-z0-9+/_=-]{32,}(?![\w/+%-])")
+_ENCODED_LOGIN = re.compile(r"[\w.@+-]+:([^\s:]{6,})")
 _MARK = re.compile(r"^(?:[A-Za-z]{2,8}[-_.:]){1,3}|^[A-Za-z]{2,4}(?=[A-Z0-9])")
 # What the maintained detector knows by pattern; those of its plug-ins that judge by keyword or entropy alone are left
 # out, because our own do that with fewer false alarms.
@@ -81,6 +91,14 @@ def _scan(view: View, depth: int) -> Iterator[Found]:
                     yield Found(*at, kind)
     if depth:
         for other in decoded(view):
+            login = _ENCODED_LOGIN.fullmatch(other.text)
+            if (
+                login
+                and other.span
+                and is_password(login[1], least=6)
+                and (classes(login[1]) >= 3 or not wordlike(login[1]))
+            ):
+                yield Found(*other.span, "an encoded login")
             if other.span is None or not _overlaps(other.span, [view.place(*span) for span in public]):
                 yield from _scan(other, depth - 1)
 
