@@ -228,9 +228,12 @@ class Session:
             while True:
                 getting = asyncio.ensure_future(queue.get())
                 await asyncio.wait([getting, turn], return_when=asyncio.FIRST_COMPLETED)
-                if not getting.done():  # the turn died of a bug: show it rather than wait for ever
+                if not getting.done():
                     getting.cancel()
-                    turn.result()
+                    if turn.cancelled():  # before it had begun
+                        yield TurnEnded("cancelled", "", Usage(), 0, None, Cancelled.exit_code)
+                    else:
+                        turn.result()  # it died of a bug: show it rather than wait for ever
                     break
                 event = getting.result()
                 yield event

@@ -22,7 +22,7 @@ def conversation(records: Sequence[Record]) -> list[Record]:
     position = {record.uuid: i for i, record in enumerate(main) if record.uuid is not None}
     undone = _undone(main, position)
     path = _walk(main, position, _leaf(main, position))
-    path |= _siblings(main, path)
+    path |= _siblings(main, position, path)
     elsewhere = _measured_elsewhere(main, undone)
     return [
         replace(record, data={**record.data, UNCOUNTED: True}) if i in elsewhere else record
@@ -105,16 +105,38 @@ def _previous(main: list[Record], at: int) -> int | None:
     return next((i for i in range(at - 1, -1, -1) if carries(main[i])), None)
 
 
-def _siblings(main: list[Record], path: set[int]) -> set[int]:
-    """Records split from a response on the path, and the results of its calls: parallel calls branch, and all count."""
+def _siblings(main: list[Record], position: dict[str, int], path: set[int]) -> set[int]:
+    """Records split from a response on the path, and the results of its calls: parallel calls branch, and all count.
+
+    They hang off the path themselves. What was said before a rewind does not, even where a server gave it the same ids.
+    """
     ids = {m.id for i in path if (m := main[i].message) is not None and m.role == "assistant" and m.id}
     found, calls = set[int](), set[str]()
     for i, record in enumerate(main):
         if record.message is None:
             continue
         if record.message.role == "assistant" and record.message.id in ids:
-            found.add(i)
-            calls.update(use.id for use in record.message.tool_uses)
-        elif any(result.tool_use_id in calls for result in record.message.tool_results):
+            if i in path or _hangs_off(main, position, i, path, found):
+                found.add(i)
+                calls.update(use.id for use in record.message.tool_uses)
+        elif any(result.tool_use_id in calls for result in record.message.tool_results) and (
+            i in path or _hangs_off(main, position, i, path, found)
+        ):
             found.add(i)
     return found
+
+
+def _hangs_off(main: list[Record], position: dict[str, int], at: int, path: set[int], more: set[int]) -> bool:
+    """Whether the record follows one of these, with nothing said in between; one that names no parent may."""
+    seen = {at}
+    while True:
+        parent = main[at].parent
+        if parent is None:
+            return "parentUuid" not in main[at].data
+        before = position.get(parent)
+        if before is None or before in path or before in more:
+            return True
+        if before in seen or main[before].message is not None:
+            return False
+        at = before
+        seen.add(at)

@@ -12,6 +12,7 @@ from reverie.layers.l4_compaction.numbers import CompactionNumbers
 from reverie.layers.l4_compaction.requests import everything, files_for, requests_in
 from reverie.layers.l4_compaction.survival import in_words, inventory, survival, texts_of
 from reverie.models.tokens import estimate_text
+from reverie.storage.records import SessionHeader
 from reverie.storage.view import View
 from reverie.types import Block, Origin, TextBlock
 
@@ -30,11 +31,20 @@ class Draft:
     prose: Prose
     ids: Ids = field(init=False)
     all_requests: Path = field(init=False)
+    header: SessionHeader = field(init=False)
+    _off: float = field(init=False)
+    """By how much an estimate of the old context is off what was reported of it."""
 
     def __post_init__(self) -> None:
         names = [self.ground.new_id() for _ in range(5)]
         self.ids = Ids(*names)
         self.all_requests = self.ground.requests / f"all-{names[0]}.txt"
+        header = self.view.header
+        assert header is not None, "a conversation has a header before it is compacted"
+        # Where the first part stays, so does what stands before it: the prefix survives.
+        self.header = header if self.scope.kept_first else self.ground.render_header(header)
+        estimate = self.view.showing(self.view.entries).meter.tokens
+        self._off = min(2.0, max(0.5, self.now.used / max(1, estimate)))
 
     def writes(self) -> list[WriteFile]:
         """The long messages of the person, and all of them if they may not fit."""
@@ -49,8 +59,6 @@ class Draft:
     ) -> Commit | None:
         """The commit within these budgets; None if the new context would still be over the threshold."""
         view, scope, now = self.view, self.scope, self.now
-        header = view.header
-        assert header is not None, "a conversation has a header before it is compacted"
         appends = records(
             scope,
             self.prose,
@@ -58,13 +66,14 @@ class Draft:
             trigger=self.wanted.trigger,
             tokens_before=now.used,
             last=next((entry.uuid for entry in reversed(view.entries) if entry.uuid is not None), None),
-            header=header if scope.kept_first else self.ground.render_header(header),
+            header=self.header,
             summary=summary_blocks(scope, self.prose, self._beside(unsaved), numbers),
             attachments=attachments,
             hooks=(TextBlock(heard, Origin.HOOK),) if heard else (),
         )
         then = after(view, appends)
-        if then.meter.tokens >= now.autocompact_at:
+        tokens = round(then.meter.tokens * self._off)
+        if max(tokens, then.meter.tokens) >= now.autocompact_at:
             return None
         report = survival(
             inventory(texts_of(view.messages()), requests_in(scope.gone)),
@@ -72,13 +81,13 @@ class Draft:
             boundary=self.ids.boundary,
             writer=self.prose.writer,
             tokens_before=now.used,
-            tokens_after=then.meter.tokens,
+            tokens_after=tokens,
             limit=numbers.request_bytes,
         )
         return Commit(
             appends=(*appends, Append(report, {"compactOf": self.ids.boundary})),
             breaks_prefix="the conversation was compacted",
-            notice=f"{_how(self.prose)}: {now.used:,} → {then.meter.tokens:,} tokens; {in_words(report)}",
+            notice=f"{_how(self.prose)}: {now.used:,} → {tokens:,} tokens; {in_words(report)}",
         )
 
     def _beside(self, unsaved: frozenset[Path]) -> Beside:
