@@ -34,7 +34,7 @@ _VERSIONS = 30
 def _up_to_date(cwd: Path) -> OpenedMemory:
     """The memory, with what was changed by hand since the last touch made a version; a disk that refuses is left."""
     memory = memory_in(cwd)
-    if memory.directory.root.is_dir():
+    if memory.directory.history.head() is not None:
         with suppress(StorageError):
             memory.directory.absorb()
     return memory

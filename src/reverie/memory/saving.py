@@ -12,6 +12,7 @@ from typing import Literal
 
 from reverie.errors import ReverieError
 from reverie.memory.changes import ChangedUnderneath, ProposedWrite, WriteInfo, Writer
+from reverie.memory.duplicates import Standing
 from reverie.memory.note import Note, Related, related, revised
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.secrets import find_secrets
@@ -57,8 +58,8 @@ def save_note(
 ) -> Saved:
     """Saves a note. `choose` is asked when an existing memory says much the same."""
     directory = memory.directory
-    texts = {name: directory.read(name).text for name in directory.names()}
-    near = related(note.statement, texts)
+    directory.settle()
+    near = related(note.statement, Standing(directory.root).texts())
     warnings = [f"It may not be worth keeping: {note.doubt}."] if note.doubt else []
     if near is not None and near.same:
         return Saved("unchanged", near.file)
