@@ -7,7 +7,7 @@ same object serves the chat, the commands and the socket of a live session.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,7 +23,18 @@ from reverie.layers.l4_compaction.stage import Compaction
 from reverie.layers.l4_compaction.survival import in_words
 from reverie.layers.weighing import weigh_entries
 from reverie.storage.chain import conversation
-from reverie.storage.records import CompactBoundary, Pin, Rewind, Survival, Undo, from_record, to_data
+from reverie.storage.records import (
+    Clears,
+    CompactBoundary,
+    Fold,
+    Payload,
+    Pin,
+    Rewind,
+    Survival,
+    Undo,
+    from_record,
+    to_data,
+)
 from reverie.storage.session_log import SessionLog
 from reverie.storage.view import Entry, View
 from reverie.types import JsonObject, Message, Origin, Record, TextBlock
@@ -296,3 +307,24 @@ def _compacted(commit: Commit) -> Compacted:
         notice=commit.notice or in_words(report),
         text=summary.text,
     )
+
+
+_BREAKING: dict[type[Payload], str] = {
+    CompactBoundary: "the conversation was compacted",
+    Undo: "a compaction was taken back",
+    Rewind: "the conversation was rewound",
+    Fold: "old tool rounds were folded",
+    Clears: "old tool results were cleared",
+}
+
+
+def break_before(records: Sequence[Record]) -> str | None:
+    """What a session that is resumed must announce: what changed its context after its last response."""
+    found = list[str]()
+    for one in reversed(records):
+        if one.message is not None and one.message.role == "assistant":
+            break
+        payload = from_record(one)
+        why = _BREAKING.get(type(payload)) if payload is not None else None
+        found += [why] if why is not None and why not in found else []
+    return "; ".join(reversed(found)) or None

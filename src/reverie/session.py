@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 
 from reverie.agents.fork import ForkResult
-from reverie.compactor import Compactor
+from reverie.compactor import Compactor, break_before
 from reverie.context.limits import limits_of
 from reverie.context.system_prompt import date_change
 from reverie.context.unsent import unsent_break
@@ -90,6 +90,7 @@ class Session:
         self.conversation = self._wiring.conversation
         self.note_keeper = self._wiring.notes
         self.compactor = Compactor(self, self._wiring.compaction)
+        self.conversation.announce = break_before(parts.log.records)
         self.extractor = Extractor(
             parts,
             self.tasks,

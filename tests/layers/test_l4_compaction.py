@@ -478,7 +478,7 @@ def test_the_report_counts_what_survived_and_names_what_did_not(tmp_path: Path, 
     report = in_session(work, cwd=tmp_path, model=model)
     assert report.kept["requests"] == report.total["requests"] == 1
     assert report.kept["constraints"] == report.total["constraints"] == 1
-    assert report.tokens_after < report.tokens_before and report.writer == "fork"
+    assert report.writer == "fork" and report.total["numbers"] < 5, "line numbers are no numbers"
     assert "rare_function_name" not in str(report.lost), "the file was restored, and the name with it"
 
 

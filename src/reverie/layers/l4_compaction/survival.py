@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 from reverie.layers.l4_compaction.requests import Request
 from reverie.storage.records import Survival
-from reverie.types import Block, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Block, Json, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
 _PATH = re.compile(r"(?<![\w/])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*\w")
 _NAME = re.compile(
     r"\b(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b"
 )
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,._]*\d(?![\w])")
+_LINE_NUMBER = re.compile(r"^\s*\d+(?:\t|→)", re.MULTILINE)
 _CONSTRAINT = re.compile(
     r"[^.!?\n]*\b(?:must|never|always|don't|do not|only|without|at most|at least|no more than|avoid|keep)\b[^.!?\n]*",
     re.IGNORECASE,
@@ -42,6 +43,7 @@ def texts_of(messages: Iterable[Message]) -> str:
 
 def inventory(text: str, requests: Sequence[Request]) -> Inventory:
     """What may matter of an old context."""
+    text = _LINE_NUMBER.sub("", text)
     constraints = [m[0].strip() for one in requests for m in _CONSTRAINT.finditer(one.text) if m[0].strip()]
     return Inventory(
         {
@@ -95,7 +97,8 @@ def _text(block: Block) -> str:
         case TextBlock():
             return block.text
         case ToolUseBlock():
-            return str(block.input)
+            given: Json = block.input
+            return " ".join(map(str, given.values())) if isinstance(given, dict) else str(given)  # pyright: ignore
         case ToolResultBlock():
             return block.text
         case ThinkingBlock():
