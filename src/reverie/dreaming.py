@@ -36,7 +36,7 @@ from reverie.layers.l6_dreaming.landing import land
 from reverie.layers.l6_dreaming.lock import ConsolidationLock, Holding
 from reverie.layers.l6_dreaming.outcome import Dreamt, told
 from reverie.layers.l6_dreaming.phases import directive
-from reverie.layers.l6_dreaming.pricing import USUAL_ROUNDS, Estimate, estimate, is_cached
+from reverie.layers.l6_dreaming.pricing import Estimate, estimate, expected_rounds, is_cached
 from reverie.layers.l6_dreaming.proposal import Proposals, propose
 from reverie.layers.l6_dreaming.review import dream_info
 from reverie.layers.l6_dreaming.state import StateFile
@@ -283,13 +283,13 @@ class Dreaming:
             self._wiring.conversation, thread.tools, thread.context, thread.output_cap, thread.output_cap_raised
         )
         used, blocking = parts.log.view.meter.tokens, self._wiring.conversation.thresholds.blocking
-        rounds = self.state.read().rounds or USUAL_ROUNDS
         found = estimate(
             parts.facts,
             conversation=used,
             own=own_tokens(point),
             cached=is_cached(parts.log.view, self._now()),
-            rounds=rounds,
+            markers=parts.model.capabilities.cache_markers,
+            rounds=expected_rounds(self.state.read().rounds),
         )
         if found.way == "fresh" or not parts.log.view.entries or used + _ROOM > blocking:
             return fresh_point(point, parts.model.name), found

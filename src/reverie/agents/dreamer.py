@@ -32,6 +32,7 @@ from reverie.types import JsonObject, Purpose
 TOOLS: Final = ("Read", "Grep", "Glob", "Bash", "Edit", "Write")
 """What a fresh dreamer is given; a fork keeps its parent's tools, which are denied by permission."""
 LAST_TURNS: Final = 30
+AFRESH: Final = "a dream with a system prompt of its own"
 
 
 @dataclass(slots=True)
@@ -103,7 +104,7 @@ def fresh_point(point: ForkPoint, model: str) -> ForkPoint:
     log.append(SessionHeader(model=model, system=(system_prompt(),), tools=tool_schemas(list(tools.values()))))
     account = parent.account.afresh() if parent.account is not None else None
     conversation: Conversation = replace(
-        parent, log=log, announce=None, account=account, sent=None, sent_messages=(), own_from=None, images_left_out=0
+        parent, log=log, announce=AFRESH, account=account, sent=None, sent_messages=(), own_from=None, images_left_out=0
     )
     return replace(point, conversation=conversation, tools=tools)
 

@@ -36,11 +36,33 @@ class Estimate:
         return f"about {self.fork:,.0f} tokens as a fork, {self.fresh:,.0f} fresh, over {self.rounds} rounds"
 
 
-def estimate(facts: ModelFacts, *, conversation: int, own: int, cached: bool, rounds: int = USUAL_ROUNDS) -> Estimate:
-    """`conversation` tokens a fork would read, `own` those of a fresh prompt; `cached`: the fork's are cached now."""
-    return Estimate(
-        _prefix(facts, conversation, rounds, cached=cached), _prefix(facts, own, rounds, cached=False), rounds
-    )
+def estimate(
+    facts: ModelFacts,
+    *,
+    conversation: int,
+    own: int,
+    cached: bool,
+    markers: bool | None = None,
+    rounds: int = USUAL_ROUNDS,
+) -> Estimate:
+    """`conversation` tokens a fork would read, `own` those of a fresh prompt; `cached`: the fork's are cached now.
+
+    `markers`: whether the endpoint takes cache markers, where it is another than the catalogue believes.
+    """
+    marked = facts.cache_markers if markers is None else markers
+
+    def prefix(tokens: int, *, is_cached: bool) -> float:
+        if not (marked or facts.automatic_cache) or tokens < facts.cache_minimum:
+            return float(tokens * rounds)
+        first = facts.cache_read if is_cached else facts.cache_write_5m if marked else 1.0
+        return tokens * (first + (rounds - 1) * facts.cache_read)
+
+    return Estimate(prefix(conversation, is_cached=cached), prefix(own, is_cached=False), rounds)
+
+
+def expected_rounds(last: int) -> int:
+    """How many rounds to expect after a dream of so many (0: none yet); a short one does not make the next one so."""
+    return max(USUAL_ROUNDS // 2, last) if last else USUAL_ROUNDS
 
 
 def is_cached(view: View, now: datetime) -> bool:
@@ -50,11 +72,3 @@ def is_cached(view: View, now: datetime) -> bool:
         return False
     passed = (now - datetime.fromisoformat(last.timestamp)).total_seconds()
     return passed < (3_600 if view.header.ttl == "1h" else 300)
-
-
-def _prefix(facts: ModelFacts, tokens: int, rounds: int, *, cached: bool) -> float:
-    caches = (facts.cache_markers or facts.automatic_cache) and tokens >= facts.cache_minimum
-    if not caches:
-        return float(tokens * rounds)
-    first = facts.cache_read if cached else facts.cache_write_5m if facts.cache_markers else 1.0
-    return tokens * (first + (rounds - 1) * facts.cache_read)
