@@ -148,14 +148,14 @@ class MemoryWrites:
 
 
 def lost_statements(before: str, after: str) -> list[str]:
-    """The statements of a file that none of the new ones shares most of its words with."""
-    kept = [set(content_terms(statement)) for statement in statements(after)]
+    """The statements of a file's body that none of the new body's shares most of its words with."""
+    kept = [set(content_terms(statement)) for statement in statements(TopicFile.parse(after).body)]
 
     def stands(statement: str) -> bool:
         terms = set(content_terms(statement))
         return not terms or any(len(terms & other) >= _SHARED * len(terms) for other in kept)
 
-    return [statement for statement in statements(before) if not stands(statement)]
+    return [statement for statement in statements(TopicFile.parse(before).body) if not stands(statement)]
 
 
 def speaks_of(ground: Ground, text: str) -> bool:
