@@ -41,7 +41,8 @@ _QUOTED = re.compile(
     r"\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'|`([^`\n]{1,300})`|“([^”\n]{1,300})”"
     r"|«\s?([^»\n]{1,300}?)\s?»|「([^」\n]{1,300})」|„([^“\n]{1,300})“"
 )
-_BARE = re.compile(r"[^\s\"'`<>|,;、，。；]{1,400}")
+_MOST_WORDS: Final = 2_000  # of one kind in a text: more is made to keep us busy
+_BARE = re.compile(r"[^\s\"'`<>|,;、，。；]{1,256}")
 _SET = re.compile(
     r"[\"'`*_\])}]{0,4}[ \t]{0,3}(?:\[[^\]\n]{0,20}\][ \t]?)?"
     r"(?::=|=>|->|→|===?|=|:|：|\||>|\(\s?(?=[\"'])|,[ \t]?(?=[\"']))[*_]{0,3}[ \t]*(?:@(?=\"))?"
@@ -80,7 +81,9 @@ def announced(text: str) -> Iterator[Hit]:
     for known, is_strong in ((PASSWORD_WORDS, True), (KEY_WORDS, False)):
         for word in known:
             at = lower.find(word)
-            while at >= 0:
+            for _ in range(_MOST_WORDS):
+                if at < 0:
+                    break
                 yield from _behind(text, lower, at, word, is_strong, seen)
                 at = lower.find(word, at + len(word))
 

@@ -146,10 +146,9 @@ MAKER_KINDS: Final = tuple(kind for kind, _ in _MAKERS)
 
 # A mark nobody has told us of yet: short lower-case words, a joint, then a long drawn tail.
 UNKNOWN_MAKER: Final = re.compile(
-    r"(?<![A-Za-z0-9/.])(?!(?:msg|toolu|req|run|evt|cus|sub|pi|in|ch|acct|price|prod|file|asst|thread|call"
-    r"|chatcmpl|resp|org|usr|user|obj|doc|item|job|batch|id)[_-])[a-z][a-z0-9]{1,11}(?:[_-](?:live|test|prod|dev"
-    r"|sk|pk|pat|key|api|secret|token|v\d"
-    r"|[a-z]{2,8}))*[_-](?P<tail>[A-Za-z0-9]{24,})(?![A-Za-z0-9])"
+    r"(?<![A-Za-z0-9/.])(?!(?:msg|toolu|req|run|evt|cus|sub|pi|in|ch|acct|price|prod|file|asst|thread|call|chatcmpl|resp"
+    r"|org|usr|user|obj|doc|item|job|batch|id)[_-])"
+    r"[a-z][a-z0-9]{1,11}(?:[_-][a-z0-9]{1,8}){0,4}[_-](?P<tail>[A-Za-z0-9]{24,})(?![A-Za-z0-9])"
 )
 
 PRIVATE_BLOCK: Final = re.compile(

@@ -29,6 +29,8 @@ from reverie.memory.secret_views import View, decoded, from_base64, joined, plai
 
 MASK: Final = "[secret]"
 _DEPTH: Final = 2  # base64 of base64; deeper is no accident, and this is no match for somebody who hides on purpose
+_STRETCH: Final = 2_000
+_OVERLAP: Final = 400
 _RUN = re.compile(r"[^\s\"'`<>|,;(){}\[\]]{16,}")
 _LONG = re.compile(r"[A-Za-z0-9+/=_:-]{28,}")
 _STANDING = re.compile(r"(?<![\w/+.%=-])[A-Za-z0-9+/_=-]{32,}(?![\w/+%-])")
@@ -139,7 +141,14 @@ def _tokens(text: str, public: list[tuple[int, int]]) -> Iterator[forms.Hit]:
                 yield kind, run.start() + start, run.start() + end
 
 
-def _made(value: str) -> Iterator[forms.Hit]:
+def _made(run: str) -> Iterator[forms.Hit]:
+    """Tokens by their makers' marks; a very long run is looked at in stretches, so that no text takes long."""
+    for at in range(0, max(1, len(run) - _OVERLAP), _STRETCH - _OVERLAP):
+        for kind, start, end in _made_in(run[at : at + _STRETCH]):
+            yield kind, at + start, at + end
+
+
+def _made_in(value: str) -> Iterator[forms.Hit]:
     for match in MAKERS.finditer(value):
         kind = MAKER_KINDS[int((match.lastgroup or "m0")[1:])]
         if _is_drawn(match[0]) or (kind == "an AWS access key" and not is_placeholder(match[0])):
