@@ -1,0 +1,223 @@
+"""`reverie lab dream`: right minds score full, wrong ones lose the points they deserve, nothing is written in place."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from reverie.cli.lab_dream import dream
+from reverie.errors import UserError
+from reverie.lab.dream import Laid, Scored, files, play, scenarios, summary
+from reverie.lab.dream_gates import measure_gates
+from reverie.lab.dream_score import score
+from reverie.models.base import Model
+from reverie.models.script import Script
+from reverie.models.scripted import ScriptedModel
+from tests.shared_data import data
+
+LOCKS = "---\nname: Canal locks\ndescription: When the locks open\ntype: project\n---\n\n"
+BEFORE = {
+    "MEMORY.md": "- [Locks](project_locks.md) — opening\n- [Locks old](project_locks_old.md) — opening\n"
+    "- [Gone](project_gone.md) — nothing\n- [Ida](user_ida.md) — skipper\n",
+    "project_locks.md": LOCKS + "The lock at Wesel closes next Friday for repairs.\nKeeper: Bruno.\n",
+    "project_locks_old.md": LOCKS + "The lock at Wesel takes boats up to 110 m.\nKeeper: Bruno.\n",
+    "user_ida.md": "---\nname: Ida\ndescription: A skipper\ntype: user\n---\n\nIda is the skipper of the Amalia.\n",
+}
+CHECK: dict[str, Any] = {
+    "must_survive": [["Bruno", "110 m"], ["Amalia"], ["radio|VHF", "channel 18"]],
+    "must_be_gone": ["next Friday", "project_gone.md"],
+    "merged": [["project_locks.md", "project_locks_old.md"]],
+    "dates": ["2026-05-08"],
+    "index_max_lines": 3,
+    "index_max_bytes": 400,
+    "index_must_link": "every remaining topic file",
+    "untouched": ["user_ida.md"],
+    "max_loss": 0.2,
+    "not_under": {"team/": ["Amalia"]},
+}
+RIGHT = LOCKS + (
+    "The lock at Wesel closes on 2026-05-08 for repairs.\nKeeper: Bruno.\n"
+    "The lock at Wesel takes boats up to 110 m.\nThe keeper answers by radio on channel 18.\n"
+)
+INDEX = "- [Locks](project_locks.md) — opening\n- [Ida](user_ida.md) — skipper\n"
+SAID = "for later: the keeper at Wesel answers by radio on channel 18 only"
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    folder = tmp_path / "scenarios" / "canal"
+    for name, text in BEFORE.items():
+        path = folder / "before" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (folder / "transcripts").mkdir()
+    record = {"type": "user", "uuid": "u1", "message": {"role": "user", "content": SAID}}
+    (folder / "transcripts" / "a.jsonl").write_text(json.dumps(record) + "\n")
+    (folder / "now.txt").write_text("2026-06-20T02:00:00Z\n")
+    (folder / "mtimes.json").write_text(json.dumps({"project_locks.md": "2026-05-02T10:00:00Z"}))
+    (folder / "check.json").write_text(json.dumps(CHECK))
+    return folder
+
+
+def mind(edits: dict[str, str], answer: str) -> str:
+    lines = [f"call Read {json.dumps({'file_path': '{memory}/' + name})}" for name in edits]
+    lines += [
+        "---",
+        *(f"call Write {json.dumps({'file_path': '{memory}/' + n, 'content': t})}" for n, t in edits.items()),
+    ]
+    first, *rest = answer.split("\n")
+    return "\n".join(["[dream]", *lines, "---", f"say {first}", *(f"| {line}" for line in rest)]) + "\n"
+
+
+GOOD = mind(
+    {"project_locks.md": RIGHT, "project_locks_old.md": "", "MEMORY.md": INDEX},
+    "- project_locks.md: joined\n- project_locks_old.md: joined\n- MEMORY.md: pruned",
+)
+
+
+def played(folder: Path, script: str, tmp_path: Path) -> Scored:
+    path = tmp_path / "mind.script"
+    path.write_text(script)
+    return asyncio.run(play(folder, f"scripted:{path}"))
+
+
+def test_a_right_mind_passes_every_check(scenario: Path, tmp_path: Path) -> None:
+    found = played(scenario, GOOD, tmp_path)
+    assert found.failed == [] and found.said == "landed"
+    assert len(found.checks) == 13
+    assert files(scenario / "before") == {name: text.encode() for name, text in BEFORE.items()}, "never written to"
+
+
+def test_a_mind_that_does_nothing_fails_what_was_to_be_done(scenario: Path, tmp_path: Path) -> None:
+    found = played(scenario, "[dream]\nsay fine as it is\n", tmp_path)
+    assert [what.partition(":")[0] for what in found.failed] == [
+        "must_survive",
+        "must_be_gone",
+        "must_be_gone",
+        "merged",
+        "dates",
+        "index_max_lines",
+        "index_must_link",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("edits", "loses"),
+    [
+        ({"project_locks.md": RIGHT.replace("2026-05-08", "2026-06-26")}, ["dates: 2026-05-08"]),
+        ({"user_ida.md": BEFORE["user_ida.md"] + "\n"}, ["untouched: user_ida.md"]),
+        (
+            {"project_locks.md": RIGHT.replace("on 2026-05-08", "next Friday, 2026-05-08")},
+            ["must_be_gone: next Friday"],
+        ),
+        ({"project_locks.md": RIGHT.replace("Keeper: Bruno.\n", "")}, ["must_survive: Bruno + 110 m"]),
+    ],
+)
+def test_a_wrong_edit_costs_its_check(scenario: Path, tmp_path: Path, edits: dict[str, str], loses: list[str]) -> None:
+    whole = {"project_locks.md": RIGHT, "project_locks_old.md": "", "MEMORY.md": INDEX, **edits}
+    found = played(scenario, mind(whole, "- project_locks.md: Keeper: Bruno. is gone"), tmp_path)
+    assert [what for what in found.failed if not what.startswith("max_loss")] == loses
+
+
+def test_a_mind_that_deletes_everything_changes_nothing(scenario: Path, tmp_path: Path) -> None:
+    found = played(scenario, mind(dict.fromkeys(BEFORE, ""), "- all: gone"), tmp_path)
+    assert "would lose" in found.said
+    assert "untouched: user_ida.md" not in found.failed
+
+
+def test_scoring_counts_loss_links_and_places() -> None:
+    before = {name: text.encode() for name, text in BEFORE.items()}
+    after = {**before, "team/notes.md": b"Ida is the skipper of the Amalia.\n"}
+    del after["user_ida.md"]
+    found = {check.what: check.passed for check in score({**CHECK, "no_new_files": True}, before, after)}
+    assert found["not_under team/: Amalia"] is False
+    assert found["no_new_files: team/notes.md"] is False
+    assert found["max_loss: 0.2"] is True, "it moved, so it is not lost"
+    linked = next(what for what in found if what.startswith("index_must_link"))
+    assert "team/notes.md" in linked and "project_gone.md (dead)" in linked and "user_ida.md (dead)" in linked
+    none = {check.what.partition(":")[0]: check.passed for check in score(CHECK, before, {})}
+    assert none["max_loss"] is False and none["must_survive"] is False and none["must_be_gone"] is True
+
+
+def test_what_had_to_go_does_not_count_as_lost() -> None:
+    before = {"a.md": b"Alpha beta gamma.\nDelta epsilon zeta.\n"}
+    check = {"must_be_gone": ["delta epsilon"], "max_loss": 0.0}
+    assert all(one.passed for one in score(check, before, {"a.md": b"Alpha beta gamma.\n"}))
+    assert not all(one.passed for one in score({"max_loss": 0.4}, before, {"a.md": b"Alpha beta gamma.\n"}))
+
+
+def test_the_command_prints_the_keys_programs_read(scenario: Path, tmp_path: Path) -> None:
+    minds = tmp_path / "minds"
+    minds.mkdir()
+    (minds / "canal.script").write_text(GOOD)
+    args = [str(scenario.parent), "--model", f"scripted:{minds}/{{scenario}}.script", "--json"]
+    done = CliRunner().invoke(dream, args, catch_exceptions=False)
+    found = json.loads(done.stdout)
+    assert found["checks"] == found["passed"] == 13
+    assert found["scenarios"]["canal"]["passed"] == 13 and found["scenarios"]["canal"]["failed"] == []
+    table = CliRunner().invoke(dream, [str(scenario), "--model", "embedded"], catch_exceptions=False)
+    assert "✗ dates: 2026-05-08" in table.stdout and "of 13 checks hold" in table.stdout
+
+
+def test_bad_scenarios_are_one_sentence(tmp_path: Path, scenario: Path) -> None:
+    with pytest.raises(UserError, match="holds no scenarios"):
+        scenarios(tmp_path / "minds")
+    (scenario / "now.txt").write_text("tomorrow")
+    with pytest.raises(UserError, match="is no time"):
+        asyncio.run(play(scenario, "embedded"))
+
+
+def test_every_closed_gate_is_measured() -> None:
+    found = measure_gates(repeats=5)["microseconds"]
+    assert list(found) == ["switch", "daily_log", "remote", "time", "scan", "transcripts", "budget", "lock"]
+    assert all(value > 0 for value in found.values())
+    assert found["time"] < found["transcripts"]
+
+
+# -- the scenarios beside the project, if they are there --------------------------------------------------------------
+
+
+def careless(laid: Laid) -> Model:
+    """Writes every topic file short: keeps its head and its first line only."""
+    edits = {}
+    for path in sorted(laid.memory.rglob("*.md")):
+        name = path.relative_to(laid.memory).as_posix()
+        text = path.read_text()
+        if name.startswith("logs/") or name.endswith("MEMORY.md"):
+            continue
+        head, _, body = text.rpartition("---\n")
+        edits[name] = f"{head}---\n{body.strip().splitlines()[0][:40]}\n" if body.strip() else text
+    script = mind(edits, "- shortened").replace("{memory}", str(laid.memory))
+    return ScriptedModel(Script.parse(script, "careless"))
+
+
+def idle(laid: Laid) -> Model:
+    del laid
+    return ScriptedModel(Script.parse("[dream]\nsay Nothing had to be changed.\n", "idle"))
+
+
+def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work() -> None:
+    folder = data("dream-dev")
+    found = summary([asyncio.run(play(one, idle)) for one in scenarios(folder)])
+    assert len(found["scenarios"]) == len(list(folder.glob("*/check.json")))
+    assert 0 < found["passed"] < found["checks"]
+    for name, one in found["scenarios"].items():
+        harm = [what for what in one["failed"] if what.startswith(("untouched", "max_loss", "no_new_files"))]
+        assert harm == [], "a mind that does nothing touches and loses nothing"
+        is_clean = json.loads((folder / name / "check.json").read_text()).get("no_new_files", False)
+        assert (one["failed"] == []) == is_clean, name
+
+
+def test_careless_minds_are_kept_from_harm_on_every_scenario() -> None:
+    for folder in scenarios(data("dream-dev")):
+        found = asyncio.run(play(folder, careless))
+        before = asyncio.run(play(folder, idle))
+        lost = [what for what in found.failed if what.startswith("max_loss") and what not in before.failed]
+        check = json.loads((folder / "check.json").read_text())
+        if check["max_loss"] >= 0.25:
+            assert lost == [], f"{folder.name}: {found.said} {lost}"
