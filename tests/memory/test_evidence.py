@@ -51,7 +51,8 @@ FAITHFUL = (
 )  # fmt: skip
 
 OTHER_LANGUAGE = (
-    ("以后日志都用英文写,韩国团队要看", "Write log messages in English, because the Korean team reads them."),
+    ("以后日志都用 English 写,Jihoon 的团队要看 log,上周排查了两天",
+     "Write log messages in English: Jihoon's team reads them."),
     ("Bitte nur noch kleine Commits, der Prüfer liest das im Zug und hat kein großes Display dabei",
      "Keep commits small; the reviewer reads them on the train."),
 )  # fmt: skip
@@ -76,11 +77,14 @@ def test_other_words_for_what_a_person_typed_pass(language: str, typed: str, mem
 
 
 @pytest.mark.parametrize(("typed", "memory"), OTHER_LANGUAGE)
-def test_a_memory_in_another_language_passes_as_a_conclusion(typed: str, memory: str) -> None:
+def test_a_memory_in_another_language_passes_by_its_names(typed: str, memory: str) -> None:
     found = assess(statements(memory), person(typed))
     assert found.rests_on_person
     assert found.other_language
-    assert found.trust is Trust.INFERRED
+
+
+def test_in_another_language_without_a_common_name_it_waits_in_the_inbox() -> None:
+    assert not passes("Write log messages in English, because the Korean team reads them.", person(FAITHFUL[8][1]))
 
 
 @pytest.mark.parametrize("origin", [one for one in Origin if one is not Origin.PERSON])

@@ -33,6 +33,8 @@ ENOUGH: Final = 0.34
 """The share of a statement's content words that a person must have typed."""
 SHORT: Final = 0.5
 """The same for statements of so few words that one of them would be a third."""
+ANCHORED: Final = 0.15
+"""The share in a memory in another language: its names and technical words must still be the person's."""
 _LEAST_TYPED: Final = 6  # words from which a language can be told
 _LONGEST: Final = 200  # characters of a token looked at together, so that no text takes long
 _PREFIX: Final = 5  # letters by which `calibration` is known in `calibrate`
@@ -113,7 +115,7 @@ class Assessment:
     share: float
     """The part of all content words that a person typed, or that stood in memory."""
     other_language: bool
-    """Written in another language than the person's: then shared words prove nothing, and their absence neither."""
+    """Written in another language than the person's: then little more than names can be shared."""
 
     @property
     def refused(self) -> tuple[Judged, ...]:
@@ -123,7 +125,7 @@ class Assessment:
     @property
     def rests_on_person(self) -> bool:
         """Whether the memory may be stored: nothing in it is refused, and enough of it is what a person said."""
-        return not self.refused and (self.share >= ENOUGH or self.other_language)
+        return not self.refused and self.share >= (ANCHORED if self.other_language else ENOUGH)
 
     @property
     def trust(self) -> Trust:
