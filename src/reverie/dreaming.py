@@ -20,6 +20,7 @@ from reverie.agents.fork import ForkPoint, ForkResult
 from reverie.dream_guard import DreamGuard
 from reverie.errors import ReverieError, UserError
 from reverie.events import Notice
+from reverie.layers.l6_dreaming.by_code import tidy
 from reverie.layers.l6_dreaming.copy import MemoryCopy, sweep
 from reverie.layers.l6_dreaming.gates import (
     Circumstances,
@@ -42,9 +43,10 @@ from reverie.layers.l6_dreaming.review import dream_info
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.daily_log import logs
 from reverie.models.prices import cost
+from reverie.models.registry import EMBEDDED
 from reverie.session_parts import Parts
 from reverie.tasks import Task, TaskHandle
-from reverie.types import JsonObject, Purpose
+from reverie.types import JsonObject, Purpose, Usage
 
 if TYPE_CHECKING:
     from reverie.remembering import Remembering
@@ -136,10 +138,10 @@ class Dreaming:
         except ReverieError as error:
             self._parts.background.write("dream_gates_failed", error=str(error))
             return None
-        if isinstance(found, Closed):
-            self.closed[found.gate] += 1
-            return found
-        return None
+        if not isinstance(found, Closed):
+            return None
+        self.closed[found.gate] += 1
+        return found
 
     def start(self, *, dry_run: bool = False) -> Task[Dreamt]:
         """Begins a dream by hand, whatever the gates say but for the lock. UserError if it cannot be."""
@@ -151,8 +153,7 @@ class Dreaming:
             without=self._session.id,
         )
         undistilled = tuple(self._undistilled()) if self._keeps_log() else ()
-        run = _Run(transcripts, undistilled, dry_run)
-        begun = self._begin(run)
+        begun = self._begin(_Run(transcripts, undistilled, dry_run))
         if isinstance(begun, Closed):
             raise UserError(begun.reason)
         return begun
@@ -164,11 +165,9 @@ class Dreaming:
             holder = self.lock.state(now).pid
             return Closed(Gate.LOCK, f"another process dreams just now (PID {holder})")
         title = "dream (dry run)" if run.dry else "dream"
-
-        async def work(task: TaskHandle) -> Dreamt:
-            return await self._dream(task, holding, run)
-
-        return self._session.tasks.start(Purpose.DREAM, title, work, serial="dream")
+        return self._session.tasks.start(
+            Purpose.DREAM, title, lambda task: self._dream(task, holding, run), serial="dream"
+        )
 
     # -- logs of the day ------------------------------------------------------------------------------------------
 
@@ -251,11 +250,12 @@ class Dreaming:
 
     async def _ask(self, task: TaskHandle, copy: MemoryCopy, guard: DreamGuard, run: _Run) -> ForkResult:
         parts = self._parts
+        if parts.model.name == EMBEDDED:  # it cannot judge what is true; what needs no judgement is done by code
+            run.way = "code"
+            return ForkResult("answered", await asyncio.to_thread(tidy, copy), Usage(), 0, ())
         point, run.estimate = self._point()
         run.way = "fresh" if point.conversation.log is not parts.log else "fork"
-        parts.background.write(
-            "dream_started", way=run.way, estimate=run.estimate.told(), transcripts=len(run.transcripts)
-        )
+        parts.background.write("dream_started", way=run.way, estimate=run.estimate.told())
         asked = directive(
             self.directory.root,
             today=self._now().astimezone().date(),
