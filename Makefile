@@ -29,7 +29,7 @@ soak: $(STAMP)  ## every crash, race and fuzz test at full count
 
 bench: $(STAMP)  ## the figures in docs/benchmarks.md
 	$(BIN)/reverie lab startup
-	$(BIN)/reverie lab tokens
+	$(BIN)/reverie lab billing
 
 wheel: $(STAMP)
 	$(BIN)/python -m build --outdir dist
