@@ -105,7 +105,7 @@ async def extract_all(
     report = Report()
     with tempfile.TemporaryDirectory(prefix="reverie-extract-") as folder:
         directory = _copied(memory, Path(folder) / "memory") if dry_run else memory.directory
-        learner = Learner(cwd, settings, directory, model=model)
+        learner = Learner(cwd, settings, directory, model=model, addressed=memory.directory.root)
         try:
             for number, file in enumerate(files, 1):
                 name = f"{number} of {len(files)}: {file.name}"

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
 
 from reverie.agents.fork import ForkPoint, run_fork
 from reverie.errors import ReverieError
@@ -30,6 +31,7 @@ from reverie.storage.records import Cursor, from_record
 from reverie.storage.session_log import Clock
 from reverie.storage.view import Entry
 from reverie.tasks import Task, TaskHandle, Tasks
+from reverie.tools.base import Keeper
 from reverie.types import JsonObject, Purpose, Usage
 
 SERIAL = "extraction"
@@ -81,16 +83,20 @@ async def learn(
     session: str,
     today: date,
     keeps_index: bool = True,
+    addressed: Path | None = None,
     report: Callable[[str, str], None] = lambda _kind, _reason: None,
     progress: Callable[[str], None] = lambda _text: None,
 ) -> Learnt:
     """One run over the new messages. `report` is told at once what was denied or refused, and why.
 
+    `addressed`: the path by which the model knows the directory, where `directory` is a copy of it.
+
     Raises what the model raised, or `ExtractionFailed` if the run came to no end.
     """
     await asyncio.to_thread(directory.make)
     found = await asyncio.to_thread(scan, directory.root)
-    asked = directive(span, found.entries, directory.root, rounds=numbers.max_rounds, today=today)
+    known_as = addressed or directory.root
+    asked = directive(span, found.entries, known_as, rounds=numbers.max_rounds, today=today)
     source = Source(session, span.end or "", span.evidence())
     writes = MemoryWrites(
         directory,
@@ -99,11 +105,19 @@ async def learn(
         most_losses=numbers.most_losses,
         report=lambda reason: report("refused", reason),
     )
-    permission = BackgroundWriter(directory.root, on_denied=lambda tool, reason: report("denied", f"{tool}: {reason}"))
+    permission = BackgroundWriter(known_as, on_denied=lambda tool, reason: report("denied", f"{tool}: {reason}"))
+
+    def in_the_copy(path: Path) -> Path:
+        return directory.root / path.relative_to(known_as) if path.is_relative_to(known_as) else path
+
+    def keeper(path: Path) -> Keeper | None:
+        return writes.keeper(in_the_copy(path))
+
+    context = replace(point.context, keeper=keeper, map_path=in_the_copy)
     try:
         async with asyncio.timeout(numbers.run_s):
             result = await run_fork(
-                replace(point, context=replace(point.context, keeper=writes.keeper)),
+                replace(point, context=context),
                 asked,
                 purpose=Purpose.EXTRACTION,
                 permission=permission,

@@ -89,10 +89,19 @@ def _is_asked(entry: Entry) -> bool:
 
 
 class Learner:
-    """Learns from recorded messages. One model, one memory directory; close it when done."""
+    """Learns from recorded messages. One model, one memory directory; close it when done.
+
+    `addressed`: the path by which the model knows the directory, where `memory` is a copy of it.
+    """
 
     def __init__(
-        self, cwd: Path, settings: Settings, memory: MemoryDirectory, *, model: str | Model | None = None
+        self,
+        cwd: Path,
+        settings: Settings,
+        memory: MemoryDirectory,
+        *,
+        model: str | Model | None = None,
+        addressed: Path | None = None,
     ) -> None:
         places = Places.of(cwd, settings)
         catalogue = Catalogue.load(settings.catalogue.files)
@@ -118,6 +127,7 @@ class Learner:
             branch="",
         )
         self._memory = memory
+        self._addressed = addressed
         self._accounts = open_accounts(self._parts, _unheard, utc_now)
         tools = builtin_tools(settings.tools, window=limits.window)
         self._tools = {tool.name: tool for tool in tools}
@@ -155,6 +165,7 @@ class Learner:
             session=parts.log.session_id,
             today=day,
             keeps_index=not (header is not None and header.flags.get("recall.no_index")),
+            addressed=self._addressed,
             report=report,
         )
         self.usage += learnt.usage

@@ -1,0 +1,135 @@
+"""`reverie extract`: recorded sessions become memory, turn by turn, resumable, with a dry run that writes nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Command
+from tests.shared_data import data
+
+TURNS = [
+    ("2026-03-02T09:00:00.000Z", "write commit messages in the imperative, the release notes are made from them"),
+    ("2026-03-03T09:10:00.000Z", "what does the parser do?"),
+    ("2026-03-09T09:00:00.000Z", "the demo for Haldor is next Friday"),
+]
+COMMITS = "Write commit messages in the imperative, the release notes are made from them."
+DEMO = "The demo for Haldor is on Friday, 2026-03-20."
+
+
+def transcript(path: Path, turns: list[tuple[str, str]] = TURNS) -> Path:
+    """A session as Claude Code records it."""
+    lines, parent = list[str](), None
+    for number, (at, text) in enumerate(turns):
+        for role, content in (("user", text), ("assistant", [{"type": "text", "text": "Yes."}])):
+            uuid = f"{path.stem}-{number}-{role}"
+            record: dict[str, Any] = {"type": role, "uuid": uuid, "parentUuid": parent, "sessionId": path.stem}
+            lines.append(json.dumps({**record, "timestamp": at, "message": {"role": role, "content": content}}))
+            parent = uuid
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def memory(name: str, kind: str, body: str) -> str:
+    return f"---\nname: {name}\ndescription: {body}\ntype: {kind}\n---\n\n{body}\n"
+
+
+def mind(reverie: Command, root: Path) -> str:
+    """Writes what was said about commits and about the demo; it knows the turns by the days it is told."""
+
+    def write(name: str, text: str) -> str:
+        return f"call Write {json.dumps({'file_path': str(root / name), 'content': text})}"
+
+    commits = write("feedback_commits.md", memory("Imperative commits", "feedback", COMMITS))
+    demo = write("project_demo.md", memory("Demo for Haldor", "project", DEMO))
+    return reverie.script(
+        f"[extraction]\nwhen /Monday, 2026-03-02/\n  {commits}\n  ---\n  say ok\nend\n"
+        f"when /Monday, 2026-03-09/\n  {demo}\n  ---\n  say ok\nend\nsay nothing\n"
+    )
+
+
+@pytest.fixture(autouse=True)
+def with_memory(reverie: Command) -> None:
+    reverie.extra.pop("REVERIE_DISABLE_MEMORY", None)
+
+
+def root(reverie: Command) -> Path:
+    return Path(reverie("memory", "path").stdout.split()[0])
+
+
+def test_months_of_work_become_memory_and_the_second_run_has_nothing_to_do(reverie: Command) -> None:
+    place = root(reverie)
+    path = transcript(reverie.work / "old.jsonl")
+    model = mind(reverie, place)
+    done = reverie("extract", str(path), "--model", model)
+    assert "remembered feedback_commits.md  (old.jsonl, 2026-03-02)" in done.stdout
+    assert "remembered project_demo.md  (old.jsonl, 2026-03-09)" in done.stdout
+    assert "turn 3 of 3" in done.stderr
+    assert "2026-03-20" in (place / "project_demo.md").read_text()
+    assert "feedback_commits.md" in (place / "MEMORY.md").read_text()
+    again = reverie("extract", str(path), "--model", model).stdout
+    assert "0 turns of 1 transcript looked at" in again and "3 turns had been looked at before" in again
+    transcript(path, [*TURNS, ("2026-03-10T09:00:00.000Z", "thanks")])
+    assert "1 turn of 1 transcript looked at" in reverie("extract", str(path), "--model", model).stdout
+    assert "4 turns of 1" in reverie("extract", str(path), "--model", model, "--again").stdout
+    log = reverie("memory", "log").stdout
+    assert "extraction" in log
+
+
+def test_a_dry_run_shows_what_it_would_write_and_writes_nothing(reverie: Command) -> None:
+    place = root(reverie)
+    reverie("remember", "The reviewer is Ingrid, she reads everything")
+    (known,) = [path for path in place.glob("*.md") if path.name != "MEMORY.md"]
+    said = [*TURNS[:1], ("2026-03-04T09:05:00.000Z", "Ingrid left; the reviewer is Tove now")]
+    path = transcript(reverie.work / "old.jsonl", said)
+    before = {file: file.read_bytes() for file in place.rglob("*.md")}
+    model = reverie.work / mind(reverie, place).removeprefix("scripted:")
+    edit = json.dumps({"file_path": str(known), "old_string": "Ingrid", "new_string": "Tove", "replace_all": True})
+    read = json.dumps({"file_path": str(known)})
+    tove = f"when /Wednesday, 2026-03-04/\n  call Read {read}\n  ---\n  call Edit {edit}\n  ---\n"
+    model.write_text(model.read_text().replace("say nothing\n", f"{tove}  say ok\nend\nsay nothing\n"))
+    done = reverie("extract", str(path), "--model", f"scripted:{model}", "--dry-run").stdout
+    assert "remembered feedback_commits.md" in done and f"+{COMMITS}" in done
+    assert f"updated {known.name}" in done and "-The reviewer is Ingrid" in done and "+The reviewer is Tove" in done
+    assert "would be written" in done
+    assert {file: file.read_bytes() for file in place.rglob("*.md")} == before
+    assert not list(reverie.home.rglob("extracted/*"))
+
+
+def test_a_model_that_cannot_answer_stops_it_and_the_next_run_goes_on(reverie: Command) -> None:
+    place = root(reverie)
+    path = transcript(reverie.work / "old.jsonl")
+    broken = reverie.work / mind(reverie, place).removeprefix("scripted:")
+    text = broken.read_text()
+    broken.write_text(text.replace("when /Monday, 2026-03-09/\n", "when /Monday, 2026-03-09/\n  fail authentication\n"))
+    done = reverie("extract", str(path), "--model", f"scripted:{broken}", code=5)
+    assert "Stopped" in done.stderr and (place / "feedback_commits.md").exists()
+    broken.write_text(text)
+    more = reverie("extract", str(path), "--model", f"scripted:{broken}").stdout
+    assert "1 turn of 1 transcript looked at" in more and (place / "project_demo.md").exists()
+
+
+def test_what_a_session_has_learnt_from_itself_is_passed_over(reverie: Command) -> None:
+    reverie.extra["REVERIE_FLAG_EXTRACTION_NONINTERACTIVE"] = "1"
+    model = reverie.script("say Yes.\n\n[extraction]\nsay nothing\n")
+    reverie("run", "--model", model, "write commit messages in the imperative")
+    (session,) = reverie.home.glob("projects/*/*.jsonl")
+    assert "0 turns of 1 transcript looked at" in reverie("extract", str(session), "--model", model).stdout
+
+
+def test_mistakes_are_one_sentence(reverie: Command) -> None:
+    assert "is not there" in reverie("extract", "nowhere.jsonl", code=2).stderr
+    (reverie.work / "empty").mkdir()
+    assert "no transcripts" in reverie("extract", "empty", code=2).stderr
+    reverie.extra["REVERIE_DISABLE_MEMORY"] = "1"
+    assert "Memory is off" in reverie("extract", str(transcript(reverie.work / "old.jsonl")), code=1).stderr
+
+
+def test_recorded_sessions_of_others_are_read_to_the_end(reverie: Command) -> None:
+    files = sorted(data("transcripts").glob("*.jsonl"), key=lambda path: path.stat().st_size)[:4]
+    model = reverie.script("[extraction]\nsay nothing\n")
+    found = json.loads(reverie("extract", *map(str, files), "--model", model, "--json", timeout=120).stdout)
+    assert found["transcripts"] == 4 and found["turns"] >= 4 and found["failures"] == [] and not found["stopped"]
