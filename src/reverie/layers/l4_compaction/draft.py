@@ -17,6 +17,7 @@ from reverie.storage.view import View
 from reverie.types import Block, Origin, TextBlock
 
 _SMALLEST_SHARE = 10
+_WORTH = 0.8
 
 
 @dataclass(slots=True)
@@ -73,7 +74,7 @@ class Draft:
         )
         then = after(view, appends)
         tokens = round(then.meter.tokens * self._off)
-        if max(tokens, then.meter.tokens) >= now.autocompact_at:
+        if max(tokens, then.meter.tokens) >= self._limit():
             return None
         report = survival(
             inventory(texts_of(view.messages()), requests_in(scope.gone)),
@@ -89,6 +90,11 @@ class Draft:
             breaks_prefix="the conversation was compacted",
             notice=f"{_how(self.prose)}: {now.used:,} → {tokens:,} tokens; {in_words(report)}",
         )
+
+    def _limit(self) -> int:
+        """What the new context must be below. Notes that would leave it nearly full again are not worth a break."""
+        worth = _WORTH if self.prose.writer == "notes" and self.wanted.trigger == "auto" else 1.0
+        return int(self.now.autocompact_at * worth)
 
     def _beside(self, unsaved: frozenset[Path]) -> Beside:
         scope = self.scope
