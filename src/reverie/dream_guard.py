@@ -12,7 +12,7 @@ from typing import Final
 
 from reverie.background_log import BackgroundLog
 from reverie.layers.l6_dreaming.copy import MemoryCopy
-from reverie.layers.l6_dreaming.sources import message_evidence, transcript_evidence
+from reverie.layers.l6_dreaming.sources import Sources, message_evidence, transcript_evidence
 from reverie.memory.changes import Evidence, Gate, ProposedWrite, Writer
 from reverie.memory.taxonomy import is_log, is_topic
 from reverie.memory.topic_file import decode
@@ -47,16 +47,17 @@ class DreamGuard:
         self._transcripts = transcripts
         self._conversation = conversation
         self._on_write = on_write
-        self._evidence: tuple[Evidence, ...] | None = None
+        self._sources: Sources | None = None
         self.permission = BackgroundWriter(
             copy.root, refuse_write=_why_not_write, refuse_read=self._why_not_read, on_denied=self._denied
         )
 
-    def evidence(self) -> tuple[Evidence, ...]:
-        """Who said what in the sessions this dream is about; read when it is first needed."""
-        if self._evidence is None:
-            self._evidence = (*transcript_evidence(self._transcripts), *message_evidence(self._conversation))
-        return self._evidence
+    def evidence(self, *texts: str) -> tuple[Evidence, ...]:
+        """What was said in the sessions this dream is about, and by whom, near to these texts."""
+        if self._sources is None:  # read when it is first needed
+            said = (*transcript_evidence(self._transcripts), *message_evidence(self._conversation))
+            self._sources = Sources(said)
+        return self._sources.near(*texts)
 
     def keeper(self, path: Path) -> Keeper | None:
         """Who writes a file: for one of the memory directory, the copy."""
@@ -85,7 +86,7 @@ class DreamGuard:
             text=decode(data),
             before=None if before is None else decode(before),
             writer=Writer.DREAM,
-            evidence=self.evidence(),
+            evidence=self.evidence(decode(data)),
             together={other: text for other, text in others.items() if other != name},
         )
         try:

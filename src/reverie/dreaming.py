@@ -329,7 +329,8 @@ class Dreaming:
             if given.mode != "auto":
                 self.proposals.add(proposal)
                 return replace(dreamt, outcome="proposed")
-            landed = land(self.directory, proposal, dream_info(proposal, guard.evidence()))
+            texts = [change.after for change in proposal.changes if change.after is not None]
+            landed = land(self.directory, proposal, dream_info(proposal, guard.evidence(*texts)))
         return replace(dreamt, outcome="landed" if landed.version else "unchanged", landed=landed)
 
     def _succeeded(self, dreamt: Dreamt, run: _Run, now: float) -> None:

@@ -576,4 +576,4 @@ def test_kill_at_any_moment_leaves_before_or_after(tmp_path: Path, monkeypatch: 
         assert not state.held
         if state.mtime is not None:
             assert found == after, "a time of success without a result"
-    assert ends["before"] >= 1, ends
+    assert ends["before"] >= 1 and (kills < 100 or ends["after"] >= 1), ends

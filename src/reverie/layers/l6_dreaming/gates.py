@@ -106,7 +106,7 @@ class Gates:
         around = self._around
         wait = retry_after(self._state.read(), moment)
         if wait > 0:
-            return Closed(Gate.RETRY, f"the last dream failed; the next try is in {wait / 3_600:.1f} h")
+            return Closed(Gate.RETRY, f"the last dream came to nothing; the next try is in {wait / 3_600:.1f} h")
         if waiting := around.waiting():
             return Closed(Gate.REVIEW, f"{waiting} dream(s) wait for you: `reverie dream review`")
         changed = changed_transcripts(around.folders, last, without=around.current())
@@ -124,10 +124,14 @@ def transcript_folders(places: Places) -> tuple[Path, ...]:
 
 
 def retry_after(state: DreamState, now: float) -> float:
-    """Seconds until a failed dream may be tried again: an hour, then twice as long each time, at most a day."""
-    if not state.failures_in_a_row or state.last_attempt is None:
+    """Seconds until a failed dream may be tried again: an hour, then twice as long each time, at most a day.
+
+    One that was killed (also because its session ended) waits an hour too: it would only be killed again.
+    """
+    failures = max(state.failures_in_a_row, 1 if state.outcome == "killed" else 0)
+    if not failures or state.last_attempt is None:
         return 0.0
-    pause = 3_600.0 * min(24, 2 ** (state.failures_in_a_row - 1))
+    pause = 3_600.0 * min(24, 2 ** (failures - 1))
     return max(0.0, state.last_attempt + pause - now)
 
 
