@@ -170,7 +170,7 @@ class Extractor:
     def turn_ended(self, *, answered: bool, main_agent: bool = True) -> Gate | None:
         """Looks at a turn of the main conversation that is over; the gate it stopped at, if it did."""
         gate = self._gate(answered, main_agent)
-        if gate is not None and gate is not Gate.NOT_ANSWERED:
+        if gate not in (None, Gate.NOT_ANSWERED, Gate.RUNNING):
             self._heartbeat.stop(gate.value)
         return gate
 

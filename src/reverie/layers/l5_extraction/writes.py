@@ -159,8 +159,12 @@ def lost_statements(before: str, after: str) -> list[str]:
 
 
 def speaks_of(ground: Ground, text: str) -> bool:
-    """Whether what was typed speaks of a memory's subject: words of its name, description and first statement."""
+    """Whether what was typed speaks of a memory's subject: half of its name's words, or two of its name, description
+    and first statement."""
     topic = TopicFile.parse(text)
+    title = content_terms(topic.name)
+    if title and 2 * sum(ground.has(term) for term in title) >= len(title):
+        return True
     said = statements(text)
     subject = " ".join([topic.name, topic.description, *(said[:1] if topic.description else said[:2])])
     terms = content_terms(subject)
