@@ -1,4 +1,4 @@
-"""What a background writer may do: reads, and Markdown inside the memory directory; the rest is denied with a reason."""
+"""What a background writer may do: read, and write Markdown inside the memory directory; the rest is denied."""
 
 from __future__ import annotations
 
