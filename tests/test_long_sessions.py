@@ -21,7 +21,7 @@ from reverie.tools.base import ToolContext, ToolOutput
 from reverie.types import Block, Json, JsonObject, Origin, Purpose, Record, TextBlock, ToolUseBlock
 from tests.counts import SOAK, count
 from tests.layers.strict_model import StrictModel
-from tests.layers.talks import boundaries, said
+from tests.layers.talks import boundaries, flags, said
 from tests.sessions import ended, in_session, turn
 from tests.shared_data import data
 
@@ -222,9 +222,11 @@ def longest(number: int) -> list[Path]:
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("place", range(10))
 @pytest.mark.parametrize("window", [32_000, 64_000])
-def test_the_longest_recorded_sessions_end_to_end(tmp_path: Path, place: int, window: int) -> None:
+def test_the_longest_recorded_sessions_end_to_end(tmp_path: Path, own_home: Path, place: int, window: int) -> None:
     if not SOAK and (place, window) not in ((0, 64_000), (4, 32_000)):
         pytest.skip("one of each window is enough outside a soak")
+    if window > 32_000:  # layer 2 alone would keep most of them small enough
+        flags(own_home, "[microcompact]\neconomic = false\n")
     entries = View.of(conversation(read_records(longest(10)[place]).records)).history
     watch = Watch(window)
     model = StrictModel(window, watching=watch)
