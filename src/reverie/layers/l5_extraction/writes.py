@@ -18,7 +18,7 @@ from reverie.memory.changes import ABSENT, Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.evidence import Ground, assess, content_terms, other_language, spoken, statements
 from reverie.memory.index import entries
-from reverie.memory.taxonomy import index_of, is_index, is_log, is_topic
+from reverie.memory.taxonomy import MemoryType, index_of, is_index, is_log, is_topic
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.memory.write_gate import Refused
 from reverie.permissions.inside import PermissionRefused, inside_for_write
@@ -98,9 +98,11 @@ class MemoryWrites:
             raise WriteRefused(f"{name} is a daily log: only the main agent adds to it.")
         if is_index(name):
             _check_index(name, before or "", text, directory)
-        elif before is not None:
-            self._check_losses(name, before, text)
         gone = is_topic(name) and not text.strip("\ufeff \t\r\n")
+        if is_topic(name) and before is not None:
+            self._check_losses(name, before, text)
+        elif is_topic(name) and not gone:
+            _check_head(name, text)
         if is_topic(name) and self._keeps_index:
             topic = TopicFile.parse("") if gone else self._trusted(text, before)
             changed = directory.update(name, topic, info, base=base)
@@ -115,8 +117,6 @@ class MemoryWrites:
         topic = TopicFile.parse(text)
         if before is not None:
             return topic.updated(trust=TopicFile.parse(before).trust)
-        if not topic.name:
-            return topic
         return topic.updated(trust=assess(statements(text), self._source.evidence).trust)
 
     def _check_losses(self, name: str, before: str, after: str) -> None:
@@ -124,13 +124,13 @@ class MemoryWrites:
         if not lost:
             return
         quoted = f"“{' '.join(lost[0].split())[:100]}”" + (f" and {len(lost) - 1} more" if len(lost) > 1 else "")
-        foreign = other_language(before, self._spoken)
-        if not speaks_of(self._ground, before) and not foreign:
+        is_meant = speaks_of(self._ground, before)
+        if not is_meant and not other_language(before, self._spoken):
             raise WriteRefused(
                 f"{name}: not written, because it would take out {quoted}, and nothing the user said speaks of that "
                 "memory. Leave it as it is, or keep its statements and add to them."
             )
-        most = 1 if foreign else self._most_losses
+        most = self._most_losses if is_meant else min(1, self._most_losses)
         if len(self._losses | {name}) > most:
             raise WriteRefused(
                 f"{name}: not written, because it would take out {quoted}, and one look at a conversation may shorten "
@@ -169,6 +169,18 @@ def speaks_of(ground: Ground, text: str) -> bool:
     subject = " ".join([topic.name, topic.description, *(said[:1] if topic.description else said[:2])])
     terms = content_terms(subject)
     return sum(ground.has(term) for term in terms) >= min(_SPOKEN_OF, len(terms))
+
+
+def _check_head(name: str, text: str) -> None:
+    """A new memory must be findable: selection reads its head alone."""
+    topic = TopicFile.parse(text)
+    parts = {"name": topic.name, "description": topic.description, f"type ({', '.join(MemoryType)})": topic.type}
+    missing = [part for part, given in parts.items() if not given]
+    if missing:
+        raise WriteRefused(
+            f"{name}: not written, because its head lacks {' and '.join(missing)}; begin the file with a head between "
+            "two lines of `---`."
+        )
 
 
 def _check_index(name: str, before: str, after: str, directory: MemoryDirectory) -> None:

@@ -1,0 +1,169 @@
+"""The pure parts of extraction: what is new, on which days, what a write would lose, and what is told of it."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reverie.errors import ReverieError
+from reverie.layers.l5_extraction.directive import directive
+from reverie.layers.l5_extraction.notice import notice
+from reverie.layers.l5_extraction.span import Span, new_since
+from reverie.layers.l5_extraction.writes import MemoryWrites, Source, lost_statements, speaks_of
+from reverie.memory.changes import Evidence
+from reverie.memory.directory import MemoryDirectory
+from reverie.memory.evidence import Ground
+from reverie.memory.write_gate import WriteGate
+from reverie.storage.view import Entry
+from reverie.types import Message, Origin, TextBlock
+
+HEAD = "---\nname: {name}\ndescription: {about}\ntype: feedback\n---\n\n"
+PNPM = HEAD.format(name="pnpm only", about="never npm or yarn") + "Use pnpm, never npm.\n\n**Why:** one lock file.\n"
+
+
+def said(uuid: str, text: str, origin: Origin = Origin.PERSON, at: str = "2026-03-02T12:00:00Z") -> Entry:
+    role = "assistant" if origin is Origin.MODEL else "user"
+    return Entry(uuid, Message(role, (TextBlock(text, origin),)), at, origin is Origin.SUMMARY)
+
+
+TALK = [
+    said("a", "hello"),
+    said("b", "Hi.", Origin.MODEL),
+    said("c", "do it so"),
+    said("r", "<memory>", Origin.RECALLED),
+    said("d", "Done.", Origin.MODEL, "2026-03-03T12:00:00Z"),
+    said("e", "and tomorrow?", at="2026-03-04T12:00:00Z"),
+]
+
+
+@pytest.mark.parametrize(
+    ("cursors", "first"),
+    [(["b"], "c"), (["gone", "b"], "c"), (["gone"], "a"), ([None], "a"), ([], "a"), (["d", "b"], "e")],
+)
+def test_new_is_what_comes_after_the_newest_cursor_that_is_there(cursors: list[str | None], first: str) -> None:
+    assert new_since(TALK, cursors).entries[0].uuid == first
+
+
+def test_what_a_compaction_brought_is_not_new_and_messages_are_counted_as_a_model_sees_them() -> None:
+    span = new_since([said("s", "summary", Origin.SUMMARY), *TALK], [])
+    assert [entry.uuid for entry in span.entries] == ["a", "b", "c", "r", "d", "e"]
+    assert span.messages == 5, "the recalled memory stands in the same message as what was typed"
+    assert span.end == "e"
+
+
+def test_an_answer_before_the_new_messages_is_evidence_of_the_model() -> None:
+    evidence = new_since(TALK, ["b"]).evidence()
+    assert [(one.origin, one.text) for one in evidence[:3]] == [
+        (Origin.MODEL, "Hi."),
+        (Origin.PERSON, "do it so"),
+        (Origin.RECALLED, "<memory>"),
+    ]
+
+
+def test_the_directive_says_what_is_new_and_when_it_was_written() -> None:
+    one = directive(new_since(TALK, ["b", "d"]), [], Path("/m"), rounds=5, today=date(2026, 1, 1))
+    assert "The last 3 messages before this one are new" in one
+    assert (
+        "- from “do it so” on: Monday, 2026-03-02" in one and "- from “and tomorrow?” on: Wednesday, 2026-03-04" in one
+    )
+    last = directive(new_since(TALK, ["d"]), [], Path("/m"), rounds=5, today=date(2026, 1, 1))
+    assert "The last message before this one is new" in last and "on Wednesday, 2026-03-04." in last
+    undated = Span((Entry("x", Message("user", (TextBlock("hm", Origin.PERSON),))),))
+    assert "on Thursday, 2026-01-01." in directive(undated, [], Path("/m"), rounds=5, today=date(2026, 1, 1))
+
+
+def test_a_statement_in_other_words_is_not_lost() -> None:
+    assert lost_statements(PNPM, PNPM.replace("Use pnpm, never npm.", "Never use npm here: pnpm.")) == []
+    assert lost_statements(PNPM, PNPM.replace("**Why:** one lock file.\n", "")) == ["one lock file."]
+    assert lost_statements(PNPM, "") == ["Use pnpm, never npm.", "one lock file."]
+
+
+@given(st.text(max_size=300))
+def test_what_stays_is_never_lost_and_emptying_loses_all(text: str) -> None:
+    assert lost_statements(text, text) == []
+    assert len(lost_statements(text, "")) <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_meant"),
+    [
+        ("forget the pnpm rule", True),
+        ("we may use npm and yarn again", True),
+        ("forget everything you know", False),
+        ("please fix the login page", False),
+    ],
+)
+def test_whether_somebody_spoke_of_a_memory(typed: str, is_meant: bool) -> None:
+    assert speaks_of(Ground([typed]), PNPM) is is_meant
+
+
+def writes(root: Path, typed: str, most: int = 3) -> MemoryWrites:
+    directory = MemoryDirectory.open(root, gate=WriteGate(root))
+    source = Source("s", "m", (Evidence(Origin.PERSON, typed, "m"),))
+    return MemoryWrites(directory, source, keeps_index=True, most_losses=most)
+
+
+def keep(made: MemoryWrites, path: Path, text: str) -> None:
+    keeper = made.keeper(path)
+    assert keeper is not None
+    keeper(text.encode(), path.read_bytes() if path.exists() else None)
+
+
+def test_no_more_memories_are_lost_in_a_run_than_the_setting_says(tmp_path: Path) -> None:
+    root = tmp_path / "memory"
+    root.mkdir()
+    for number in range(4):
+        (root / f"feedback_pnpm_{number}.md").write_text(PNPM.replace("lock file", f"lock file {number}"))
+    made = writes(root, "forget all the pnpm rules", most=2)
+    keep(made, root / "feedback_pnpm_0.md", "")
+    keep(made, root / "feedback_pnpm_1.md", "")
+    with pytest.raises(ReverieError, match="at most 2 memories"):
+        keep(made, root / "feedback_pnpm_2.md", "")
+    assert sorted(path.name for path in root.glob("feedback*")) == ["feedback_pnpm_2.md", "feedback_pnpm_3.md"]
+    assert made.done == {"feedback_pnpm_0.md": "forgotten", "feedback_pnpm_1.md": "forgotten"}
+
+
+def test_in_another_language_one_memory_may_be_forgotten(tmp_path: Path) -> None:
+    root = tmp_path / "memory"
+    root.mkdir()
+    names = ["feedback_a.md", "feedback_b.md"]
+    for name in names:
+        (root / name).write_text(PNPM + "The packages are in the store of the team, and that is not for the build.\n")
+    made = writes(
+        root, "vergiss bitte die Regel mit dem Paketverwalter, die ist nicht mehr gültig und wird nicht gebraucht"
+    )
+    keep(made, root / names[0], "")
+    with pytest.raises(ReverieError, match="at most 1"):
+        keep(made, root / names[1], "")
+
+
+def test_an_index_keeps_its_lines_and_people_their_own(tmp_path: Path) -> None:
+    root = tmp_path / "memory"
+    root.mkdir()
+    (root / "feedback_pnpm.md").write_text(PNPM)
+    index = "# Mine\n\n- [pnpm only](feedback_pnpm.md) — never npm or yarn\n"
+    (root / "MEMORY.md").write_text(index)
+    made = writes(root, "use pnpm only, never npm or yarn")
+    for bad in ("", "# Mine\n", index.replace("# Mine\n", "")):
+        with pytest.raises(ReverieError, match="not written"):
+            keep(made, root / "MEMORY.md", bad)
+    keep(made, root / "MEMORY.md", index.replace("never npm or yarn", "never yarn"))
+    assert "never yarn" in (root / "MEMORY.md").read_text() and made.done == {}
+
+
+def test_a_memory_without_a_head_is_refused_with_what_is_missing(tmp_path: Path) -> None:
+    made = writes(tmp_path / "memory", "use pnpm only, never npm")
+    (tmp_path / "memory").mkdir()
+    with pytest.raises(ReverieError, match="lacks name and description and type"):
+        keep(made, tmp_path / "memory" / "feedback_pnpm.md", "Use pnpm only, never npm.\n")
+    assert made.refused and not list((tmp_path / "memory").glob("*.md"))
+
+
+def test_the_notice_lists_topic_files_by_what_became_of_them() -> None:
+    assert notice({}) is None
+    text = notice({"user_a.md": "added", "feedback_b.md": "updated", "user_c.md": "added"})
+    assert text is not None and text.startswith("remembered user_a.md, user_c.md; updated feedback_b.md")
