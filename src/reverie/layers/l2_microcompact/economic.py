@@ -26,8 +26,8 @@ REPEATED = 0.4
 """What is left of that likelihood when the file was edited since, or the same was read or run again."""
 FADES_OVER = 10
 """Rounds after which the likelihood is half of what it was."""
-UNTOUCHED_ROUNDS = 2
-"""Results of this many latest rounds are in use and stay."""
+UNTOUCHED_ROUNDS = 1
+"""Results of this many latest rounds stay: the model has not answered with them in view."""
 CLEARLY = 0.15
 """A cut must gain what its break costs, and this share of what writing the whole prompt again would cost."""
 _ASKING = 60

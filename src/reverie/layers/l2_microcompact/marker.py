@@ -1,4 +1,7 @@
-"""What stands for a cleared result: one sentence that says so, and how to have the content again. Pure text."""
+"""What stands for a cleared result: one sentence that says so, and how to have the content again. Pure text.
+
+It is as short as it can be, because it stays in the prompt for good: the call right above it names the file or command.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,19 @@ CLEARABLE = frozenset({"Read", "Bash", "Grep", "Glob", "WebSearch", "WebFetch", 
 """Tools whose results may go: they can be run again, or what they did is on disk."""
 
 _AGAIN = {
-    "Read": "Read the file again if you need it.",
-    "Bash": "Run the command again if you need its output.",
-    "Edit": "The edit was made; read the file to see it.",
-    "Write": "The file was written; read it to see it.",
+    "Read": "read the file again if needed.",
+    "Bash": "run the command again if needed.",
+    "Edit": "the edit was made.",
+    "Write": "the file was written.",
 }
-_FAILED = {
-    "Edit": "The edit failed; read the file before you try again.",
-    "Write": "Writing failed; look at the folder before you try again.",
-}
-_OTHERWISE = "Run the tool again with the same input if you need it."
+_FAILED = {"Edit": "the edit failed.", "Write": "writing the file failed."}
+_OTHERWISE = "run the tool again with the same input if needed."
 
 
 def cleared(tool: str, *, kept_in: str | None = None, failed: bool = False) -> str:
     """The marker for a result of this tool. `kept_in`: the file that layer 1 put the whole result into."""
     if kept_in is not None:
-        return _rendered(f"All of it is in {kept_in}.")
+        return _rendered(f"all of it is in {kept_in}.")
     return _rendered(_FAILED.get(tool, _AGAIN.get(tool, _OTHERWISE)) if failed else _AGAIN.get(tool, _OTHERWISE))
 
 

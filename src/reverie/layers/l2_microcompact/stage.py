@@ -136,4 +136,5 @@ def _cleared(strategy: Literal["time", "economic"], chosen: Sequence[Held], why:
     saved = sum(held.saves for held in chosen)
     record = Clears(strategy, {held.call_id: held.marker for held in chosen}, saved)
     what = told(chosen, f"cleared: {why}")
-    return Commit((record,), breaks_prefix=what, notice=what)
+    # What pays is everyday work and stands in the ledger; that a pause cost the model its memory is worth a word.
+    return Commit((record,), breaks_prefix=what, notice=what if strategy == "time" else None)
