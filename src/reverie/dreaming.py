@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from reverie.agents.dreamer import DreamFailed, DreamProgress, fresh_point, own_tokens, run_dream
+from reverie.agents.dreamer import DreamFailed, DreamProgress, fresh_point, own_tokens, run_dream, to_the_end
 from reverie.agents.fork import ForkPoint, ForkResult
 from reverie.dream_guard import DreamGuard
 from reverie.errors import ReverieError, UserError
@@ -96,6 +95,7 @@ class Dreaming:
         self.running: DreamProgress | None = None
         self.closed: Counter[Gate] = Counter()
         """How often each gate was shut in this session."""
+        self._waiting: dict[str, Holding] = {}
         self._distilled_on: date | None = None
         self.gates = Gates(
             self.lock,
@@ -165,9 +165,17 @@ class Dreaming:
             holder = self.lock.state(now).pid
             return Closed(Gate.LOCK, f"another process dreams just now (PID {holder})")
         title = "dream (dry run)" if run.dry else "dream"
-        return self._session.tasks.start(
+        begun = self._session.tasks.start(
             Purpose.DREAM, title, lambda task: self._dream(task, holding, run), serial="dream"
         )
+        self._waiting[begun.id] = holding
+        return begun
+
+    def task_over(self, id: str) -> None:
+        """Told of every task that is over: a dream that was killed before it began lets go of the lock here."""
+        holding = self._waiting.pop(id, None)
+        if holding is not None:
+            holding.give_back(self._now().timestamp())
 
     # -- logs of the day ------------------------------------------------------------------------------------------
 
@@ -196,6 +204,7 @@ class Dreaming:
     # -- one dream ------------------------------------------------------------------------------------------------
 
     async def _dream(self, task: TaskHandle, holding: Holding, run: _Run) -> Dreamt:
+        self._waiting.pop(task.id, None)
         self.running = run.progress
         try:
             dreamt = await self._within_its_time(task, holding, run)
@@ -229,7 +238,7 @@ class Dreaming:
             if result.reason != "answered":
                 why = {"max_rounds": "it came to no end within its rounds", "refused": "the model refused"}
                 raise DreamFailed(f"the dream was dropped: {why.get(result.reason, result.reason)}")
-            return await _to_the_end(lambda: self._settle(copy, result, holding, guard, run))
+            return await to_the_end(lambda: self._settle(copy, result, holding, guard, run))
         finally:
             copy.remove()
 
@@ -386,15 +395,3 @@ class Dreaming:
 
     def _now(self) -> datetime:
         return self._wiring.clock()
-
-
-async def _to_the_end(work: Callable[[], Dreamt]) -> Dreamt:
-    """Runs the landing in a thread. A kill that comes while it runs is too late: it is waited for, and counts."""
-    running = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait({running})
-        if running.cancelled():
-            raise
-        return running.result()

@@ -358,6 +358,8 @@ class Session:
     def _task_changed(self, info: TaskInfo) -> None:
         progress = info.progress[-1] if info.progress else ""
         self.emit(TaskChanged(info.id, info.purpose, info.title, info.state.value, progress))
+        if info.state.is_over and self.dreaming is not None:
+            self.dreaming.task_over(info.id)
 
 
 def ask(text: str, *, cwd: Path | str | None = None, model: str | None = None, resume: str | None = None) -> str:

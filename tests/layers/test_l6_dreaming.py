@@ -333,6 +333,18 @@ def test_kill_rolls_back(place: House) -> None:
     assert untouched(place) and not (place.memory / ".consolidate-lock").exists()
 
 
+def test_killed_before_it_began_it_leaves_the_lock_free(place: House) -> None:
+    async def run() -> None:
+        async with await Session.open(cwd=place.work, model=place.script(GOOD)) as session:
+            task = begun(session).start()
+            info = await session.tasks.kill(task.id)
+            assert info.state is TaskState.KILLED and not (place.memory / ".consolidate-lock").exists()
+            await begun(session).start().wait(20)
+
+    asyncio.run(run())
+    assert place.files["project_oven.md"] == JOINED
+
+
 def test_two_dreams_never_run_at_once(place: House) -> None:
     async def run() -> None:
         async with (

@@ -7,12 +7,13 @@ into the copy. It lands nothing.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from reverie.agents.fork import ForkPoint, ForkResult, run_fork
 from reverie.context.conversation import Conversation
@@ -28,6 +29,8 @@ from reverie.storage.session_log import SessionLog
 from reverie.tools.base import Keeper, Tool, ToolContext, ToolOutput
 from reverie.tools.registry import tool_schemas
 from reverie.types import JsonObject, Purpose
+
+T = TypeVar("T")
 
 TOOLS: Final = ("Read", "Grep", "Glob", "Bash", "Edit", "Write")
 """What a fresh dreamer is given; a fork keeps its parent's tools, which are denied by permission."""
@@ -165,6 +168,18 @@ async def run_dream(
 def _turn(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 200 else line[:199] + "…"
+
+
+async def to_the_end(work: Callable[[], T]) -> T:
+    """Runs the landing in a thread. A kill that comes while it runs is too late: it is waited for, and counts."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait({running})
+        if running.cancelled():
+            raise
+        return running.result()
 
 
 class DreamFailed(ReverieError):
