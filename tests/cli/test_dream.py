@@ -102,3 +102,14 @@ def test_a_running_dream_is_seen_and_killed_from_another_terminal(reverie: Comma
     assert process.wait(20) == 1
     assert place.files == dict(BAKERY)
     assert "No dream is running" in reverie("dream", "kill", code=2).stderr
+
+
+def test_a_purge_reaches_what_waits(reverie: Command, place: House) -> None:
+    reverie.home.mkdir(parents=True, exist_ok=True)
+    (reverie.home / "settings.toml").write_text('[dream]\nmode = "inbox"\n')
+    as_json(reverie, "--now", "--model", place.script(GOOD))
+    before = [path for path in place.memory.rglob("*.json") if "Electrician Petra" in path.read_text()]
+    assert len(before) == 1
+    reverie("memory", "purge", "Electrician Petra", "--yes")
+    held = [path for path in place.memory.rglob("*.json") if "Electrician Petra" in path.read_text()]
+    assert held == [] and as_json(reverie, "status")["waiting"] == 1

@@ -97,7 +97,7 @@ def _run(
     logs = tuple(sorted(places.background_log.parent.glob("*"))) + tuple(sorted(places.chat_history.parent.glob("*")))
     own = dict.fromkeys([places.project, places.default_memory.parent])
     root = memory.directory.root
-    scope = PurgeScope(tuple(own), logs, (places.search_index(root),), memory.inbox)
+    scope = PurgeScope(tuple(own), (*logs, *_dreams(root)), (places.search_index(root),), memory.inbox)
     yield memory.directory, purge(wanted, memory.directory, scope, dry_run=dry_run)
     if not everywhere or not places.projects.is_dir():
         return
@@ -105,8 +105,15 @@ def _run(
         if folder in own or not folder.is_dir():
             continue
         other = MemoryDirectory.open(folder / "memory", gate=memory.gate)
-        theirs = PurgeScope((folder,), (), (places.search_index(other.root),), Inbox(other.root))
+        theirs = PurgeScope((folder,), _dreams(other.root), (places.search_index(other.root),), Inbox(other.root))
         yield other, purge(wanted, other, theirs, dry_run=dry_run)
+
+
+def _dreams(root: Path) -> tuple[Path, ...]:
+    """What dreams left for a person to look at, and what they told of themselves."""
+    from reverie.layers.l6_dreaming.state import FOLDER
+
+    return tuple(sorted((root / FOLDER).glob("*.json")))
 
 
 def _tell(reports: list[tuple[MemoryDirectory, PurgeReport]], as_json: bool, *, dry_run: bool) -> None:
