@@ -106,7 +106,7 @@ class Compactor:
         """Compacts now. `text` says what the summary is to mind; `from_` and `up_to` name a message of a part."""
         wanted = self._wanted(text, from_, up_to)
         with self._alone():
-            commit = await self._walk(self._compaction, wanted, self._session.conversation.around.carry_out)
+            commit = await self._walk(self._compaction, wanted, self._session.conversation.carry_out)
             record(self._log, commit)
         self._announce(commit.breaks_prefix or "the conversation was compacted")
         self._session.emit(Notice(commit.notice or "", source="layers"))
@@ -140,7 +140,7 @@ class Compactor:
 
     async def _pretend(self, effect: Effect) -> EffectResult:
         if isinstance(effect, ReadFile | WaitFor):
-            return await self._session.conversation.around.carry_out(effect)
+            return await self._session.conversation.carry_out(effect)
         if isinstance(effect, AskFork):
             return EffectResult(ok=False, text=_PREVIEW, error=Unreachable(_PREVIEW))
         return EffectResult(ok=True)

@@ -124,6 +124,7 @@ class Wiring:
             ),
             clock=self.clock,
             account=self.accounts.main(),
+            ask=ask,
         )
 
     def _stages(self, effects: Effects) -> dict[str, Stage | SteppedStage]:

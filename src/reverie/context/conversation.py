@@ -16,7 +16,8 @@ from reverie.context.pipeline import Pipeline, Prepared
 from reverie.context.request import End, ImageCount, assemble, end_of, unchanged
 from reverie.errors import PromptTooLong
 from reverie.events import Event, Notice, Retrying
-from reverie.layers.base import CarryOut, Effect, EffectResult, Now
+from reverie.layers.base import AskFork, CarryOut, Effect, EffectResult, Now
+from reverie.layers.l4_compaction.guards import may_compact
 from reverie.models.base import Finished, Model, Request
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import Retry, RetryPolicy, SendEvent, send
@@ -25,6 +26,9 @@ from reverie.storage.records import AppliedEdits
 from reverie.storage.session_log import Clock, SessionLog, utc_now
 from reverie.tools.base import ToolOutput
 from reverie.types import Block, JsonObject, Message, Purpose, ToolUseBlock
+
+_OWN_CONTEXT = ("autocompact", "reactive")
+"""Stages of a fork that holds a conversation of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +109,15 @@ class Conversation:
     """In a fork: the first message that is not its parent's."""
     images: ImageCount = field(default_factory=ImageCount)
     images_left_out: int = 0
+    ask: Callable[[Conversation, AskFork], Awaitable[EffectResult]] | None = None
+    """How this very conversation is asked about, beside it: what a layer that wants a fork gets."""
     just_compacted: bool = False
     """The request at hand is the first after a compaction: it is not held back, whatever the estimate says."""
 
     async def prepare(self, max_tokens: int) -> Request:
         """Runs every stage, then assembles the request."""
         before = self.log.view.boundaries
-        done = await self.pipeline.prepare(self.log, self.now, self.around.carry_out)
+        done = await self.pipeline.prepare(self.log, self.now, self.carry_out)
         self.just_compacted = self.log.view.boundaries > before
         self._tell(done)
         header = self.log.view.header
@@ -147,12 +153,18 @@ class Conversation:
         """One try at a shorter context after the server said that the prompt is too long."""
         named = error.actual is not None and error.limit is not None
         excess = max(1, (error.actual or 0) - (error.limit or 0)) if named else None
-        done = await self.pipeline.recover(self.log, lambda: replace(self.now(), excess=excess), self.around.carry_out)
+        done = await self.pipeline.recover(self.log, lambda: replace(self.now(), excess=excess), self.carry_out)
         if done is None:
             return False
         self._tell(done)
         self.emit(Notice(f"{error}; the conversation was shortened and the request is sent again", "warning"))
         return True
+
+    async def carry_out(self, effect: Effect) -> EffectResult:
+        """Does what a layer wants: a fork is one of this conversation, everything else is the session's."""
+        if isinstance(effect, AskFork) and self.ask is not None:
+            return await self.ask(self, effect)
+        return await self.around.carry_out(effect)
 
     def _tell(self, done: Prepared) -> None:
         self.announce = "; ".join(filter(None, (self.announce, done.announced_break))) or None
@@ -244,7 +256,7 @@ class Conversation:
             purpose=purpose,
             thread=thread,
             reused=reused,
-            pipeline=self.pipeline.only("tool_result_budget"),
+            pipeline=self.pipeline.only("tool_result_budget", *(_OWN_CONTEXT if may_compact(purpose) else ())),
             just_compacted=False,
             around=Around(keep=self.around.keep, carry_out=self.around.carry_out),
             blocks_when_full=purpose not in (Purpose.COMPACTION, Purpose.NOTES),

@@ -42,8 +42,8 @@ class Pipeline:
     """While the stages run: the break that those before announced. A fork made by a later one has it as well."""
 
     def only(self, *names: str) -> Pipeline:
-        """The same pipeline with these stages alone: what a fork runs."""
-        kept = {name: stage for name, stage in self.stages.items() if name in names}
+        """The same pipeline with these stages alone: what a fork runs. A stage that counts begins anew."""
+        kept = {name: _fresh(stage) for name, stage in self.stages.items() if name in names}
         return Pipeline(kept, self.is_on, self.on_failure)
 
     async def prepare(self, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Prepared:
@@ -90,6 +90,11 @@ class Pipeline:
             return None
         record(log, commit)
         return commit
+
+
+def _fresh(stage: Stage | SteppedStage) -> Stage | SteppedStage:
+    fresh = getattr(stage, "fresh", None)
+    return cast(SteppedStage, fresh()) if fresh is not None else stage
 
 
 async def follow(steps: Steps, carry_out: CarryOut) -> Commit:

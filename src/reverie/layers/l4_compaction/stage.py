@@ -129,6 +129,10 @@ class AutoCompact:
     compaction: Compaction
     flag: str = "compaction.auto"
 
+    def fresh(self) -> AutoCompact:
+        """The same for a conversation beside this one: its failures are its own."""
+        return AutoCompact(Compaction(self.compaction.ground))
+
     def steps(self, view: View, now: Now) -> Steps | None:
         full = now.blocking if view.undone else now.autocompact_at  # whoever took one back wants the full history
         if now.used <= full or not self.compaction.may_run():
@@ -142,6 +146,10 @@ class Reactive:
 
     compaction: Compaction
     flag: str = "compaction.reactive"
+
+    def fresh(self) -> Reactive:
+        """As for `AutoCompact`."""
+        return Reactive(Compaction(self.compaction.ground))
 
     def steps(self, view: View, now: Now) -> Steps | None:
         if not self.compaction.may_run():

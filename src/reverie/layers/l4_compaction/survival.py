@@ -15,17 +15,17 @@ from reverie.layers.l4_compaction.requests import Request
 from reverie.storage.records import Survival
 from reverie.types import Block, Json, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
-_PATH = re.compile(r"(?<![\w/])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*\w")
+_PATH = re.compile(r"(?<![\w/.@+-])(?:~|\.{1,2})?/?(?:[\w.@+-]{1,80}/){1,20}[\w.@+-]{0,80}\w")
 _NAME = re.compile(
     r"\b(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b"
 )
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,._]*\d(?![\w])")
 _LINE_NUMBER = re.compile(r"^\s*\d+(?:\t|→)", re.MULTILINE)
-_CONSTRAINT = re.compile(
-    r"[^.!?\n]*\b(?:must|never|always|don't|do not|only|without|at most|at least|no more than|avoid|keep)\b[^.!?\n]*",
-    re.IGNORECASE,
+_SENTENCE = re.compile(r"[.!?\n]+")
+_LIMITING = re.compile(
+    r"\b(?:must|never|always|don't|do not|only|without|at most|at least|no more than|avoid|keep)\b", re.IGNORECASE
 )
-_MOST_NAMES, _LOST_SHOWN, _LINE = 400, 12, 160
+_MOST_NAMES, _LOST_SHOWN, _LINE, _SENTENCE_LENGTH = 400, 12, 160, 500
 KINDS = ("requests", "constraints", "paths", "names", "numbers")
 
 
@@ -44,7 +44,8 @@ def texts_of(messages: Iterable[Message]) -> str:
 def inventory(text: str, requests: Sequence[Request]) -> Inventory:
     """What may matter of an old context."""
     text = _LINE_NUMBER.sub("", text)
-    constraints = [m[0].strip() for one in requests for m in _CONSTRAINT.finditer(one.text) if m[0].strip()]
+    sentences = (part.strip() for one in requests for part in _SENTENCE.split(one.text))
+    constraints = [part for part in sentences if len(part) <= _SENTENCE_LENGTH and _LIMITING.search(part)]
     return Inventory(
         {
             "requests": [one.text for one in requests],
