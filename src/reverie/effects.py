@@ -121,4 +121,6 @@ class Effects:
             own = f"{call.id}-{hashlib.sha256(judged.write.data).hexdigest()[:12]}"
             judged = judge(call.name, own, output.content, self.limits(), self._folder)
             done = await self._write(judged.write) if judged.write is not None else done
-        return replace(output, content=judged.shown if done.ok else judged.otherwise, structured=None)
+        if not done.ok or judged.write is None:
+            return replace(output, content=judged.otherwise, structured=None)
+        return replace(output, content=judged.shown, structured=None, kept_bytes=len(judged.write.data))

@@ -216,7 +216,8 @@ def record_result(log: SessionLog, call_id: str, output: ToolOutput) -> Record:
     """One record a result, in the form tools made for Claude Code's transcripts know."""
     block = ToolResultBlock(call_id, output.content, output.is_error or None, output.origin)
     structured = output.structured if output.structured is not None else text_of(output)
-    return log.append_message(Message("user", (block,)), toolUseResult=structured)
+    kept = {"keptBytes": output.kept_bytes} if output.kept_bytes else {}
+    return log.append_message(Message("user", (block,)), toolUseResult=structured, **kept)
 
 
 def close_open_calls(log: SessionLog, reason: str) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reverie.cli.cost import find_transcript
-from reverie.cli.output import Paint, columns, pad, paint_for, tokens
+from reverie.cli.output import Paint, columns, pad, paint_for, plural, size, tokens
 from reverie.cli.sessions import session_ids
 
 if TYPE_CHECKING:
@@ -116,6 +116,11 @@ def context_lines(found: WindowFill, paint: Paint, wide: int) -> Iterator[str]:
     yield paint.dim(_line("free", found.free, found.window, ""))
     yield paint.dim(_line("buffer after compaction starts", found.buffer, found.window, ""))
     yield paint.dim(_line("reserve for the reply", found.reserve, found.window, ""))
+    if found.on_disk:
+        kept = f"{plural(found.on_disk, 'result')} on disk ({size(found.on_disk_bytes)})"
+        yield paint.dim(f"{kept}, a preview of each in the window.")
+    if found.cleared:
+        yield paint.dim(f"{plural(found.cleared, 'result')} cleared, about {tokens(found.cleared_tokens)} tokens.")
     if found.ttl_reason:
         kept = "1 h" if found.ttl == "1h" else "5 min"
         yield paint.dim(f"Its prompt cache is kept for {kept}: {found.ttl_reason}.")

@@ -191,6 +191,11 @@ def _cache(ledger: Ledger) -> Iterator[str]:
         yield f"{plural(len(found), 'break')} nobody announced ({named}): {_lost(found)}."
     if told:
         yield f"{plural(len(told), 'announced break')}: {_lost(told)}."
+    spared = ledger.spared_by()
+    if spared:
+        names = {"on disk": "results on disk (layer 1)", "cleared": "cleared results (layer 2)"}
+        parts = ", ".join(f"{names.get(layer, layer)} {tokens(count)}" for layer, count in spared.items())
+        yield f"Kept out of the prompts, all requests together: {parts} tokens."
     if whole.unpriced:
         yield f"{plural(whole.unpriced, 'request')} to models without a known price: in the tokens, not in the money."
 

@@ -16,13 +16,16 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost, input_equivalents, price
 from reverie.models.wire import model_id
 from reverie.storage.atomic import storage_error
-from reverie.storage.records import CacheBreak, ForkUsage, from_record
+from reverie.storage.records import CacheBreak, Clears, CompactBoundary, ForkUsage, from_record
 from reverie.storage.transcript import parse_line
 from reverie.types import JsonObject, Purpose, Record, Usage
 
 By: TypeAlias = Literal["layer", "day", "session", "model", "project"]
 UNDATED = "undated"
-_TELLING = (b'"usage"', b'"fork_usage"', b'"cache_break"')
+_TELLING = (b'"usage"', b'"fork_usage"', b'"cache_break"', b"keptBytes", b"clears", b"compact_boundary")
+
+BYTES_PER_TOKEN = 4
+"""For results that were never sent, so never counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,15 @@ class Broken:
     session: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """Tokens that a layer kept out of one request."""
+
+    at: datetime | None
+    layer: str
+    tokens: int
+
+
 class Ledger:
     """Entries in the order they were read. Feed it records, or begin with `of_session` or `of_transcripts`."""
 
@@ -160,7 +172,9 @@ class Ledger:
         self.entries: list[Entry] = []
         self.breaks: list[Broken] = []
         self._catalogue = catalogue
+        self.spared: list[Spared] = []
         self._places: dict[tuple[str, str], tuple[int, str]] = {}
+        self._kept_out: dict[str, dict[str, int]] = {}
 
     @classmethod
     def of_session(cls, records: Iterable[Record], catalogue: Catalogue) -> Ledger:
@@ -203,8 +217,18 @@ class Ledger:
             )
         elif isinstance(payload, CacheBreak):
             self.breaks.append(Broken(at, payload, session))
+        elif isinstance(payload, CompactBoundary):
+            self._kept_out.pop(session, None)
+        elif isinstance(payload, Clears):
+            self._keep_out(session, "cleared", payload.tokens)
+        elif kept := int(record.data.get("keptBytes") or 0):
+            self._keep_out(session, "on disk", kept // BYTES_PER_TOKEN)
         elif record.message is not None and record.message.role == "assistant":
             self._add_response(record, at, session, project)
+
+    def _keep_out(self, session: str, layer: str, tokens: int) -> None:
+        out = self._kept_out.setdefault(session, {})
+        out[layer] = out.get(layer, 0) + tokens
 
     def _add_response(self, record: Record, at: datetime | None, session: str, project: str) -> None:
         message = record.message
@@ -220,6 +244,8 @@ class Ledger:
         if known is None:
             self._places[name] = (len(self.entries), session)
             self.entries.append(found)
+            if purpose is Purpose.MAIN:
+                self.spared += [Spared(at, layer, kept) for layer, kept in self._kept_out.get(session, {}).items()]
         elif known[1] == session and usage.output_tokens >= self.entries[known[0]].usage.output_tokens:
             self.entries[known[0]] = found
 
@@ -234,6 +260,7 @@ class Ledger:
         part = Ledger(self._catalogue)
         part.entries = [one for one in self.entries if counts(one.at)]
         part.breaks = [one for one in self.breaks if counts(one.at)]
+        part.spared = [one for one in self.spared if counts(one.at)]
         return part
 
     def by(self, what: By) -> dict[str, Totals]:
@@ -258,6 +285,13 @@ class Ledger:
     def total(self) -> Totals:
         return total(self.entries)
 
+    def spared_by(self) -> dict[str, int]:
+        """Tokens each layer kept out of requests, all requests together; about, and before what its breaks cost."""
+        found = dict[str, int]()
+        for one in self.spared:
+            found[one.layer] = found.get(one.layer, 0) + one.tokens
+        return found
+
     def to_json(self, by: By = "layer") -> JsonObject:
         """All of it, for programs."""
         told = [one.broken for one in self.breaks if one.broken.announcement is not None]
@@ -268,6 +302,7 @@ class Ledger:
             "parts": {key: sums.to_json() for key, sums in self.by(by).items()},
             "hit_rate": {"main": round(self.main.hit_rate, 4), "beside": round(self.beside.hit_rate, 4)},
             "breaks": {"announced": _breaks_json(told), "unannounced": _breaks_json(found)},
+            "spared_tokens": self.spared_by(),
         }
 
 

@@ -91,6 +91,12 @@ class WindowFill:
     percent_left: int
     ttl: str = "5m"
     ttl_reason: str = ""
+    on_disk: int = 0
+    """Results of this context whose whole is on disk."""
+    on_disk_bytes: int = 0
+    cleared: int = 0
+    """Results of this context that were cleared."""
+    cleared_tokens: int = 0
 
     def to_json(self) -> JsonObject:
         return {
@@ -107,6 +113,8 @@ class WindowFill:
                 for s in self.shares
             ],
             "cache": {"ttl": self.ttl, "why": self.ttl_reason},
+            "on_disk": {"results": self.on_disk, "bytes": self.on_disk_bytes},
+            "cleared": {"results": self.cleared, "tokens": self.cleared_tokens},
         }
 
     @classmethod
@@ -114,7 +122,16 @@ class WindowFill:
         """Reads what `to_json` gave, as a live session answers with it."""
         shares = tuple(Share(s["source"], s["tokens"], s["blocks"], s.get("tool", "")) for s in raw["sources"])
         plain = {key: raw[key] for key in ("model", "window", "used", "free", "buffer", "reserve", "percent_left")}
-        return cls(shares=shares, ttl=raw["cache"]["ttl"], ttl_reason=raw["cache"]["why"], **plain)
+        return cls(
+            shares=shares,
+            ttl=raw["cache"]["ttl"],
+            ttl_reason=raw["cache"]["why"],
+            on_disk=raw["on_disk"]["results"],
+            on_disk_bytes=raw["on_disk"]["bytes"],
+            cleared=raw["cleared"]["results"],
+            cleared_tokens=raw["cleared"]["tokens"],
+            **plain,
+        )
 
 
 def fill(view: View, limits: Thresholds, *, model: str = "") -> WindowFill:
@@ -139,6 +156,10 @@ def fill(view: View, limits: Thresholds, *, model: str = "") -> WindowFill:
         percent_left=limits.percent_left(used),
         ttl=header.ttl if header is not None else "5m",
         ttl_reason=header.ttl_reason if header is not None else "",
+        on_disk=len(view.on_disk) + len(view.replaced),
+        on_disk_bytes=sum(view.on_disk),
+        cleared=len(view.cleared),
+        cleared_tokens=view.cleared_tokens,
     )
 
 

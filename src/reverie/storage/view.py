@@ -84,6 +84,9 @@ class View:
         self.last_usage: Usage | None = None
         self.meter = ContextMeter()
         self.boundaries = 0
+        self.on_disk: list[int] = []
+        """Sizes, in bytes, of the results of this context whose whole is on disk."""
+        self.cleared_tokens = 0
         self.survival: Survival | None = None
         self.undone = False
         """The last compaction was taken back, and there was none since."""
@@ -115,6 +118,8 @@ class View:
             if not brought:
                 self.history.append(entry)
             self._add(entry, counted=not record.data.get("uncounted"))
+            if kept := int(record.data.get("keptBytes") or 0):
+                self.on_disk.append(kept)
         else:
             return
         self._put_back(record.uuid)
@@ -134,6 +139,7 @@ class View:
             case Clears():
                 self.cleared = payload.cleared | self.cleared  # a marker once sent stays as it was
                 self._show_again(set(payload.cleared))
+                self.cleared_tokens += payload.tokens
             case CacheEdits():
                 self.cache_edits |= dict.fromkeys(payload.references)
             case ServerEdits():
@@ -202,6 +208,7 @@ class View:
 
     def _forget_messages(self) -> None:
         self.entries, self._joined = [], []
+        self.on_disk, self.cleared_tokens = [], 0
         self.meter.reset()
         self._calls, self._answers = {}, {}
         self.last_usage, self._usage_id, self._kept_aside = None, None, None

@@ -107,6 +107,8 @@ class ToolOutput:
     is_error: bool = False
     structured: Json = None
     origin: Origin = Origin.TOOL
+    kept_bytes: int = 0
+    """How large the whole is that was put on disk, where `content` only stands for it."""
 
 
 class Tool(Protocol):
