@@ -205,11 +205,12 @@ def test_the_switch_hands_over_to_the_summary(tmp_path: Path, own_home: Path, pr
     assert {one.writer for one in boundaries(session)} == {"fork"} and sent(prefix_watch, "compaction")
 
 
-def test_empty_notes_hand_over_to_the_summary(tmp_path: Path) -> None:
+def test_notes_that_fell_far_behind_hand_over_to_the_summary(tmp_path: Path) -> None:
     refused = '\n[notes]\ncall Read {"file_path": "f1.txt"}\n---\nsay I have nothing to note.\n'
     _, session = long_read(tmp_path, refused, rounds=30)
-    # The first failed update leaves notes made by code: better than none, and good enough to compact from.
-    assert boundaries(session)[0].writer == "notes"
+    # The first failed update leaves notes made by code. Nothing came after: keeping all since then makes no room.
+    assert session.parts.log.view.cursors["notes"] is not None
+    assert boundaries(session)[0].writer == "fork"
 
 
 @pytest.mark.parametrize("spoil", ["missing", "template", "cursor"])
