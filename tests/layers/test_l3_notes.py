@@ -102,7 +102,8 @@ def test_notes_are_taken_between_the_rounds_of_one_turn_and_the_cursor_follows(
     tmp_path: Path, prefix_watch: Path
 ) -> None:
     files(tmp_path, 40, 4_000)  # about 1,200 tokens a round
-    model = script(tmp_path, READS + notes_script(tmp_path))
+    paced = READS.replace("  call", "  wait 0.1\n  call")  # a model takes its time: the notes keep up with it
+    model = script(tmp_path, paced + notes_script(tmp_path))
 
     async def work(session: Session) -> tuple[list[object], list[Cursor]]:
         events = await turn(session, "read the files")
