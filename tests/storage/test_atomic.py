@@ -193,7 +193,7 @@ def test_private_folders_leave_others_as_they_are(tmp_path: Path) -> None:
 
 @given(code=st.sampled_from([*sorted(errno.errorcode), 0, 9999]), name=st.binary(min_size=1, max_size=20))
 def test_every_refusal_is_one_sentence_that_can_be_shown(code: int, name: bytes) -> None:
-    path = Path("/somewhere") / os.fsdecode(name.replace(b"\x00", b"").replace(b"/", b"") or b"x")
+    path = Path("/somewhere") / os.fsdecode(name.replace(b"\x00", b"").replace(b"/", b"").strip(b".") or b"x")
     said = str(storage_error(OSError(code, os.strerror(code)), path, "write"))
     assert said.startswith("Cannot write /somewhere/") and said.endswith(".")
     said.encode("utf-8")
