@@ -6,8 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from reverie.models.request_log import prefix_breaks
+from tests.counts import SOAK
+
+# The suite tries the same examples every time, however slow the machine; the soak looks for new ones.
+settings.register_profile("suite", deadline=None, derandomize=not SOAK)
+settings.load_profile("suite")
 
 _UNSET = (
     "ANTHROPIC_API_KEY",

@@ -130,7 +130,8 @@ class Assessment:
     @property
     def trust(self) -> Trust:
         """Confirmed if a person said every word of it, so to speak; inferred if the writer concluded a part."""
-        sure = bool(self.judged) and all(one.verdict is Verdict.SUPPORTED for one in self.judged)
+        says_something = any(content_terms(one.statement) for one in self.judged)
+        sure = says_something and all(one.verdict is Verdict.SUPPORTED for one in self.judged)
         return Trust.CONFIRMED if sure and self.share >= ENOUGH else Trust.INFERRED
 
 
