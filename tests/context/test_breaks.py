@@ -18,7 +18,7 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.registry import open_model
 from reverie.permissions.rules import Allow, Decision, ToolCall
 from reverie.session import Session
-from reverie.session_parts import model_access
+from reverie.session.parts import model_access
 from reverie.simulator.cache import PromptCache
 from reverie.storage.records import CacheBreak, Clears, CompactBoundary, SessionHeader, from_record
 from reverie.storage.view import View

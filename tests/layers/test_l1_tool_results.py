@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from reverie.context.pipeline import Pipeline
-from reverie.effects import Effects
 from reverie.events import ToolFinished
 from reverie.flags import Flags
 from reverie.layers.base import EffectResult, Now
@@ -25,6 +24,7 @@ from reverie.layers.l1_tool_results.replacement import EMPTY, file_name, preview
 from reverie.layers.l1_tool_results.single import judge
 from reverie.paths import Places
 from reverie.session import Session
+from reverie.session.effects import Effects
 from reverie.settings import load_settings
 from reverie.storage.chain import conversation
 from reverie.storage.session_log import SessionLog, utc_now

@@ -10,7 +10,7 @@ from reverie.errors import UserError
 
 if TYPE_CHECKING:
     from reverie.cli.chat_loop import Chat
-    from reverie.dreaming import Dreaming
+    from reverie.session.dreaming import Dreaming
 
 _WORDS = {
     "status": "when the last one was, and why the next is not yet",

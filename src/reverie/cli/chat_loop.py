@@ -29,7 +29,7 @@ from reverie.permissions.rules import ToolCall
 from reverie.types import Origin, TextBlock
 
 if TYPE_CHECKING:
-    from reverie.session import Session
+    from reverie.session.session import Session
 
 
 class Chat:
@@ -157,7 +157,7 @@ class Chat:
         """The same conversation with another model. Raises if there is no such model, and nothing has changed."""
         from reverie.models.catalogue import Catalogue
         from reverie.models.registry import open_model
-        from reverie.session_parts import model_access
+        from reverie.session.parts import model_access
 
         settings = self.session.parts.settings
         tried = open_model(name, model_access(settings), Catalogue.load(settings.catalogue.files))

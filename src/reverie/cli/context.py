@@ -20,7 +20,7 @@ from reverie.cli.sessions import session_ids
 if TYPE_CHECKING:
     from reverie.context.window_fill import WindowFill
     from reverie.paths import Places
-    from reverie.session import Session
+    from reverie.session.session import Session
     from reverie.settings import Settings
 
 _EPILOG = """\b

@@ -20,7 +20,7 @@ from reverie.cli.sessions import session_ids
 if TYPE_CHECKING:
     from reverie.context.ledger import By, Ledger, Totals
     from reverie.paths import Places
-    from reverie.session import Session
+    from reverie.session.session import Session
     from reverie.storage.records import CacheBreak
 
 _BY = ("layer", "day", "session", "model", "project")

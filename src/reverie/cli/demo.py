@@ -19,7 +19,7 @@ import click
 if TYPE_CHECKING:
     from reverie.cli.chat_view import ChatView
     from reverie.cli.running import Signals
-    from reverie.session import Session
+    from reverie.session.session import Session
     from reverie.settings import Settings
     from reverie.types import Usage
 
@@ -72,7 +72,7 @@ class Stage:
         return self.folder / "ferry-times"
 
     async def open(self, resume: str | None = None) -> Session:
-        from reverie.session import Session
+        from reverie.session.session import Session
 
         session = await Session.open(cwd=self.project, model="embedded", resume=resume, settings=self.settings)
         self.signals.cancel = session.cancel

@@ -131,7 +131,7 @@ def _model(settings: Settings, places: Places) -> Iterator[Check]:
     from reverie.context.limits import limits_of, window_of
     from reverie.models.catalogue import Catalogue
     from reverie.models.registry import default_model_name, open_model, split_name
-    from reverie.session_parts import model_access
+    from reverie.session.parts import model_access
 
     access, catalogue = model_access(settings), Catalogue.load(settings.catalogue.files)
     name = settings.model.name or default_model_name(access)

@@ -62,7 +62,7 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
 
     from reverie.cli.dream_show import show_dreamt, show_proposal
     from reverie.layers.l6_dreaming.gates import Closed
-    from reverie.session import Session
+    from reverie.session.session import Session
 
     async with await Session.open(cwd=cwd, model=model) as session:
         dreaming = session.dreaming

@@ -15,7 +15,7 @@ from reverie.cli.output import one_line, plural
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
-    from reverie.extract_run import Report
+    from reverie.session.extract_run import Report
 
 
 @click.command("extract")
@@ -40,7 +40,7 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
 
     Exit codes: 0, or 5 if the model could not answer (the rest is left for the next time).
     """
-    from reverie.extract_run import extract_all, transcripts_in
+    from reverie.session.extract_run import extract_all, transcripts_in
 
     files = transcripts_in(paths)
     if not files:

@@ -13,7 +13,7 @@ from reverie.cli.sessions import session_ids
 from reverie.types import JsonObject
 
 if TYPE_CHECKING:
-    from reverie.session import Session
+    from reverie.session.session import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,7 +30,7 @@ class Opening:
     overrides: JsonObject | None = None
 
     async def open(self, *, interactive: bool) -> Session:
-        from reverie.session import Session
+        from reverie.session.session import Session
 
         return await Session.open(
             cwd=self.cwd,

@@ -59,9 +59,9 @@ def act(session: str, cwd: Path, request: JsonObject, *, model: str | None = Non
 def _beside(session: str, cwd: Path, request: JsonObject, model: str | None) -> JsonObject:
     """The session is not open anywhere: opened, changed and closed."""
     from reverie.cli.running import CANCELLED, Signals, run_async
-    from reverie.context_verbs import context_verbs
     from reverie.errors import Cancelled
-    from reverie.session import Session
+    from reverie.session.context_verbs import context_verbs
+    from reverie.session.session import Session
 
     answer: JsonObject = {}
 

@@ -24,7 +24,7 @@ from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
 from reverie.paths import Places
-from reverie.session import Session
+from reverie.session.session import Session
 from reverie.settings import load_settings
 from reverie.types import JsonObject
 

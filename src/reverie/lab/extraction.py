@@ -24,7 +24,7 @@ from reverie.memory.taxonomy import INDEX, is_index
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.models.base import Model
 from reverie.paths import Places
-from reverie.recorded import Learner
+from reverie.session.recorded import Learner
 from reverie.settings import Settings, load_settings
 from reverie.storage.session_log import timestamp
 from reverie.storage.view import Entry

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from reverie.layers.l5_extraction.gates import Gate
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
-from reverie.session import Session
+from reverie.session.session import Session
 from reverie.settings import Settings, load_settings
 from reverie.types import JsonObject, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 

@@ -24,7 +24,7 @@ from reverie.lab.langchain_messages import Converter, Middlewares
 from reverie.loop import record_result
 from reverie.models import wire
 from reverie.models.base import Capabilities, ModelEvent, Request
-from reverie.session import Session
+from reverie.session.session import Session
 from reverie.settings import Settings
 from reverie.settings.sections import PlaceSettings
 from reverie.storage.session_log import SessionLog

@@ -19,25 +19,26 @@ from pathlib import Path
 from types import TracebackType
 
 from reverie.agents.fork import ForkResult
-from reverie.compactor import Compactor, break_before
 from reverie.context.limits import limits_of
 from reverie.context.system_prompt import date_change
 from reverie.context.unsent import unsent_break
-from reverie.dreaming import Dreaming
 from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
 from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
-from reverie.extracting import Extractor
-from reverie.gate import Gate
-from reverie.hook_points import HookPoints
 from reverie.live import LiveServer
-from reverie.live_verbs import verbs
 from reverie.loop import INTERRUPTED, close_open_calls, run
 from reverie.models.base import Model
-from reverie.outlet import Outlet
 from reverie.permissions.policy import Mode, Rules
 from reverie.permissions.rules import Decision, ToolCall
-from reverie.remembering import Remembering
-from reverie.session_parts import Parts, gather, new_header, open_accounts
+from reverie.session.compactor import Compactor, break_before
+from reverie.session.dreaming import Dreaming
+from reverie.session.extracting import Extractor
+from reverie.session.gate import Gate
+from reverie.session.hook_points import HookPoints
+from reverie.session.live_verbs import verbs
+from reverie.session.outlet import Outlet
+from reverie.session.parts import Parts, gather, new_header, open_accounts
+from reverie.session.remembering import Remembering
+from reverie.session.wiring import Wiring
 from reverie.settings import Settings
 from reverie.storage.cleanup import clean_tool_results, may_need_cleaning
 from reverie.storage.records import SessionHeader, from_record
@@ -46,7 +47,6 @@ from reverie.tasks import TaskHandle, TaskInfo, Tasks
 from reverie.tools.base import Tool
 from reverie.tools.registry import builtin_tools, tool_schemas
 from reverie.types import Block, ImageBlock, JsonObject, Message, Origin, Purpose, TextBlock, Usage
-from reverie.wiring import Wiring
 
 CRASHED = "The session ended before this call was finished; it may have run partly."
 

@@ -40,7 +40,7 @@ from reverie.storage.view import Entry, View
 from reverie.types import JsonObject, Message, Origin, Record, TextBlock
 
 if TYPE_CHECKING:
-    from reverie.session import Session
+    from reverie.session.session import Session
 
 UNDO = "undo"
 """The reason of a rewind that takes another one back."""

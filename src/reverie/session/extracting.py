@@ -26,7 +26,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.scan import scan
 from reverie.permissions.background import BackgroundWriter
 from reverie.permissions.inside import is_inside
-from reverie.session_parts import Parts
+from reverie.session.parts import Parts
 from reverie.storage.records import Cursor, from_record
 from reverie.storage.session_log import Clock
 from reverie.storage.view import Entry

@@ -26,7 +26,7 @@ from reverie.memory.opening import OpenedMemory, ProjectGate, open_memory
 from reverie.memory.topic_file import decode
 from reverie.paths import Places
 from reverie.permissions.inside import is_inside
-from reverie.recorded import Learner, Talk, read_talk, spans
+from reverie.session.recorded import Learner, Talk, read_talk, spans
 from reverie.settings import load_settings
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.types import JsonObject

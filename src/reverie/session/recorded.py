@@ -19,7 +19,6 @@ from reverie.background_log import BackgroundLog
 from reverie.context.conversation import Conversation
 from reverie.context.limits import limits_of
 from reverie.events import Event
-from reverie.extracting import Learnt, extraction_numbers, learn
 from reverie.flags import Flags
 from reverie.hooks import Hooks
 from reverie.layers.l5_extraction.span import Span, with_short_results
@@ -33,7 +32,8 @@ from reverie.models.sending import RetryPolicy
 from reverie.models.tokens import PROSE_BYTES
 from reverie.paths import Places
 from reverie.permissions.rules import Decision, Deny, ToolCall
-from reverie.session_parts import Parts, model_access, new_header, open_accounts
+from reverie.session.extracting import Learnt, extraction_numbers, learn
+from reverie.session.parts import Parts, model_access, new_header, open_accounts
 from reverie.settings import Settings
 from reverie.storage.chain import conversation
 from reverie.storage.pi_sessions import is_pi_session, read_pi_session

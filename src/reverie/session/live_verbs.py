@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from reverie.context.window_fill import fill
-from reverie.context_verbs import context_verbs
+from reverie.session.context_verbs import context_verbs
 from reverie.types import JsonObject, Purpose
 
 if TYPE_CHECKING:
-    from reverie.session import Session
+    from reverie.session.session import Session
 
 Verb = Callable[[JsonObject], Awaitable[JsonObject]]
 

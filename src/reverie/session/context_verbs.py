@@ -12,7 +12,7 @@ from reverie.errors import UserError
 from reverie.types import JsonObject
 
 if TYPE_CHECKING:
-    from reverie.session import Session
+    from reverie.session.session import Session
 
 Verb = Callable[[JsonObject], Awaitable[JsonObject]]
 _LISTED = 50

@@ -16,7 +16,7 @@ from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import open_model, split_name
 from reverie.models.sending import RetryPolicy, send
-from reverie.session_parts import Parts, model_access
+from reverie.session.parts import Parts, model_access
 from reverie.storage.records import ForkUsage
 from reverie.types import Message, Origin, Purpose, TextBlock
 

@@ -27,8 +27,8 @@ from reverie.memory.verify import RepoNames
 from reverie.paths import memory_switch
 from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
 from reverie.permissions.rules import ToolCall
-from reverie.selecting import Selector
-from reverie.session_parts import Parts
+from reverie.session.parts import Parts
+from reverie.session.selecting import Selector
 from reverie.storage.history_objects import blob_id
 from reverie.storage.records import Surfaced
 from reverie.storage.session_log import Clock

@@ -15,10 +15,7 @@ from reverie.context.asking import ask
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.context.rule_attachments import RuleAttachments
-from reverie.effects import Effects
 from reverie.events import Event, Notice
-from reverie.gate import Gate
-from reverie.hook_points import HookPoints
 from reverie.hooks import HookEvent
 from reverie.instructions import Instructions, load_instructions
 from reverie.layers.base import AskFork, EffectResult, RunHook, Stage, SteppedStage
@@ -33,10 +30,13 @@ from reverie.loop import Thread
 from reverie.models.registry import EMBEDDED
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
-from reverie.note_keeper import NoteKeeper, note_numbers
 from reverie.permissions.rules import Decision, ToolCall
-from reverie.remembering import Remembering
-from reverie.session_parts import Parts, new_header
+from reverie.session.effects import Effects
+from reverie.session.gate import Gate
+from reverie.session.hook_points import HookPoints
+from reverie.session.note_keeper import NoteKeeper, note_numbers
+from reverie.session.parts import Parts, new_header
+from reverie.session.remembering import Remembering
 from reverie.storage.records import SessionHeader
 from reverie.storage.session_log import Clock
 from reverie.tasks import Tasks

@@ -26,7 +26,7 @@ from reverie.models.registry import EMBEDDED
 from reverie.models.tokens import PROSE_BYTES
 from reverie.paths import make_private
 from reverie.permissions.rules import Decision, ToolCall
-from reverie.session_parts import Parts
+from reverie.session.parts import Parts
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.records import Cursor
 from reverie.tasks import Task, TaskHandle, Tasks

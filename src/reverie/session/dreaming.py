@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 from reverie.agents.dreamer import DreamFailed, DreamProgress, fresh_point, own_tokens, run_dream, to_the_end
 from reverie.agents.fork import ForkPoint, ForkResult
-from reverie.dream_guard import DreamGuard
 from reverie.errors import ReverieError, UserError
 from reverie.events import Notice
 from reverie.layers.l6_dreaming.by_code import tidy
@@ -43,14 +42,15 @@ from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.daily_log import logs
 from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED
-from reverie.session_parts import Parts
+from reverie.session.dream_guard import DreamGuard
+from reverie.session.parts import Parts
 from reverie.tasks import Task, TaskHandle
 from reverie.types import JsonObject, Purpose, Usage
 
 if TYPE_CHECKING:
-    from reverie.remembering import Remembering
-    from reverie.session import Session
-    from reverie.wiring import Wiring
+    from reverie.session.remembering import Remembering
+    from reverie.session.session import Session
+    from reverie.session.wiring import Wiring
 
 FAILURES_TOLD: Final = 3
 _ROOM: Final = 40_000  # tokens a fork needs below the blocking limit to come to an end
