@@ -25,7 +25,7 @@ from reverie.events import (
     TurnEnded,
 )
 from reverie.models.request_log import read_log
-from reverie.session import CRASHED, Session
+from reverie.session.session import CRASHED, Session
 from reverie.storage.records import ForkUsage
 from reverie.storage.transcript import read_records
 from reverie.types import Origin
