@@ -29,6 +29,7 @@ FLOORS = (
     ("simulator",),
     ("memory", "instructions"),
     ("layers",),
+    ("models.embedded",),  # a mind knows the files and the tasks of the floors below; it is loaded by name
     ("context", "tools"),
     ("loop",),
     ("agents",),
@@ -42,8 +43,14 @@ BANNED = re.compile(r"^(utils?|helpers?|misc|common|manager|\w*_v\d+)$")
 
 
 def room(path: Path) -> str:
-    """The top-level name of a module inside the package."""
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    """The top-level name of a module inside the package; the embedded mind has a floor of its own."""
+    return floor_of(".".join(path.relative_to(SOURCE).with_suffix("").parts))
+
+
+def floor_of(module: str) -> str:
+    """The room that a module (named without the package) belongs to."""
+    first, _, rest = module.partition(".")
+    return "models.embedded" if first == "models" and rest.split(".")[0] == "embedded" else first
 
 
 def imports(path: Path) -> list[tuple[int, str]]:
@@ -65,8 +72,8 @@ def test_imports_point_down(path: Path) -> None:
     here = room(path)
     assert here in FLOOR, f"{here} has no floor: give it one in tests/test_architecture.py"
     for line, name in imports(path):
-        parts = name.split(".")
-        target = parts[1] if len(parts) > 1 and parts[1] in FLOOR else "__init__"
+        target = floor_of(name.removeprefix("reverie").removeprefix("."))
+        target = target if target in FLOOR else "__init__"
         if here == "__init__":  # the package's own lazy door to its public names
             continue
         assert FLOOR[target] <= FLOOR[here], f"{path.name}:{line} imports {name}, which stands above {here}"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import cast
 from urllib.parse import urlsplit, urlunsplit
 
 from reverie.errors import AuthenticationFailed, UnknownModel
@@ -62,9 +64,7 @@ def open_model(name: str, access: ModelAccess, catalogue: Catalogue) -> Model:
 
             return ScriptedModel(Script.load(model), f"scripted:{model}")
         case _:
-            from reverie.models.embedded.model import EmbeddedModel
-
-            return EmbeddedModel()
+            return _embedded()
 
 
 def split_name(name: str, catalogue: Catalogue) -> tuple[str, str]:
@@ -90,6 +90,11 @@ def _nearest(given: str, catalogue: Catalogue) -> str:
     if near:
         return f"did you mean {' or '.join(near)}?".removesuffix("?") + " (provider:model names any other)"
     return "write anthropic:<model>, openai:<model>, scripted:<file> or embedded"
+
+
+def _embedded() -> Model:
+    """Loaded by its name, as a plug-in is: it knows the floors above this one, and they know this one."""
+    return cast(Model, import_module("reverie.models.embedded.model").EmbeddedModel())
 
 
 def _anthropic(model: str, access: ModelAccess, facts: ModelFacts) -> Model:

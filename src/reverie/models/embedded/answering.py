@@ -6,14 +6,11 @@ turn, and says so when it found nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
-
 from reverie.models.base import Request
-from reverie.models.embedded.conversation import Done, Line, Turn, read_turn, said
+from reverie.models.embedded.conversation import Done, Line, Turn, read_turn
+from reverie.models.embedded.step import Act, Call, Say, Step, offered_tools
 from reverie.models.embedded.terms import Question, fit, pattern, read_question
-from reverie.models.wire import as_object
-from reverie.types import JsonObject, Purpose
+from reverie.types import JsonObject
 
 MOST_CALLS = 5
 """Calls a turn; then it answers with what it has."""
@@ -22,9 +19,6 @@ QUOTED_LINES = 6
 READ_LINES = 40
 PRINTED_LINES = 20
 
-_ANSWERED = (Purpose.MAIN, Purpose.AGENT, Purpose.SIDE_QUESTION)
-"""The other purposes want judgement; until this model has some, it adds nothing rather than nonsense."""
-
 ABOUT = (
     "I am Reverie's embedded model: no key, no network, no weights. I search the files and this conversation and quote"
     " what I find. For a model that thinks, set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name a local server with"
@@ -32,54 +26,23 @@ ABOUT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Use a tool."""
-
-    say: str
-    tool: str
-    input: JsonObject
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    text: str
-
-
-Step: TypeAlias = Look | Answer
-
-
 def next_step(request: Request) -> Step:
     """The next thing to do in this conversation."""
     turn = read_turn(request)
-    if request.purpose is Purpose.COMPACTION:
-        return Answer(_summary(request))
-    if request.purpose not in _ANSWERED:
-        return Answer("Nothing to add.")
     question = read_question(turn.question)
-    if question.command and "Bash" in _offered(request):
-        return _run(turn, question, _offered(request))
+    if question.command and "Bash" in offered_tools(request):
+        return _run(turn, question, offered_tools(request))
     if not question.terms and not question.paths:
-        return Answer(f"{_remembered(turn, question)}\n\n{ABOUT}".lstrip())
+        return Say(f"{_remembered(turn, question)}\n\n{ABOUT}".lstrip())
     if question.about_us and (known := _remembered(turn, question, share=1.0)):
-        return Answer(known)
+        return Say(known)
     if known := _from_memory(turn, question, share=0.5):
-        return Answer(known)
-    looking = _look(turn, question, _offered(request))
-    return looking or Answer(_answer(turn, question))
+        return Say(known)
+    looking = _look(turn, question, offered_tools(request))
+    return looking or Say(_answer(turn, question))
 
 
-def _offered(request: Request) -> dict[str, JsonObject]:
-    """The properties each offered tool takes, by name."""
-    if as_object(request.tool_choice).get("type") == "none":
-        return {}
-    return {
-        str(tool.get("name")): as_object(as_object(tool.get("input_schema")).get("properties"))
-        for tool in request.tools
-    }
-
-
-def _look(turn: Turn, question: Question, offered: dict[str, JsonObject]) -> Look | None:
+def _look(turn: Turn, question: Question, offered: dict[str, JsonObject]) -> Act | None:
     """Search by content, then by name, then read the best file: each once, and none that failed again."""
     if len(turn.done) >= MOST_CALLS:
         return None
@@ -116,13 +79,13 @@ def _run(turn: Turn, question: Question, offered: dict[str, JsonObject]) -> Step
         return _call(offered, "Let me run it.", "Bash", {"command": question.command})
     shown = [line[:200] for line in ran.text.splitlines() if line.strip()][:PRINTED_LINES]
     said = "It did not work" if ran.failed else "It printed"
-    return Answer("\n".join([f"{said}:", "", "```", *shown, "```"]) if shown else "It ran and printed nothing.")
+    return Say("\n".join([f"{said}:", "", "```", *shown, "```"]) if shown else "It ran and printed nothing.")
 
 
-def _call(offered: dict[str, JsonObject], say: str, tool: str, given: JsonObject) -> Look:
+def _call(offered: dict[str, JsonObject], say: str, tool: str, given: JsonObject) -> Act:
     """A call with those of the inputs that the tool takes."""
     known = offered[tool]
-    return Look(say, tool, {key: value for key, value in given.items() if key in known or not known})
+    return Act(say, (Call(tool, {key: value for key, value in given.items() if key in known or not known}),))
 
 
 def _best_line(turn: Turn, question: Question) -> tuple[str, int] | None:
@@ -204,13 +167,6 @@ def _from_memory(turn: Turn, question: Question, share: float) -> str:
             if held >= share * max(1, len(question.terms)) and (best is None or held > best[0]):
                 best = (held, f"From memory, {memory.file} ({memory.age}): {line[:300]}")
     return best[1] if best is not None else ""
-
-
-def _summary(request: Request) -> str:
-    """A summary made of quotes: what was asked, and how each answer began."""
-    told = said(request.messages)
-    lines = [f"- {'Asked' if role == 'user' else 'Answered'}: {_first_line(text)}" for role, text in told]
-    return "\n".join(["What was said so far, in the order it was said:", *lines])
 
 
 def _first_line(text: str) -> str:

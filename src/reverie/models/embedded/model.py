@@ -1,4 +1,4 @@
-"""The embedded model as a `Model`: streams what `answering` decided, with ids and usage made from the request alone."""
+"""The embedded model as a `Model`: streams what the task at hand decided; ids and usage come from the request alone."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from reverie.models.base import (
     TextDelta,
     ToolCallStarted,
 )
-from reverie.models.embedded.answering import Look, next_step
-from reverie.models.embedded.schema import smallest
+from reverie.models.embedded.step import Say
+from reverie.models.embedded.tasks import next_step
 from reverie.models.scripted import chunks, tokens
 from reverie.types import Block, Origin, TextBlock, ToolUseBlock, Usage
 
@@ -69,9 +69,9 @@ class EmbeddedModel:
 
 
 def _content(request: Request, call_id: str) -> tuple[Block, ...]:
-    if request.output_schema is not None:
-        return (TextBlock(json.dumps(smallest(request.output_schema)), Origin.MODEL),)
     step = next_step(request)
-    if isinstance(step, Look):
-        return TextBlock(step.say, Origin.MODEL), ToolUseBlock(call_id, step.tool, step.input)
-    return (TextBlock(step.text, Origin.MODEL),)
+    if isinstance(step, Say):
+        return (TextBlock(step.text, Origin.MODEL),)
+    ids = [call_id, *(f"{call_id}_{number}" for number in range(2, len(step.calls) + 1))]
+    calls = (ToolUseBlock(one, call.tool, call.input) for one, call in zip(ids, step.calls, strict=True))
+    return TextBlock(step.say, Origin.MODEL), *calls

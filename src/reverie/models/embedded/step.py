@@ -1,0 +1,46 @@
+"""What the embedded model can do next: say something, or call tools. Each of its tasks decides in these words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from reverie.models.base import Request
+from reverie.models.wire import as_object
+from reverie.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call."""
+
+    tool: str
+    input: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Call these tools, side by side; `say` stands before them."""
+
+    say: str
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Answer, and be done."""
+
+    text: str
+
+
+Step: TypeAlias = Act | Say
+
+
+def offered_tools(request: Request) -> dict[str, JsonObject]:
+    """The properties each tool takes that may be called now, by the tool's name."""
+    if as_object(request.tool_choice).get("type") == "none":
+        return {}
+    return {
+        str(tool.get("name")): as_object(as_object(tool.get("input_schema")).get("properties"))
+        for tool in request.tools
+    }
