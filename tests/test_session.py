@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -336,3 +337,17 @@ def test_two_turns_at_once_are_refused(tmp_path: Path) -> None:
         await asyncio.gather(turn(session, "first"), other())
 
     in_session(work, cwd=tmp_path, model=model)
+
+
+def test_a_call_that_a_hook_changed_is_judged_as_what_it_became(tmp_path: Path) -> None:
+    """A hook turns a command that only reads into one that writes: it is a writing command from then on."""
+    said = json.dumps({"hookSpecificOutput": {"updatedInput": {"command": "touch made"}}})
+    (tmp_path / "hook.sh").write_text(f"cat <<'END'\n{said}\nEND\n")
+    hook = f'[[hooks.PreToolUse]]\nmatcher = "Bash"\ncommand = "sh {tmp_path / "hook.sh"}"\n'
+    home = Path(os.environ["REVERIE_HOME"])
+    home.mkdir(parents=True)
+    (home / "settings.toml").write_text(hook)
+    model = script(tmp_path, 'call Bash {"command": "ls"}\n---\nsay done\n')
+    events = in_session(lambda session: turn(session, "look"), cwd=tmp_path, model=model)
+    (finished,) = of_kind(events, ToolFinished)
+    assert finished.is_error and not (tmp_path / "made").exists(), finished

@@ -31,6 +31,7 @@ class Gate:
         can_ask: bool,
         emit: Callable[[Event], None],
         writes_memory: Callable[[ToolCall], bool] = lambda _call: False,
+        is_read_only: Callable[[str, JsonObject], bool] = lambda _tool, _input: False,
     ) -> None:
         self._hooks = hooks
         self._mode = mode
@@ -38,6 +39,7 @@ class Gate:
         self._can_ask = can_ask
         self._emit = emit
         self._writes_memory = writes_memory
+        self._is_read_only = is_read_only
         self._always = frozenset[str]()
         self._waiting: dict[str, tuple[ToolCall, asyncio.Future[Decision]]] = {}
         self._numbers = count(1)
@@ -47,7 +49,7 @@ class Gate:
         outcome = await self._before(call)
         if outcome.blocked:
             return Deny(outcome.reason or "a PreToolUse hook refused this call")
-        judged = call if outcome.updated_input is None else replace(call, input=outcome.updated_input)
+        judged = call if outcome.updated_input is None else self._changed(call, outcome.updated_input)
         decision = self._policy(judged)(judged)
         if isinstance(decision, Ask) and outcome.permission == "allow":
             decision = Allow()
@@ -58,6 +60,10 @@ class Gate:
         if isinstance(decision, Allow) and outcome.updated_input is not None:
             return Allow(outcome.updated_input)
         return decision
+
+    def _changed(self, call: ToolCall, given: JsonObject) -> ToolCall:
+        """The call with a hook's input: what only read before may write now."""
+        return replace(call, input=given, read_only=self._is_read_only(call.tool, given))
 
     def _policy(self, call: ToolCall) -> Policy:
         """A memory can be undone and passes a gate of its own: nobody is asked about it, but rules still hold."""

@@ -45,7 +45,7 @@ from reverie.storage.records import SessionHeader, from_record
 from reverie.storage.session_log import Clock, utc_now
 from reverie.tasks import TaskHandle, TaskInfo, Tasks
 from reverie.tools.base import Tool
-from reverie.tools.registry import builtin_tools, tool_schemas
+from reverie.tools.registry import builtin_tools, read_only_by, tool_schemas
 from reverie.types import Block, ImageBlock, JsonObject, Message, Origin, Purpose, TextBlock, Usage
 
 CRASHED = "The session ended before this call was finished; it may have run partly."
@@ -73,6 +73,7 @@ class Session:
             can_ask=interactive,
             emit=outlet.emit,
             writes_memory=self.memory.may_write if self.memory is not None else lambda _call: False,
+            is_read_only=read_only_by(tools),
         )
         self.accounts = open_accounts(parts, outlet.emit, clock)
         self._schemas = tool_schemas(tools)

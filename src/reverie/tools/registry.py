@@ -6,7 +6,7 @@ same tools always give the same bytes. It decides nothing about who may use them
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from reverie.models.window import scaled
 from reverie.settings.sections import Tools
@@ -16,6 +16,7 @@ from reverie.tools.edit import Edit
 from reverie.tools.glob import Glob
 from reverie.tools.grep import Grep
 from reverie.tools.read import Read
+from reverie.tools.validate import why_invalid
 from reverie.tools.write import Write
 from reverie.types import JsonObject
 
@@ -47,3 +48,18 @@ def in_order(tools: Iterable[Tool]) -> tuple[Tool, ...]:
 def tool_schemas(tools: Iterable[Tool]) -> tuple[JsonObject, ...]:
     """What a request lists under `tools`."""
     return tuple(tool.schema for tool in in_order(tools))
+
+
+def read_only_by(tools: Iterable[Tool]) -> Callable[[str, JsonObject], bool]:
+    """Tells by a tool's name whether a call with this input changes nothing; a tool nobody knows may change anything."""
+    known = {tool.name: tool for tool in tools}
+
+    def is_read_only(name: str, given: JsonObject) -> bool:
+        tool = known.get(name)
+        return (
+            tool is not None
+            and not why_invalid(given, tool.schema.get("input_schema", {}))
+            and tool.is_read_only(given)
+        )
+
+    return is_read_only
