@@ -1,0 +1,68 @@
+"""A letter: what one agent writes to another, and how the model that gets it is shown it.
+
+A letter is never the person speaking: its blocks carry `Origin.AGENT`, so that nothing learnt from it is taken for what
+the user said. Every block opens with the letter's id, so that a transcript shows which letters it has already taken in,
+whatever happened to the process in between. Nothing here reads or writes a file.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from reverie.types import Message, Origin, Record, TextBlock
+
+_TAG = re.compile(r"<(/?)(letter)\b", re.IGNORECASE)
+_OPENING = re.compile(r'<letter id="([0-9a-f]{16})" ')
+_NOT_USER = "(From another agent, not from the user.)"
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One message between agents. `at` is aware of its time zone; `summary` and `color` may be empty."""
+
+    id: str
+    sender: str
+    to: str
+    text: str
+    summary: str
+    at: datetime
+    color: str = ""
+
+
+def new_letter(
+    sender: str, to: str, text: str, *, summary: str = "", at: datetime | None = None, color: str = ""
+) -> Letter:
+    """A letter with an id of its own, written now unless `at` says otherwise."""
+    return Letter(secrets.token_hex(8), sender, to, text, summary, at or datetime.now(UTC), color)
+
+
+def blocks_of(letters: Iterable[Letter]) -> list[TextBlock]:
+    """What the model is shown, a block a letter, in the order given. A letter cannot pass for a second one."""
+    return [TextBlock(_shown(letter), Origin.AGENT) for letter in letters]
+
+
+def letters_in(records: Iterable[Record]) -> set[str]:
+    """The ids of all letters that a transcript has taken in, also before a compaction."""
+    return {id for record in records if record.message is not None for id in letter_ids(record.message)}
+
+
+def letter_ids(message: Message) -> Sequence[str]:
+    """The ids of the letters in one message."""
+    blocks = (block for block in message.content if isinstance(block, TextBlock) and block.origin is Origin.AGENT)
+    return [found.group(1) for block in blocks if (found := _OPENING.match(block.text)) is not None]
+
+
+def _shown(letter: Letter) -> str:
+    at = letter.at.astimezone(UTC).isoformat(timespec="seconds")
+    summary = f' summary="{_attribute(letter.summary)}"' if letter.summary else ""
+    body = _TAG.sub(r"&lt;\1\2", letter.text)
+    head = f'<letter id="{letter.id}" from="{_attribute(letter.sender)}" at="{at}"{summary}>'
+    return f"{head}\n{_NOT_USER}\n{body}\n</letter>"
+
+
+def _attribute(text: str) -> str:
+    return " ".join(text.split()).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
