@@ -22,6 +22,7 @@ _IN: Mapping[str, tuple[str, str]] = {
     "purge": ("reverie.cli.memory_purge:command", "Take a secret out of everything that was kept."),
     "inbox": ("reverie.cli.memory_inbox:command", "See what waits for your decision, accept or reject it."),
     "import": ("reverie.cli.memory_import:command", "Take in memories and notes from elsewhere."),
+    "sync": ("reverie.cli.memory_sync:command", "Share the team's part of the memory now."),
     "path": ("reverie.cli.memory_look:path_command", "Print where the memory directory is."),
 }
 

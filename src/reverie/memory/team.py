@@ -46,6 +46,19 @@ class SyncReport:
     def changed(self) -> bool:
         return bool(self.received or self.sent)
 
+    @property
+    def told(self) -> str:
+        """In one line for a person: how many files went which way, and which were held back and why."""
+        counts = (
+            (len(self.received), "received"),
+            (len(self.sent), "sent"),
+            (len(self.merged), "merged"),
+            (len(self.kept_both), "kept in both versions"),
+        )
+        parts = [f"{count} {what}" for count, what in counts if count]
+        held = [f"held back {one}" for one in self.held_back]
+        return "; ".join([", ".join(parts) or "nothing changed", *held])
+
 
 @dataclass(frozen=True, slots=True)
 class Merge:

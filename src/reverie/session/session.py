@@ -38,6 +38,7 @@ from reverie.session.live_verbs import verbs
 from reverie.session.outlet import Outlet
 from reverie.session.parts import Parts, gather, new_header, open_accounts
 from reverie.session.remembering import Remembering
+from reverie.session.team_sync import TeamSync
 from reverie.session.wiring import Wiring
 from reverie.settings import Settings
 from reverie.storage.cleanup import clean_tool_results, may_need_cleaning
@@ -104,6 +105,7 @@ class Session:
         )
         self._thread = self._wiring.thread
         self.dreaming = Dreaming(self, self._wiring, self.memory) if self.memory is not None else None
+        self._team_sync = TeamSync(parts, self.tasks, self.memory.opened, self.emit) if self.memory else None
 
     # -- opening and closing --------------------------------------------------------------------------------------
 
@@ -145,6 +147,8 @@ class Session:
         await session._listen()
         await session.hook_points.started("resume" if parts.resumed else "startup")
         session._clean_up()
+        if session._team_sync is not None:
+            session._team_sync.look()
         if session.dreaming is not None:
             session.dreaming.recover()
         return session
@@ -312,6 +316,8 @@ class Session:
         self.emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error, code))
         if reason == "answered" and self.dreaming is not None:
             self.dreaming.after_turn()
+        if self._team_sync is not None:
+            self._team_sync.look()
 
     async def _take_in(self, text: str, images: Sequence[ImageBlock]) -> str | None:
         """Records what the person said, and what the hooks add to it. A reason means that a hook refused it."""

@@ -273,6 +273,9 @@ class Team(Section):
     folder: Path | None = location(None, "The shared folder, where `sharing` is folder.", project=Project.NEVER)
     remote: str = text("", "Address of the git repository, where `sharing` is git.", project=Project.NEVER)
     branch: str = text("main", "Branch of the git repository.", project=Project.NEVER)
+    sync_minutes: float = number(
+        10.0, "minutes", "A session looks this often what others changed; its own changes go out after the turn."
+    )
     timeout_s: float = number(60.0, "seconds", "A git command is stopped after this long.")
 
 
