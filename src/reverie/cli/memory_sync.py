@@ -31,7 +31,7 @@ def command(as_json: bool, cwd: Path) -> None:
     memory.require_on("nothing is shared")
     if memory.settings.team.sharing == "none":
         raise UserError(
-            "The team's memory is shared through nothing; set `team.sharing` to folder or git, and the flag `team_memory`."
+            "The team's memory is shared through nothing: set `team.sharing`, and switch the flag `team_memory` on."
         )
     from reverie.memory.team import sync
 

@@ -51,7 +51,7 @@ def tool_schemas(tools: Iterable[Tool]) -> tuple[JsonObject, ...]:
 
 
 def read_only_by(tools: Iterable[Tool]) -> Callable[[str, JsonObject], bool]:
-    """Tells by a tool's name whether a call with this input changes nothing; a tool nobody knows may change anything."""
+    """Tells whether a call of a tool, by name, changes nothing; a tool that nobody knows may change anything."""
     known = {tool.name: tool for tool in tools}
 
     def is_read_only(name: str, given: JsonObject) -> bool:
