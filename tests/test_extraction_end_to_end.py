@@ -143,6 +143,43 @@ def test_on_sigterm_a_run_in_flight_is_waited_for(tmp_path: Path) -> None:
     assert len(cursors(tmp_path)) == 1
 
 
+def closing(cwd: Path, model: str) -> subprocess.Popen[str]:
+    """A `reverie run` that has answered and waits for its extraction as its last act."""
+    held = reverie(cwd, "run", "--model", model, "--json", SAID)
+    assert held.stdout is not None
+    while '"turn_ended"' not in (line := held.stdout.readline()):
+        assert line, held.communicate()
+    time.sleep(0.3)
+    return held
+
+
+def test_sigterm_while_it_waits_at_exit_does_not_cut_the_wait_short(tmp_path: Path) -> None:
+    model = script(tmp_path, f"say Yes.\n\n[extraction]\n{writing(tmp_path, wait=2)}")
+    with closing(tmp_path, model) as held:
+        held.send_signal(signal.SIGTERM)
+        assert held.wait(timeout=30) == 143
+    assert (memory_of(tmp_path) / "feedback_commits.md").exists()
+    assert len(cursors(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    "signals", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT), (signal.SIGINT,)]
+)
+def test_a_second_signal_ends_at_once_and_so_does_an_interrupt(
+    tmp_path: Path, signals: tuple[signal.Signals, ...]
+) -> None:
+    model = script(tmp_path, f"say Yes.\n\n[extraction]\n{writing(tmp_path, wait=50)}")
+    with closing(tmp_path, model) as held:
+        began = time.monotonic()
+        for one in signals:
+            held.send_signal(one)
+            time.sleep(0.3)
+        assert held.wait(timeout=30) == (143 if signal.SIGTERM in signals else 130)
+        assert time.monotonic() - began < 15
+    assert not (memory_of(tmp_path) / "feedback_commits.md").exists()
+    assert cursors(tmp_path) == [], "what was not looked at is looked at when it is resumed"
+
+
 def test_after_a_kill_the_next_start_goes_on_from_the_cursor(tmp_path: Path, prefix_watch: Path) -> None:
     slow = f"repeat forever\n  say Yes.\nend\n\n[extraction]\n{writing(tmp_path, wait=20)}"
     with waiting(tmp_path, script(tmp_path, slow)) as held:

@@ -52,6 +52,7 @@ class Chat:
         """Until the person leaves."""
         self._input = given
         self._signals.cancel = self.interrupt
+        self._signals.closing = lambda: self.session.closing
         self._greet()
         self.session.listen(self._between_turns)
         while not self.leaving and self._signals.ended_by is None:

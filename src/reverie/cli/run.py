@@ -58,6 +58,7 @@ async def _run(signals: Signals, wanted: Opening, text: str, view: RunView) -> i
     code = 1
     async with await wanted.open(interactive=False) as session:
         signals.cancel = session.cancel
+        signals.closing = lambda: session.closing
         async with aclosing(session.send(text)) as events:
             async for event in events:
                 view.show(event)

@@ -1,7 +1,8 @@
 """One event loop a command, and what Ctrl-C and SIGTERM mean while it runs.
 
 The first signal stops what is under way (a turn) and lets the command end in its own way; where nothing is under way
-it ends the command. Either way the session is closed and the exit code says what happened.
+it ends the command. Either way the session is closed, which waits for background work, and the exit code says what
+happened. Whoever closes already is not hurried by being asked to end (SIGTERM); Ctrl-C, or a second signal, ends it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ class Signals:
 
     def __init__(self) -> None:
         self.cancel: Callable[[], bool] = lambda: False
+        self.closing: Callable[[], bool] = lambda: False
+        """Whether the command waits for background work as its last act."""
         self.ended_by: int | None = None
         """The exit code of the signal that wants this process to end."""
         self._main: asyncio.Task[int] | None = None
@@ -36,8 +39,9 @@ class Signals:
             self._main.cancel()
 
     def _asked_to_end(self, number: signal.Signals) -> None:
-        self.ended_by = _ENDING[number]
-        self._interrupted()
+        is_first, self.ended_by = self.ended_by is None, _ENDING[number]
+        if not (is_first and self.closing()):
+            self._interrupted()
 
 
 def run_async(main: Callable[[Signals], Awaitable[int]]) -> int:

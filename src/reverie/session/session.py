@@ -62,6 +62,8 @@ class Session:
         self.emit = outlet.emit
         self._clock = clock
         self._turn: asyncio.Task[None] | None = None
+        self.closing = False
+        """Whether it is being closed: background work in flight is waited for, and nothing else happens any more."""
         self._server: LiveServer | None = None
         self.hook_points = HookPoints(parts.hooks, outlet.emit)
         given = parts.settings.permissions
@@ -181,6 +183,7 @@ class Session:
 
     async def close(self) -> None:
         """Ends the session: cancels a running turn, waits for background work, tells the hooks, frees the lease."""
+        self.closing = True
         self.cancel()
         if self._turn is not None:
             await asyncio.wait([self._turn])
