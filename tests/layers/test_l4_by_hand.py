@@ -67,6 +67,21 @@ def test_from_a_message_what_is_earlier_stays_and_so_does_the_prefix(
     assert "Summarise only what comes after this point" in asked.parts[-1] and "Question number 4." in asked.parts[-1]
 
 
+def test_from_twice_what_the_first_one_summarised_is_not_forgotten(tmp_path: Path, own_home: Path) -> None:
+    model = talk(tmp_path, own_home)
+
+    async def work(session: Session) -> None:
+        await turns(session, 4)
+        await session.compactor.compact(from_="-1")
+        await session.compactor.compact(from_="-1")
+        assert [one.extent for one in boundaries(session)] == ["from", "from"]
+        for number in range(1, 5):
+            assert f"Question number {number}." in context(session)
+        assert "f4.txt" in context(session) and len(wire(session)) == 9, "two turns and one summary"
+
+    in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
+
+
 def test_up_to_a_message_what_is_later_stays(tmp_path: Path, own_home: Path, prefix_watch: Path) -> None:
     model = talk(tmp_path, own_home)
 

@@ -39,10 +39,20 @@ def scope_from(view: View, given: str) -> Scope:
     cut = unsplit(view.entries, at)
     if cut == 0:
         raise UserError("nothing stands before this message: `/compact` compacts all of it")
-    gone = [entry for entry in view.entries[cut:] if not entry.brought]
+    gone = _said_from(view, cut)
     if not gone:
         raise UserError("nothing was said from this message on: there is nothing to compact")
-    return Scope("from", tuple(gone), tuple(view.entries[:cut]))
+    return Scope("from", gone, tuple(view.entries[:cut]))
+
+
+def _said_from(view: View, cut: int) -> tuple[Entry, ...]:
+    """Everything said from this entry on, also what an earlier compaction put a summary in the place of."""
+    places = {id(entry.message): at for at, entry in enumerate(view.history)}
+    first = view.entries[cut]
+    if not first.brought:
+        return tuple(view.history[places[id(first.message)] :])
+    before = [places[id(entry.message)] for entry in view.entries[:cut] if not entry.brought]
+    return tuple(view.history[max(before) + 1 if before else 0 :])
 
 
 def scope_up_to(view: View, given: str) -> Scope:
