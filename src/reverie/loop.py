@@ -67,8 +67,8 @@ class Surroundings(Protocol):
         """Messages and memories that arrived meanwhile."""
         ...
 
-    async def may_stop(self, answer: str) -> str | None:
-        """Asked when the model is done; a reason means that it must go on."""
+    async def may_stop(self, answer: str) -> str | Sequence[Block] | None:
+        """Asked when the model is done; a reason, or something that arrived, means that it must go on."""
         ...
 
 
@@ -119,8 +119,8 @@ async def run(thread: Thread) -> Outcome:
             say(thread, [TextBlock(GO_ON, Origin.INJECTED)])
         elif response.stop_reason == "refusal":
             return Outcome("refused", text)
-        elif (reason := await thread.surroundings.may_stop(text)) is not None:
-            say(thread, [TextBlock(reason, Origin.HOOK)])
+        elif (more := await thread.surroundings.may_stop(text)) is not None:
+            say(thread, [TextBlock(more, Origin.HOOK)] if isinstance(more, str) else more)
         else:
             return Outcome("answered", text)
     return Outcome("max_rounds", text)

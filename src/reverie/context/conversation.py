@@ -57,7 +57,7 @@ async def _as_it_is(_call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
     return output
 
 
-async def _no_objection(_answer: str) -> str | None:
+async def _no_objection(_answer: str) -> str | Sequence[Block] | None:
     return None
 
 
@@ -76,7 +76,7 @@ class Around:
     after_response: Callable[[], Awaitable[None]] = _nothing
     after_result: Callable[[ToolUseBlock, ToolOutput], Awaitable[Sequence[Block]]] = _no_result_blocks
     between_rounds: Callable[[], Awaitable[Sequence[Block]]] = _no_blocks
-    may_stop: Callable[[str], Awaitable[str | None]] = _no_objection
+    may_stop: Callable[[str], Awaitable[str | Sequence[Block] | None]] = _no_objection
     keep: Callable[[ToolUseBlock, ToolOutput], Awaitable[ToolOutput]] = _as_it_is
     carry_out: CarryOut = _not_carried_out
 
@@ -107,6 +107,8 @@ class Conversation:
     sent_messages: tuple[Message, ...] = ()
     own_from: int | None = None
     """In a fork: the first message that is not its parent's."""
+    shared: End | None = None
+    """In a fork child: where what it shares with its siblings ends."""
     images: ImageCount = field(default_factory=ImageCount)
     images_left_out: int = 0
     ask: Callable[[Conversation, AskFork], Awaitable[EffectResult]] | None = None
@@ -136,6 +138,7 @@ class Conversation:
             reused=self.reused,
             sent=self.sent,
             own_from=self.own_from,
+            shared=self.shared,
             same=unchanged(self.sent_messages, messages) if self.announce else None,
             images_left_out=self.images_left_out,
             cache_edits=self.log.view.pinned_edits(),
@@ -243,7 +246,7 @@ class Conversation:
     async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
         return await self.around.keep(call, output)
 
-    async def may_stop(self, answer: str) -> str | None:
+    async def may_stop(self, answer: str) -> str | Sequence[Block] | None:
         return await self.around.may_stop(answer)
 
     def forked(self, log: SessionLog, *, purpose: Purpose, thread: str, reused: bool) -> Conversation:

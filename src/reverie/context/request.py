@@ -38,6 +38,7 @@ def assemble(
     reused: bool = True,
     sent: End | None = None,
     own_from: int | None = None,
+    shared: End | None = None,
     same: int | None = None,
     images_left_out: int = 0,
     cache_edits: JsonObject | None = None,
@@ -45,7 +46,8 @@ def assemble(
 ) -> Request:
     """The request for these messages. `reused`: a later request will extend it, so its end is worth a cache entry.
 
-    `sent` is where the last request of this thread ended; `own_from`, for a fork, the first message that is its own.
+    `sent` is where the last request of this thread ended; `own_from`, for a fork, the first message that is its own;
+    `shared`, for a fork child, where what it shares with its siblings ends.
     `same`: where a break is announced, how many messages are as they were in that request.
     `cache_edits` and `server_edits` are what layer 2 asks of the server; an endpoint that cannot is not asked.
     """
@@ -53,7 +55,9 @@ def assemble(
     markers: tuple[Marker, ...] = ()
     if capabilities.cache_markers:
         ttl = header.ttl if header.ttl in capabilities.ttls else "5m"
-        markers = place_markers(header, shown, ttl=ttl, reused=reused, sent=sent, own_from=own_from, same=same)
+        markers = place_markers(
+            header, shown, ttl=ttl, reused=reused, sent=sent, own_from=own_from, shared=shared, same=same
+        )
     managed = (server_edits or None) if capabilities.context_edits else None
     added = (BETA,) if managed is not None else ()
     return Request(
@@ -89,6 +93,7 @@ def place_markers(
     reused: bool = True,
     sent: End | None = None,
     own_from: int | None = None,
+    shared: End | None = None,
     same: int | None = None,
 ) -> tuple[Marker, ...]:
     """At most four markers, in the order of the prompt, a longer lifetime never behind a shorter one.
@@ -100,13 +105,15 @@ def place_markers(
         markers.append(Marker("system", len(header.system) - 1, ttl=ttl))
     elif header.tools:
         markers.append(Marker("tools", len(header.tools) - 1, ttl=ttl))
-    for index, block in sorted(_ends(messages, reused, sent, same)):
+    for index, block in sorted(_ends(messages, reused, sent, shared, same)):
         own = own_from is not None and index >= own_from
         markers.append(Marker("messages", index, block, ttl="5m" if own else ttl))
     return tuple(markers)
 
 
-def _ends(messages: Sequence[Message], reused: bool, sent: End | None, same: int | None) -> list[End]:
+def _ends(
+    messages: Sequence[Message], reused: bool, sent: End | None, shared: End | None, same: int | None
+) -> list[End]:
     """The three ends worth a marker, the most useful first."""
     asked = [i for i in range(len(messages) - 1, -1, -1) if messages[i].role == "user"]  # newest first
     if not asked:
@@ -116,6 +123,8 @@ def _ends(messages: Sequence[Message], reused: bool, sent: End | None, same: int
     # The end of the request before this one; after an announced break, the last one before what was changed.
     before = next((i for i in asked[1:] if same is None or i < same), None)
     wanted += [_end(messages, before)] if before is not None else []
+    if shared is not None and shared[0] == last:
+        wanted.append(shared)  # its siblings' requests are the same up to here
     if sent is not None and sent[0] == last and wanted[0][1] - sent[1] >= LOOKBACK:
         # The answer to the last request never came, and much was added to the message it ended with.
         wanted.append(sent)

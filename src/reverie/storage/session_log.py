@@ -41,6 +41,7 @@ class SessionLog:
         cwd: Path,
         version: str,
         git_branch: str = "",
+        agent_id: str | None = None,
         fsync: bool = False,
         clock: Clock = utc_now,
         on_storage_error: Callable[[StorageError], None] = lambda _error: None,
@@ -59,9 +60,9 @@ class SessionLog:
             "cwd": str(cwd),
             "version": version,
             "gitBranch": git_branch,
-            "isSidechain": False,
+            "isSidechain": agent_id is not None,
             "userType": "external",
-        }
+        } | ({"agentId": agent_id} if agent_id is not None else {})
 
     @property
     def unsaved(self) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from reverie.permissions.rules import Decision, ToolCall
+from reverie.tools.order import AgentOrder
 from reverie.types import Block, Json, JsonObject, Origin, Purpose
 
 
@@ -92,6 +93,8 @@ class ToolContext:
     keeper: Callable[[Path], Keeper | None] = _nobody
     """Who else must write this file (given its unmapped path): the memory directory keeps its own."""
     progress: Callable[[str], None] = field(default=lambda _text: None)
+    spawn: Callable[[AgentOrder], Awaitable[ToolOutput]] | None = None
+    """Starts another agent for whoever this context is; None where there are none."""
 
     def resolve(self, given: str) -> Path:
         """The absolute path a model meant, before mapping; `~` and relative paths are understood."""

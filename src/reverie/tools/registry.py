@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from reverie.models.window import scaled
 from reverie.settings.sections import Tools
+from reverie.tools.agent import Agent
 from reverie.tools.base import Tool
 from reverie.tools.bash import Bash
 from reverie.tools.edit import Edit
@@ -36,7 +37,7 @@ def builtin_tools(given: Tools | None = None, *, window: int = 200_000) -> tuple
     grep = Grep(timeout_s=given.grep_timeout_s)
     glob = Glob(shown_files=given.glob_files, timeout_s=given.grep_timeout_s)
     bash = Bash(timeout_ms=round(given.bash_timeout_s * 1_000), max_timeout_ms=round(given.bash_timeout_max_s * 1_000))
-    return (read, Write(), Edit(), grep, glob, bash)
+    return (read, Write(), Edit(), grep, glob, bash, Agent())
 
 
 def in_order(tools: Iterable[Tool]) -> tuple[Tool, ...]:

@@ -1,0 +1,67 @@
+"""Agent: starts another agent with a task, and returns what it found, or that it is at work in the background.
+
+Only asks for one: whoever the tool context belongs to decides what is started, within which limits. Its schema is the
+same bytes in every session; which kinds of agents a project defines is told beside the conversation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reverie.tools.base import ToolContext, ToolOutput
+from reverie.tools.description import description
+from reverie.tools.order import AgentOrder
+from reverie.types import JsonObject
+
+_INPUT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "description": {"type": "string", "description": "What it is for, in three to five words"},
+        "prompt": {"type": "string", "description": "The task, complete, and what to report"},
+        "subagent_type": {"type": "string", "description": "The kind of agent; left out: a fork of yourself"},
+        "name": {"type": "string", "description": "What it is called, for messages to it"},
+        "run_in_background": {"type": "boolean", "description": "Go on meanwhile; the result arrives as a message"},
+        "isolation": {"type": "string", "enum": ["worktree"], "description": "Work in a git work tree of its own"},
+        "teammate": {"type": "boolean", "description": "It stays after its task and waits for messages"},
+        "model": {"type": "string", "description": "Another model than yours"},
+    },
+    "required": ["description", "prompt"],
+    "additionalProperties": False,
+}
+UNAVAILABLE = "Agents cannot be started here: do the work yourself."
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """The Agent tool."""
+
+    name: str = "Agent"
+
+    @property
+    def schema(self) -> JsonObject:
+        return {"name": self.name, "description": description("agent.md"), "input_schema": _INPUT}
+
+    def is_read_only(self, given: JsonObject) -> bool:
+        """Starting an agent changes nothing by itself, and each of its calls is judged; a work tree is a change."""
+        return given.get("isolation") is None
+
+    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        if context.spawn is None:
+            return ToolOutput(UNAVAILABLE, is_error=True)
+        if not given["prompt"].strip():
+            return ToolOutput("The prompt is empty: say what the agent is to do.", is_error=True)
+        return await context.spawn(order_of(given))
+
+
+def order_of(given: JsonObject) -> AgentOrder:
+    """What a call of the tool asks for. Empty texts count as left out."""
+    return AgentOrder(
+        description=" ".join(given["description"].split()) or "a task",
+        prompt=given["prompt"],
+        kind=(given.get("subagent_type") or "").strip() or None,
+        name=(given.get("name") or "").strip() or None,
+        background=given.get("run_in_background"),
+        isolated=given.get("isolation") == "worktree",
+        teammate=bool(given.get("teammate")),
+        model=(given.get("model") or "").strip() or None,
+    )
