@@ -1,0 +1,161 @@
+"""Letters that are for the program: a closed union, read from and written as JSON text.
+
+Ending a process, approving a plan, going idle and asking for a permission are states, not talk; each has a class.
+Text that is not exactly one of these is plain text for the model: reading never fails and never guesses.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any, ClassVar, TypeAlias, cast
+
+from reverie.types import JsonObject
+
+_LONGEST = 1_000_000
+
+
+class IdleState(StrEnum):
+    """Why somebody is idle: ready for more, stopped by somebody, or broken."""
+
+    AVAILABLE = "available"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownRequest:
+    """The lead asks a teammate to end."""
+
+    kind: ClassVar[str] = "shutdown_request"
+    request_id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownResponse:
+    """The teammate ends (`approve`), or goes on and says why."""
+
+    kind: ClassVar[str] = "shutdown_response"
+    request_id: str
+    approve: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanApprovalResponse:
+    """The lead lets a teammate that may only read so far carry its plan out, or wants another one."""
+
+    kind: ClassVar[str] = "plan_approval_response"
+    approve: bool
+    request_id: str = ""
+    feedback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IdleNotification:
+    """A teammate has nothing to do now. `text`: what it said last, unless it wrote that in a letter; or what failed."""
+
+    kind: ClassVar[str] = "idle_notification"
+    state: IdleState
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionRequest:
+    """A teammate wants to make a call that somebody must allow."""
+
+    kind: ClassVar[str] = "permission_request"
+    request_id: str
+    tool: str
+    input: JsonObject
+    reason: str
+    cwd: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionResponse:
+    """The answer of whoever could be asked."""
+
+    kind: ClassVar[str] = "permission_response"
+    request_id: str
+    allow: bool
+    reason: str = ""
+
+
+Structured: TypeAlias = (
+    ShutdownRequest
+    | ShutdownResponse
+    | PlanApprovalResponse
+    | IdleNotification
+    | PermissionRequest
+    | PermissionResponse
+)
+
+_KINDS: dict[str, type[Structured]] = {
+    one.kind: one
+    for one in (
+        ShutdownRequest,
+        ShutdownResponse,
+        PlanApprovalResponse,
+        IdleNotification,
+        PermissionRequest,
+        PermissionResponse,
+    )
+}
+FOR_MODELS = (ShutdownRequest, ShutdownResponse, PlanApprovalResponse)
+"""What a model may send. The rest is the program's: a model cannot grant a permission or report for somebody else."""
+
+
+def new_request_id() -> str:
+    """Random, so that nobody can answer what they were not asked."""
+    return secrets.token_hex(8)
+
+
+def parse(text: str) -> Structured | None:
+    """The structured message that this text is; None if it is anything else, however close."""
+    if len(text) > _LONGEST or not text.lstrip().startswith("{"):
+        return None
+    try:
+        raw: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return from_json(cast(JsonObject, raw)) if isinstance(raw, dict) else None
+
+
+def from_json(raw: JsonObject) -> Structured | None:
+    """The same from a JSON object; unknown keys are passed over, wrong types are not."""
+    kind = _KINDS.get(str(raw.get("type")))
+    if kind is None:
+        return None
+    given = {f.name: raw[f.name] for f in fields(kind) if f.name in raw}
+    if kind is ShutdownRequest:
+        given.setdefault("request_id", new_request_id())
+    if any(not _fits(name, value) for name, value in given.items()):
+        return None
+    if "state" in given:
+        if given["state"] not in list(IdleState):
+            return None
+        given["state"] = IdleState(given["state"])
+    try:
+        return kind(**given)
+    except TypeError:  # a key without a default is missing
+        return None
+
+
+def render(message: Structured) -> str:
+    """The JSON text that `parse` reads back."""
+    body = {f.name: getattr(message, f.name) for f in fields(message)}
+    return json.dumps({"type": message.kind, **body}, ensure_ascii=False)
+
+
+def _fits(name: str, value: object) -> bool:
+    match name:
+        case "approve" | "allow":
+            return isinstance(value, bool)
+        case "input":
+            return isinstance(value, dict)
+        case _:
+            return isinstance(value, str)
