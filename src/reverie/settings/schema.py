@@ -8,6 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
+from reverie.settings.agent_sections import Agents
 from reverie.settings.background_sections import Dream, Extraction
 from reverie.settings.context_sections import Compaction, Notes
 from reverie.settings.fields import Setting, settings_of
@@ -67,6 +68,7 @@ class Settings:
     team: Team = field(default_factory=Team)
     extraction: Extraction = field(default_factory=Extraction)
     dream: Dream = field(default_factory=Dream)
+    agents: Agents = field(default_factory=Agents)
     background: Background = field(default_factory=Background)
     budget: Budget = field(default_factory=Budget)
     catalogue: Catalogue = field(default_factory=Catalogue)
