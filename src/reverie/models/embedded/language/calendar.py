@@ -1,0 +1,108 @@
+"""Counting days: weekdays, weeks, months and quarters from a given day. Pure arithmetic, no language."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal, TypeAlias
+
+Grain: TypeAlias = Literal["day", "week", "month", "quarter", "year"]
+
+_LONG_AGO = 120  # days: a date without a year that lies further back is next year's
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A day, or the first day of something longer."""
+
+    day: date
+    grain: Grain = "day"
+
+    @property
+    def iso(self) -> str:
+        """As it is written down: `2026-03-05`, `2026-03`, `2026`; a quarter is `Q3 2026`, a week its Monday."""
+        match self.grain:
+            case "day" | "week":
+                return self.day.isoformat()
+            case "month":
+                return f"{self.day:%Y-%m}"
+            case "quarter":
+                return f"Q{(self.day.month + 2) // 3} {self.day.year}"
+            case "year":
+                return f"{self.day.year}"
+
+
+def days_on(today: date, days: int) -> date:
+    return today + timedelta(days=days)
+
+
+def months_on(today: date, months: int) -> date:
+    """The same day of another month, or its last if it is shorter."""
+    year, month = divmod(today.year * 12 + today.month - 1 + months, 12)
+    return date(year, month + 1, min(today.day, monthrange(year, month + 1)[1]))
+
+
+def monday_of(today: date, weeks: int = 0) -> date:
+    return today + timedelta(days=7 * weeks - today.weekday())
+
+
+def weekday_in(today: date, weekday: int, weeks: int) -> date:
+    """The weekday (Monday is 0) in this week or so many weeks on."""
+    return monday_of(today, weeks) + timedelta(days=weekday)
+
+
+def weekday_ahead(today: date, weekday: int, *, today_counts: bool = False) -> date:
+    """The next day of that name."""
+    ahead = (weekday - today.weekday()) % 7
+    return today + timedelta(days=ahead or (0 if today_counts else 7))
+
+
+def weekday_back(today: date, weekday: int) -> date:
+    """The last day of that name, before today."""
+    return today - timedelta(days=(today.weekday() - weekday) % 7 or 7)
+
+
+def month_end(year: int, month: int) -> date:
+    return date(year, month, monthrange(year, month)[1])
+
+
+def in_year(today: date, month: int, day: int, *, past: bool) -> date | None:
+    """That day of the year people mean who name none: the one ahead, or the one just gone."""
+    if not 1 <= month <= 12 or not 1 <= day <= monthrange(2028, month)[1]:
+        return None
+    years = [today.year, today.year - 1] if past else [today.year, today.year + 1]
+    found = [_day(year, month, day) for year in years]
+    here = found[0]
+    if past:
+        return here if here <= days_on(today, _LONG_AGO) else found[1]
+    return here if here >= days_on(today, -_LONG_AGO) else found[1]
+
+
+def day_of_month(today: date, day: int, *, past: bool) -> date | None:
+    """“The 26th”: of this month if it is still ahead, else of the next one that has it; backwards if `past`."""
+    if not 1 <= day <= 31:
+        return None
+    for step in range(0, 4):
+        first = months_on(today.replace(day=1), -step if past else step)
+        if day > monthrange(first.year, first.month)[1]:
+            continue
+        found = first.replace(day=day)
+        if (found <= today) if past else (found >= today):
+            return found
+    return None
+
+
+def quarter(today: date, number: int | None = None, *, ahead: int = 0, past: bool = False) -> date:
+    """The first day of the numbered quarter (this year's, unless it is over), or of this one and so many on."""
+    if number is None:
+        return months_on(date(today.year, 3 * ((today.month - 1) // 3) + 1, 1), 3 * ahead)
+    first = date(today.year, 3 * number - 2, 1)
+    over = months_on(first, 3) <= today
+    if past:
+        return first if first <= today else first.replace(year=today.year - 1)
+    return first.replace(year=today.year + 1) if over else first
+
+
+def _day(year: int, month: int, day: int) -> date:
+    return date(year, month, min(day, monthrange(year, month)[1]))
