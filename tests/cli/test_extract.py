@@ -112,6 +112,54 @@ def test_a_model_that_cannot_answer_stops_it_and_the_next_run_goes_on(reverie: C
     assert "1 turn of 1 transcript looked at" in more and (place / "project_demo.md").exists()
 
 
+def test_what_was_refused_and_denied_is_logged_by_its_kind_and_never_by_its_text(reverie: Command) -> None:
+    place = root(reverie)
+    secret = "sk-ant-api03-" + "q7Zt2mXb9LwR4vKc8NfY1pHd6JgS3aTe"
+    path = transcript(reverie.work / "old.jsonl", [(TURNS[0][0], f"the key for commit messages is {secret}")])
+    stolen = memory("Key", "reference", f"The key for commit messages is {secret}")
+    calls = [
+        f"call Write {json.dumps({'file_path': str(place / 'reference_key.md'), 'content': stolen})}",
+        f"call Write {json.dumps({'file_path': str(reverie.work / 'notes.md'), 'content': 'mine'})}",
+    ]
+    model = reverie.script("[extraction]\n" + "\n".join(calls) + "\n---\nsay ok\n")
+    assert "not written" not in reverie("extract", str(path), "--model", model, "--dry-run").stdout
+    assert not list(reverie.home.rglob("background.jsonl")) or reverie("log", "--kind", "extraction_").stdout == ""
+    done = reverie("extract", str(path), "--model", model).stdout
+    assert "0 memories written" in done and "left out: " in done
+    entries = [json.loads(line) for line in reverie("log", "--kind", "extraction_", "--json").stdout.splitlines()]
+    assert {(entry["kind"], entry["transcript"]) for entry in entries} == {
+        ("extraction_refused", "old.jsonl"),
+        ("extraction_denied", "old.jsonl"),
+    }
+    (refused,) = [json.loads(line) for line in reverie("log", "--kind", "memory_refused", "--json").stdout.splitlines()]
+    assert refused["refused"] == "secret" and refused["writer"] == "extraction"
+    (log,) = reverie.home.rglob("background.jsonl")
+    assert secret not in log.read_text()
+    checks = json.loads(reverie("doctor", "--json", code=None).stdout)["checks"]
+    assert "1 write refused" in next(check for check in checks if check["name"] == "write gate")["found"]
+
+
+def test_turns_in_which_the_agent_saved_itself_are_passed_over_also_in_a_dry_run(reverie: Command) -> None:
+    place = root(reverie)
+    path = reverie.work / "own.jsonl"
+    call = {"type": "tool_use", "id": "t1", "name": "Write", "input": {"file_path": str(place / "user_x.md")}}
+    said: list[tuple[str, Any]] = [
+        ("user", "write commit messages in the imperative"),
+        ("assistant", [call]),
+        ("user", [{"type": "tool_result", "tool_use_id": "t1", "content": "Created."}]),
+        ("assistant", [{"type": "text", "text": "Saved."}]),
+    ]
+    lines, parent = list[str](), None
+    for number, (role, content) in enumerate(said):
+        record = {"type": role, "uuid": f"o{number}", "parentUuid": parent, "timestamp": TURNS[0][0]}
+        lines.append(json.dumps({**record, "message": {"role": role, "content": content}}))
+        parent = f"o{number}"
+    path.write_text("\n".join(lines) + "\n")
+    for more in (["--dry-run"], []):
+        done = reverie("extract", str(path), "--model", mind(reverie, place), *more).stdout
+        assert "1 turn of 1 transcript looked at, 0 memories" in done
+
+
 def test_what_a_session_has_learnt_from_itself_is_passed_over(reverie: Command) -> None:
     reverie.extra["REVERIE_FLAG_EXTRACTION_NONINTERACTIVE"] = "1"
     model = reverie.script("say Yes.\n\n[extraction]\nsay nothing\n")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reverie.errors import ReverieError
 from reverie.layers.l5_extraction.directive import directive
 from reverie.layers.l5_extraction.notice import notice
+from reverie.layers.l5_extraction.own_writes import OwnWrites
 from reverie.layers.l5_extraction.span import Span, new_since
 from reverie.layers.l5_extraction.writes import MemoryWrites, Source, lost_statements, speaks_of
 from reverie.memory.changes import Evidence
@@ -19,7 +20,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.evidence import Ground
 from reverie.memory.write_gate import WriteGate
 from reverie.storage.view import Entry
-from reverie.types import Message, Origin, TextBlock
+from reverie.types import Message, Origin, TextBlock, ToolUseBlock
 
 HEAD = "---\nname: {name}\ndescription: {about}\ntype: feedback\n---\n\n"
 PNPM = HEAD.format(name="pnpm only", about="never npm or yarn") + "Use pnpm, never npm.\n\n**Why:** one lock file.\n"
@@ -167,3 +168,45 @@ def test_the_notice_lists_topic_files_by_what_became_of_them() -> None:
     assert notice({}) is None
     text = notice({"user_a.md": "added", "feedback_b.md": "updated", "user_c.md": "added"})
     assert text is not None and text.startswith("remembered user_a.md, user_c.md; updated feedback_b.md")
+
+
+HOME = Path("/home/u")
+ROOT = HOME / ".reverie" / "projects" / "-home-u-shop" / "memory"
+
+
+@pytest.mark.parametrize(
+    ("command", "is_write"),
+    [
+        (f"echo 'Use tabs.' > {ROOT}/feedback_tabs.md", True),
+        (f"cat <<'E' >> '{ROOT}/feedback_tabs.md'\nUse tabs.\nE", True),
+        ("echo x >~/.reverie/projects/-home-u-shop/memory/user_x.md", True),
+        ('printf x > "$HOME/.reverie/projects/-home-u-shop/memory/user_x.md"', True),
+        (f"rm {ROOT}/user_x.md", True),
+        (f"sed -i s/a/b/ {ROOT}/user_x.md && git status", True),
+        (f"cd {ROOT} && echo x > user_x.md", True),
+        (f"cd {ROOT.parent} && cd memory && mv a.md b.md", True),
+        (f"echo x | tee {ROOT}/user_x.md", True),
+        (f"bash -c 'rm {ROOT}/user_x.md'", True),
+        ("reverie remember 'use tabs'", True),
+        ("reverie memory list", False),
+        (f"cat {ROOT}/user_x.md", False),
+        (f"cat {ROOT}/user_x.md > /tmp/copy.md", False),
+        (f"grep -c x {ROOT}/user_x.md && make test", False),
+        (f"cd {ROOT} && cd /tmp && touch x", False),
+        ("rm memory/user_x.md", False),
+        ("make memory > out.txt", False),
+        ("echo 'unterminated", False),
+        ("", False),
+    ],
+)
+def test_a_shell_command_that_changes_a_memory_is_known_by_its_words(command: str, is_write: bool) -> None:
+    own = OwnWrites(ROOT, HOME / "shop", HOME)
+    assert own.is_one(ToolUseBlock("c1", "Bash", {"command": command})) is is_write
+
+
+@given(st.text(max_size=60), st.sampled_from(["Bash", "Write", "Edit", "Read"]))
+def test_any_call_can_be_asked_about(text: str, tool: str) -> None:
+    own = OwnWrites(ROOT, HOME / "shop", HOME)
+    given_to = {"command": f"{ROOT} {text}", "file_path": text}
+    assert own.is_one(ToolUseBlock("c1", tool, given_to)) in (True, False)
+    assert not own.is_one(ToolUseBlock("c1", tool, {}))

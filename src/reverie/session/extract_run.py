@@ -17,19 +17,24 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from reverie.background_log import BackgroundLog
 from reverie.errors import ModelError, ReverieError, StorageError, UserError
+from reverie.layers.l5_extraction.own_writes import OwnWrites
 from reverie.layers.l5_extraction.span import Span
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.opening import OpenedMemory, ProjectGate, open_memory
 from reverie.memory.topic_file import decode
 from reverie.paths import Places
-from reverie.permissions.inside import is_inside
+from reverie.session.extracting import Learnt
 from reverie.session.recorded import Learner, Talk, read_talk, spans
 from reverie.settings import load_settings
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.types import JsonObject
+
+if TYPE_CHECKING:
+    from reverie.memory.write_gate import Refusal
 
 _HEAD_BYTES = 262_144
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-[^"]+)"')
@@ -100,20 +105,23 @@ async def extract_all(
     """Learns from every file into the memory of `cwd`. A model that cannot answer ends it; what is done is done."""
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
-    memory = open_memory(settings, places)
+    log = BackgroundLog(places.background_log)
+    memory = open_memory(settings, places, report=lambda refusal: _log_refusal(log, refusal))
     memory.require_on("nothing can be learnt")
     report = Report()
     with tempfile.TemporaryDirectory(prefix="reverie-extract-") as folder:
         directory = _copied(memory, Path(folder) / "memory") if dry_run else memory.directory
+        own = OwnWrites(memory.directory.root, cwd, settings.places.user_home)
         learner = Learner(cwd, settings, directory, model=model, addressed=memory.directory.root)
         try:
             for number, file in enumerate(files, 1):
                 name = f"{number} of {len(files)}: {file.name}"
                 state = _State(places.extracted, file, memory.directory.root, keep=not dry_run)
                 report.transcripts += 1
-                await _one(
-                    read_talk(file), state, learner, directory, report, again, lambda t, n=name: progress(f"{n}, {t}")
+                tell = _Telling(
+                    report, file.name, lambda text, n=name: progress(f"{n}, {text}"), None if dry_run else log
                 )
+                await _one(read_talk(file), state, learner, own, tell, again=again)
         except ModelError as error:
             report.stopped = str(error)
         finally:
@@ -124,40 +132,63 @@ async def extract_all(
     return report
 
 
-async def _one(
-    talk: Talk,
-    state: _State,
-    learner: Learner,
-    directory: MemoryDirectory,
-    report: Report,
-    again: bool,
-    progress: Callable[[str], None],
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """Where it is told how one transcript goes: in the report, to whoever watches, and in the background log."""
+
+    report: Report
+    name: str
+    progress: Callable[[str], None]
+    log: BackgroundLog | None
+
+    def refused(self, kind: str, why: str) -> None:
+        self.report.refused.append(f"{kind}: {why}")
+        self._log(f"extraction_{kind}", reason=why)
+
+    def failed(self, turn: int, error: ReverieError) -> None:
+        self.report.failures.append(f"{self.name}, turn {turn}: {error}")
+        self._log("extraction_failed", turn=turn, error=str(error))
+
+    def learnt(self, turn: str, day: str, learnt: Learnt) -> None:
+        for name, what in learnt.done.items():
+            self.report.changes.append(Change(name, _VERBS[what], self.name, day))
+            self.progress(f"{turn}: {_VERBS[what]} {name}")
+        if learnt.done:
+            self._log("extraction_done", files=list(learnt.done), ended=learnt.reason, **learnt.figures())
+
+    def _log(self, kind: str, **fields: Any) -> None:
+        if self.log is not None:
+            self.log.write(kind, transcript=self.name, **fields)
+
+
+async def _one(talk: Talk, state: _State, learner: Learner, own: OwnWrites, tell: _Telling, *, again: bool) -> None:
     """One transcript. The cursor moves on success only, so a turn that failed is looked at with the next one."""
     done = 0 if again else max(talk.place_of(talk.learnt), state.done(talk))
     turns = list(spans(talk, done))
-    report.passed_over += len(talk.turns) - len(turns)
+    tell.report.passed_over += len(talk.turns) - len(turns)
     start = turns[0][0] if turns else 0
     for number, (_, end) in enumerate(turns, 1):
         span = Span(talk.entries[start:end])
         day = str(span.days()[0][0]) if span.days() else ""
-        progress(f"turn {number} of {len(turns)} {day}")
-        report.turns += 1
-        if not span.wrote_memory(lambda path: is_inside(path, directory.root)):
+        turn = f"turn {number} of {len(turns)} {day}"
+        tell.progress(turn)
+        tell.report.turns += 1
+        if not span.wrote_memory(own.is_one):
             try:
-                learnt = await learner.learn(
-                    talk.entries, start, end, report=lambda kind, why: report.refused.append(f"{kind}: {why}")
-                )
+                learnt = await learner.learn(talk.entries, start, end, report=tell.refused)
             except ModelError:
                 raise
             except ReverieError as error:
-                report.failures.append(f"{talk.path.name}, turn {number}: {error}")
+                tell.failed(number, error)
                 continue
-            for name, what in learnt.done.items():
-                report.changes.append(Change(name, _VERBS[what], talk.path.name, day))
-                progress(f"turn {number} of {len(turns)} {day}: {_VERBS[what]} {name}")
+            tell.learnt(turn, day, learnt)
         state.reached(talk, end)
         start = end
+
+
+def _log_refusal(log: BackgroundLog, refusal: Refusal) -> None:
+    """The kind of what the write gate refused, never the text: for `reverie doctor` to count."""
+    log.write("memory_refused", refused=refusal.kind, writer=refusal.writer.value, detail=refusal.detail)
 
 
 class _State:

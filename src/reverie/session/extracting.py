@@ -19,13 +19,13 @@ from reverie.heartbeat import Heartbeat
 from reverie.layers.l5_extraction.directive import directive
 from reverie.layers.l5_extraction.gates import Gate, Turn, stopped_by
 from reverie.layers.l5_extraction.notice import notice
+from reverie.layers.l5_extraction.own_writes import OwnWrites
 from reverie.layers.l5_extraction.span import Span, new_since
 from reverie.layers.l5_extraction.state import WRITER, State
 from reverie.layers.l5_extraction.writes import Done, MemoryWrites, Source
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.scan import scan
 from reverie.permissions.background import BackgroundWriter
-from reverie.permissions.inside import is_inside
 from reverie.session.parts import Parts
 from reverie.storage.records import Cursor, from_record
 from reverie.storage.session_log import Clock
@@ -61,6 +61,19 @@ class Learnt:
     usage: Usage
     rounds: int
     reason: str
+
+    def figures(self) -> JsonObject:
+        """What the log and the heartbeat keep of it."""
+        used = self.usage
+        return {
+            "rounds": self.rounds,
+            "written": len(self.done),
+            "refused": len(self.refused),
+            "denied": len(self.denied),
+            "prompt_tokens": used.prompt,
+            "output_tokens": used.output_tokens,
+            "cache_read_share": round(used.cache_read_input_tokens / used.prompt, 4) if used.prompt else 0.0,
+        }
 
 
 def extraction_numbers(parts: Parts) -> Numbers:
@@ -232,8 +245,9 @@ class Extractor:
         assert memory is not None
         if not span.has_person:
             return Gate.NOTHING_NEW
-        cwd = self._parts.places.cwd
-        if span.wrote_memory(lambda path: is_inside(str(cwd / path), memory.root)):
+        parts = self._parts
+        own = OwnWrites(memory.root, parts.places.cwd, parts.settings.places.user_home)
+        if span.wrote_memory(own.is_one):
             self._looked_at(span)
             return Gate.OWN_WRITE
         return None
@@ -293,17 +307,7 @@ class Extractor:
         self._tell(learnt, (self._clock() - began).total_seconds())
 
     def _tell(self, learnt: Learnt, seconds: float) -> None:
-        usage = learnt.usage
-        figures: JsonObject = {
-            "seconds": round(seconds, 3),
-            "rounds": learnt.rounds,
-            "written": len(learnt.done),
-            "refused": len(learnt.refused),
-            "denied": len(learnt.denied),
-            "prompt_tokens": usage.prompt,
-            "output_tokens": usage.output_tokens,
-            "cache_read_share": round(usage.cache_read_input_tokens / usage.prompt, 4) if usage.prompt else 0.0,
-        }
+        figures = {"seconds": round(seconds, 3), **learnt.figures()}
         self._parts.background.write("extraction_done", files=list(learnt.done), ended=learnt.reason, **figures)
         self._heartbeat.success(**figures)
         text = notice(learnt.done)

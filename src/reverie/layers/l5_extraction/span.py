@@ -12,11 +12,10 @@ from datetime import date, datetime
 
 from reverie.memory.changes import Evidence
 from reverie.storage.view import Entry
-from reverie.types import Block, Message, Origin, TextBlock, ToolResultBlock
+from reverie.types import Block, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 
 MOST_CHARACTERS = 50_000
 """Of one block, as evidence: what is longer is no statement of a person's."""
-_WRITING = ("Write", "Edit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +57,15 @@ class Span:
                 found.setdefault(day, typed)
         return list(found.items())
 
-    def wrote_memory(self, is_memory: Callable[[str], bool]) -> bool:
-        """Whether the agent itself changed a memory in these messages, successfully."""
-        wrote = {
-            call.id
+    def wrote_memory(self, is_write: Callable[[ToolUseBlock], bool]) -> bool:
+        """Whether the agent itself changed a memory in these messages, successfully. `is_write` judges a call."""
+        failed = {
+            result.tool_use_id: bool(result.is_error) for entry in self.entries for result in entry.message.tool_results
+        }
+        return any(
+            failed.get(call.id) is False and is_write(call)
             for entry in self.entries
             for call in entry.message.tool_uses
-            if call.name in _WRITING and isinstance(call.input, dict) and is_memory(str(call.input.get("file_path")))  # pyright: ignore
-        }
-        return bool(wrote) and any(
-            result.tool_use_id in wrote and not result.is_error
-            for entry in self.entries
-            for result in entry.message.tool_results
         )
 
 
