@@ -44,6 +44,18 @@ class ForkPoint:
     output_cap_raised: int
 
 
+def kept_point(thread: Thread, conversation: Conversation) -> ForkPoint:
+    """A conversation as it stands now, kept for a fork that is made later: what happens to it meanwhile is not seen."""
+    account = conversation.account
+    kept = replace(
+        conversation,
+        log=thread.log.forked("kept"),
+        account=account.forked() if account is not None else None,  # what is cached now is what it will find
+    )
+    context = replace(thread.context, read_cache=thread.context.read_cache.copy())
+    return ForkPoint(kept, thread.tools, context, thread.output_cap, thread.output_cap_raised)
+
+
 async def run_fork(
     point: ForkPoint,
     directive: str,

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from reverie.agents.fork import ForkPoint, ForkResult, run_fork
+from reverie.agents.fork import ForkPoint, ForkResult, kept_point, run_fork
 from reverie.context.accounts import Accounts
 from reverie.context.asking import ask
 from reverie.context.conversation import Around, Conversation
@@ -27,7 +27,6 @@ from reverie.layers.l4_compaction.numbers import CompactionNumbers
 from reverie.layers.l4_compaction.snip import Snip
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
 from reverie.loop import Thread
-from reverie.models.registry import EMBEDDED
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
 from reverie.permissions.rules import Decision, ToolCall
@@ -167,7 +166,6 @@ class Wiring:
             note_numbers=lambda: note_numbers(parts),
             is_on=parts.flags.on,
             auto_on=self.auto_on,
-            by_code=lambda: parts.model.name == EMBEDDED,
             leave_out=self._restored_otherwise,
         )
 
@@ -243,15 +241,7 @@ class Wiring:
 
     def fork_point(self) -> ForkPoint:
         """The conversation as it stands now, kept for a fork that is made later."""
-        thread = self.thread
-        account = self.conversation.account
-        conversation = replace(
-            self.conversation,
-            log=thread.log.forked("kept"),
-            account=account.forked() if account is not None else None,  # what is cached now is what it will find
-        )
-        context = replace(thread.context, read_cache=thread.context.read_cache.copy())
-        return ForkPoint(conversation, thread.tools, context, thread.output_cap, thread.output_cap_raised)
+        return kept_point(self.thread, self.conversation)
 
     async def fork(
         self,
