@@ -196,9 +196,16 @@ class Places:
         """Weights and the like that were added by hand."""
         return self.home / "models"
 
+    def team(self, team: str) -> Path:
+        """What the processes of a team share: who belongs to it, who is there, and their mailboxes."""
+        return self.home / "teams" / check_name(team, "team name")
+
     def inbox(self, team: str, agent: str) -> Path:
-        team, agent = check_name(team, "team name"), check_name(agent, "agent name")
-        return self.home / "teams" / team / "inboxes" / f"{agent}.json"
+        return self.team(team) / "inboxes" / f"{check_name(agent, 'agent name')}.json"
+
+    def letters(self, session_id: str) -> Path:
+        """The mailbox of what arrives over a session's socket."""
+        return self.session(session_id) / "letters.json"
 
     # Memory, by the repository.
 

@@ -20,6 +20,8 @@ from reverie.permissions.sensitive import is_sensitive
 Policy: TypeAlias = Callable[[ToolCall], Decision]
 
 _CHANGES_A_FILE = frozenset({"Write", "Edit"})
+# Changes no file; what the reader of a letter does passes the reader's own gate.
+_FREE = frozenset({"SendMessage"})
 # A change here is run or obeyed later (hooks, settings), so no mode waves it through.
 _OBEYED_LATER = frozenset({".git", ".reverie", ".claude"})
 
@@ -88,8 +90,8 @@ def with_rules(rules: Rules, policy: Policy) -> Policy:
 
 
 def interactive(call: ToolCall) -> Decision:
-    """Reads are allowed, except of files that hold secrets by their name; everything else asks."""
-    if call.read_only:
+    """Letters are allowed, and reads except of files that hold secrets by their name; everything else asks."""
+    if call.read_only or call.tool in _FREE:
         return _reading(call)
     if call.tool in _CHANGES_A_FILE:
         where = "" if _inside_cwd(call) else " outside the working folder"
@@ -108,7 +110,7 @@ def accept_edits(call: ToolCall) -> Decision:
 
 def read_only(call: ToolCall) -> Decision:
     """Reads as in `interactive`; whatever may change something is denied."""
-    if call.read_only:
+    if call.read_only or call.tool in _FREE:
         return _reading(call)
     return Deny(f"{call.tool} is denied because this session is read-only (permissions.mode = read_only).")
 

@@ -12,6 +12,7 @@ from reverie.settings.agent_sections import Agents
 from reverie.settings.background_sections import Dream, Extraction
 from reverie.settings.context_sections import Compaction, Notes
 from reverie.settings.fields import Setting, settings_of
+from reverie.settings.message_sections import Messages
 from reverie.settings.sections import (
     Background,
     Budget,
@@ -69,6 +70,7 @@ class Settings:
     extraction: Extraction = field(default_factory=Extraction)
     dream: Dream = field(default_factory=Dream)
     agents: Agents = field(default_factory=Agents)
+    messages: Messages = field(default_factory=Messages)
     background: Background = field(default_factory=Background)
     budget: Budget = field(default_factory=Budget)
     catalogue: Catalogue = field(default_factory=Catalogue)

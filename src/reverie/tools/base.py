@@ -95,6 +95,9 @@ class ToolContext:
     progress: Callable[[str], None] = field(default=lambda _text: None)
     spawn: Callable[[AgentOrder], Awaitable[ToolOutput]] | None = None
     """Starts another agent for whoever this context is; None where there are none."""
+    post: Callable[[Caller, str, str, str], Awaitable[str]] | None = None
+    """Sends a letter (from whom, to whom, text, summary) and says what became of it; None where nobody can be written
+    to. Raises a ReverieError that names who there is."""
 
     def resolve(self, given: str) -> Path:
         """The absolute path a model meant, before mapping; `~` and relative paths are understood."""

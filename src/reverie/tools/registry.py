@@ -17,6 +17,7 @@ from reverie.tools.edit import Edit
 from reverie.tools.glob import Glob
 from reverie.tools.grep import Grep
 from reverie.tools.read import Read
+from reverie.tools.send_message import SendMessage
 from reverie.tools.validate import why_invalid
 from reverie.tools.write import Write
 from reverie.types import JsonObject
@@ -37,7 +38,7 @@ def builtin_tools(given: Tools | None = None, *, window: int = 200_000) -> tuple
     grep = Grep(timeout_s=given.grep_timeout_s)
     glob = Glob(shown_files=given.glob_files, timeout_s=given.grep_timeout_s)
     bash = Bash(timeout_ms=round(given.bash_timeout_s * 1_000), max_timeout_ms=round(given.bash_timeout_max_s * 1_000))
-    return (read, Write(), Edit(), grep, glob, bash, Agent())
+    return (read, Write(), Edit(), grep, glob, bash, Agent(), SendMessage())
 
 
 def in_order(tools: Iterable[Tool]) -> tuple[Tool, ...]:
