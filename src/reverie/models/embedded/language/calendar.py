@@ -33,6 +33,11 @@ class Moment:
                 return f"{self.day.year}"
 
 
+def spelled(*words: str) -> dict[str, int]:
+    """Number words, from one on; several for one number are parted by spaces."""
+    return {word: number for number, one in enumerate(words, 1) for word in one.split()}
+
+
 def days_on(today: date, days: int) -> date:
     return today + timedelta(days=days)
 
@@ -67,8 +72,8 @@ def month_end(year: int, month: int) -> date:
     return date(year, month, monthrange(year, month)[1])
 
 
-def in_year(today: date, month: int, day: int, *, past: bool) -> date | None:
-    """That day of the year people mean who name none: the one ahead, or the one just gone."""
+def in_year(today: date, month: int, day: int, *, past: bool, ahead: bool = False) -> date | None:
+    """That day of the year people mean who name none: the one ahead, or the one just gone; `ahead`: never gone."""
     if not 1 <= month <= 12 or not 1 <= day <= monthrange(2028, month)[1]:
         return None
     years = [today.year, today.year - 1] if past else [today.year, today.year + 1]
@@ -76,14 +81,14 @@ def in_year(today: date, month: int, day: int, *, past: bool) -> date | None:
     here = found[0]
     if past:
         return here if here <= days_on(today, _LONG_AGO) else found[1]
-    return here if here >= days_on(today, -_LONG_AGO) else found[1]
+    return here if here >= (today if ahead else days_on(today, -_LONG_AGO)) else found[1]
 
 
 def day_of_month(today: date, day: int, *, past: bool) -> date | None:
     """“The 26th”: of this month if it is still ahead, else of the next one that has it; backwards if `past`."""
     if not 1 <= day <= 31:
         return None
-    for step in range(0, 4):
+    for step in range(4):
         first = months_on(today.replace(day=1), -step if past else step)
         if day > monthrange(first.year, first.month)[1]:
             continue

@@ -1,4 +1,4 @@
-"""English phrases for days. “Next Tuesday” is next week's, “Tuesday” the one ahead; “Tuesdays” and “every Tuesday” none."""
+"""English phrases for days. “Next Tuesday” is next week's, “Tuesday” the one ahead; “Tuesdays” is none at all."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from reverie.models.embedded.language.dates import Clause, Grammar, Reading, Rul
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_NUMBERS = {
-    word: number
-    for number, words in enumerate(
-        "|a an one|two couple|three|four|five|six|seven|eight|nine|ten|eleven|twelve".split("|")
-    )
-    for word in words.split()
-}
+_NUMBERS = cal.spelled(
+    "a an one", "two couple", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"
+)
 
-_DAY = r"(?P<weekday>mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?)"
+_DAY = (
+    r"(?P<weekday>mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?"
+    r"|sun(?:day)?)"
+)
 _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
@@ -56,7 +55,9 @@ def _is_past(clause: Clause) -> bool:
 
 
 def _simple(days: int) -> Rule:
-    word = {0: "today|tonight|this (?:morning|afternoon|evening)", 1: "tomorrow|tmrw|tmr", -1: "yesterday"}.get(days, "")
+    word = {0: "today|tonight|this (?:morning|afternoon|evening)", 1: "tomorrow|tmrw|tmr", -1: "yesterday"}.get(
+        days, ""
+    )
     word = {2: r"(?:the )?day after tomorrow", -2: r"(?:the )?day before yesterday"}.get(days, word)
     return _flags(rf"\b(?:{word})\b"), lambda _match, clause: _on(clause, Moment(cal.days_on(clause.today, days)))
 
@@ -100,10 +101,8 @@ def _ago(match: re.Match[str], clause: Clause) -> Reading | None:
 
 def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
     day = _DAYS.index(match["weekday"].lower()[:3])
-    said = match["weekday"].lower()
-    if said in ("mon", "wed", "sat", "sun", "fri", "thu", "tue", "tues", "thur") and match["weekday"].islower():
-        if said in ("sat", "sun", "wed", "mon") and not _PREPOSITION.search(clause.before):
-            return None  # “sat”, “sun” and “wed” are words of their own
+    if match["weekday"] in ("sat", "sun", "wed", "mon") and not _PREPOSITION.search(clause.before):
+        return None  # “sat”, “sun” and “wed” are words of their own
     which = (match["which"] or "").lower().strip()
     if re.search(r"\b(?:every|each|most|any)\s*$", clause.before, re.I):
         return None
@@ -128,11 +127,16 @@ def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
         except ValueError:
             return None
     else:
-        found = cal.in_year(clause.today, month, day, past=_is_past(clause))
+        if match["month"] == "may" and match[0][-1].isdigit():
+            return None  # “may 4 people come in”
+        limit = re.search(r"\b(?:by|until|till|til|due)\s*$", clause.before, re.I)
+        found = cal.in_year(clause.today, month, day, past=_is_past(clause), ahead=bool(limit))
     return None if found is None else _on(clause, Moment(found))
 
 
 def _ordinal(match: re.Match[str], clause: Clause) -> Reading | None:
+    if re.search(r"\b(?:instead of|not|than)\s*$", clause.before, re.I):
+        return None  # the day it was going to be: of which month, nobody said
     found = cal.day_of_month(clause.today, int(match["day"]), past=_is_past(clause))
     return None if found is None else (Moment(found), match["lead"] + found.isoformat())
 
@@ -189,9 +193,9 @@ def _quarter(match: re.Match[str], clause: Clause) -> Reading | None:
 
 
 _AFTER_ORDINAL = (
-    r"(?=\s*(?:$|[,.;:!?)\-–—]|(?:of (?:this|the) month|and|or|but|at|in|because|since|so|now|instead|for|to|with|when|not|"
-    r"i|we|he|she|they|it|its|it's|this|that|until|till|already|any ?more|as|if|then|due|is|the|which|where|latest|noon|"
-    r"morning|evening|afternoon)\b))"
+    r"(?=\s*(?:$|[,.;:!?)\-–—]|(?:of (?:this|the) month|and|or|but|at|in|because|since|so|now|instead|for|to|with"
+    r"|when|not|i|we|he|she|they|it|its|it's|this|that|until|till|already|any ?more|as|if|then|due|is|the|which|where"
+    r"|latest|noon|morning|evening|afternoon)\b))"
 )
 
 GRAMMAR = Grammar(
@@ -201,28 +205,40 @@ GRAMMAR = Grammar(
         (_flags(rf"\b(?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b{_YEAR}"), _month_day),
         (_flags(rf"\b{_MONTH}\.? (?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:|\.\d|%){_YEAR}"), _month_day),
         (
-            _flags(rf"\b{_COUNT} {_UNIT} (?:from|after) (?P<origin>now|today|tomorrow|{_DAY.replace('?P<weekday>', '?:')})\b"),
+            _flags(
+                rf"\b{_COUNT} {_UNIT} (?:from|after)"
+                rf" (?P<origin>now|today|tomorrow|{_DAY.replace('?P<weekday>', '?:')})\b"
+            ),
             _in_time,
         ),
         (_flags(rf"\b(?:with)?in {_COUNT} {_UNIT}(?:'s?|s')?(?: time)?\b(?! of)"), _in_time),
         (_flags(rf"\b{_COUNT} {_UNIT} ago\b"), _ago),
         (
             _flags(
-                r"\b(?:the )?(?P<edge>end|start|beginning) of (?P<which>this|next|the) (?P<unit>week|month|quarter|year)\b"
+                r"\b(?:the )?(?P<edge>end|start|beginning) of (?P<which>this|next|the)"
+                r" (?P<unit>week|month|quarter|year)\b"
             ),
             _edge,
         ),
         (_flags(r"\b(?P<edge>end|start|beginning) of (?P<unit>week|month|quarter|year)\b"), _edge),
         (_flags(r"\b(?P<short>eow|eom|eoq|eoy)\b"), _edge),
         (_flags(rf"\b(?:the )?(?P<edge>end of|early|mid|late)(?: |-){_MONTH}\b"), _edge_of_month),
-        (_flags(r"\b(?:the )?(?P<which>next|this|last|coming) (?P<unit>week|month|quarter|year)\b(?!end|ly|'s)"), _period),
         (
-            _flags(rf"(?<![\w#@/.-])(?:(?P<which>this coming|this|next|last|past|coming) )?(?:the )?{_DAY}\b(?![-_@/]\w)"),
+            _flags(r"\b(?:the )?(?P<which>next|this|last|coming) (?P<unit>week|month|quarter|year)\b(?!end|ly|'s)"),
+            _period,
+        ),
+        (
+            _flags(
+                rf"(?<![\w#@/.-])(?:(?P<which>this coming|this|next|last|past|coming) )?(?:the )?{_DAY}\b(?![-_@/]\w)"
+            ),
             _weekday,
         ),
         (_flags(rf"(?P<lead>\b)the (?P<day>\d{{1,2}})(?:st|nd|rd|th)\b{_AFTER_ORDINAL}"), _ordinal),
         (
-            _flags(rf"(?P<lead>\b(?:by|on|until|till|from|since|before) )(?P<day>\d{{1,2}})(?:st|nd|rd|th)\b{_AFTER_ORDINAL}"),
+            _flags(
+                rf"(?P<lead>\b(?:by|on|until|till|from|since|before) )(?P<day>\d{{1,2}})(?:st|nd|rd|th)\b"
+                rf"{_AFTER_ORDINAL}"
+            ),
             _ordinal,
         ),
         (_flags(r"\bQ(?P<number>[1-4])\b"), _quarter),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, TypeAlias
 
+from reverie.memory.secret_shapes import words
+
 Tongue: TypeAlias = Literal["en", "de", "es", "zh", "ja"]
 
 _KANA = re.compile(r"[\u3040-\u30ff]")
@@ -12,17 +14,17 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
 _MARKS: Final[dict[Tongue, frozenset[str]]] = {
-    "en": frozenset(
+    "en": words(
         "the is are and with for not when after before because must on of to in a you your i it that this we what "
-        "dont have be if from so but can please my me was".split()
+        "dont have be if from so but can please my me was"
     ),
-    "de": frozenset(
+    "de": words(
         "der die das und ist nicht mit für bei auf von wenn ein eine einen den dem wird soll ich du wir bitte zu zum "
-        "zur im am ab sich auch noch nur kein keine immer nie sind habe mir mich uns dass weil was wie kannst".split()
+        "zur im am ab sich auch noch nur kein keine immer nie sind habe mir mich uns dass weil was wie kannst"
     ),
-    "es": frozenset(
+    "es": words(
         "el los las y es con para por que del en una un se cuando lo como más pero siempre nunca yo me mi nos está "
-        "son soy al su esto esta este qué ya hay sin porque".split()
+        "son soy al su esto esta este qué ya hay sin porque"
     ),
 }
 
@@ -33,7 +35,7 @@ def tongue_of(text: str) -> Tongue:
     kana, han = len(_KANA.findall(text)), len(_HAN.findall(text))
     if (kana + han) * 5 >= letters and kana + han:
         return "ja" if kana * 8 >= kana + han else "zh"
-    words = [word.lower() for word in _WORD.findall(text)]
-    counts: dict[Tongue, int] = {name: sum(word in marks for word in words) for name, marks in _MARKS.items()}
+    said = [word.lower() for word in _WORD.findall(text)]
+    counts: dict[Tongue, int] = {name: sum(word in marks for word in said) for name, marks in _MARKS.items()}
     best: Tongue = max(counts, key=lambda name: counts[name])
     return best if counts[best] > counts["en"] else "en"
