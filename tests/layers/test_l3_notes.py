@@ -262,13 +262,15 @@ def test_a_model_that_fails_at_first_leaves_notes_made_by_code(tmp_path: Path) -
     assert "harbour_light" in text and is_intact(text, default_template())
 
 
-def test_the_embedded_model_has_its_notes_written_by_code(tmp_path: Path, prefix_watch: Path) -> None:
+def test_the_embedded_model_writes_its_notes_like_any_other(tmp_path: Path, prefix_watch: Path) -> None:
     async def work(session: Session) -> None:
         await turn(session, "Explain harbour_light to me")
         assert (await session.note_keeper.update_now().wait(10)).state.value == "completed"
 
     in_session(work, cwd=tmp_path, model="embedded", session_id=SESSION)
-    assert "harbour_light" in notes_path(tmp_path).read_text() and not sent(prefix_watch, "notes")
+    text = notes_path(tmp_path).read_text()
+    assert "harbour_light" in text and is_intact(text, default_template())
+    assert len(sent(prefix_watch, "notes")) == 2, "one round with its edits, one to be done"
 
 
 def test_notes_broken_by_hand_are_mended_and_nothing_written_is_lost(tmp_path: Path) -> None:

@@ -188,19 +188,13 @@ def test_the_same_request_always_gets_the_same_answer_and_ids_are_unique(root: P
     assert len(calls) == len(set(calls)) == 2
 
 
-def test_background_work_ends_at_once_and_a_summary_is_made_of_quotes(root: Path) -> None:
-    _, answer, after = converse(root, request(person("Which default port does the server use?"), tools=TOOLS))
-    directive = Message("user", (TextBlock("Update the notes about the server.", Origin.INJECTED),))
-    for purpose in (Purpose.NOTES, Purpose.EXTRACTION, Purpose.DREAM):
-        response = answered_for(request(*after.messages, directive, tools=TOOLS, purpose=purpose))
-        assert response.content == (TextBlock("Nothing to add.", Origin.MODEL),)
-    response = answered_for(request(*after.messages, directive, tools=TOOLS, purpose=Purpose.COMPACTION))
-    summary = Message("assistant", response.content).text
-    assert "Asked: Which default port does the server use?" in summary
-    assert f"Answered: {answer.splitlines()[0]}" in summary
+def test_what_it_has_no_task_for_ends_at_once(root: Path) -> None:
+    _, _, after = converse(root, request(person("Which default port does the server use?"), tools=TOOLS))
     schema = {"type": "object", "properties": {"files": {"type": "array"}}, "required": ["files"]}
     response = answered_for(request(*after.messages, output_schema=schema, purpose=Purpose.RECALL))
     assert Message("assistant", response.content).text == '{"files": []}'
+    response = answered_for(request(*after.messages, tools=TOOLS, purpose=Purpose.CLEANUP))
+    assert response.content == (TextBlock("Nothing to add.", Origin.MODEL),)
 
 
 def answered_for(asked: Request) -> Response:

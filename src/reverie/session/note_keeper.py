@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Protocol
@@ -22,7 +22,6 @@ from reverie.layers.l3_session_notes.trigger import WRITER, due, growth, safe_po
 from reverie.layers.l3_session_notes.writer import directive, only_edit, template_or_default
 from reverie.layers.l4_compaction.by_code import Limits, write_notes
 from reverie.layers.l4_compaction.summary import compact_instructions
-from reverie.models.registry import EMBEDDED
 from reverie.models.tokens import PROSE_BYTES
 from reverie.paths import make_private
 from reverie.permissions.rules import Decision, ToolCall
@@ -32,7 +31,7 @@ from reverie.storage.records import Cursor
 from reverie.tasks import Task, TaskHandle, Tasks
 from reverie.tools.base import FileSeen
 from reverie.tools.files import digest
-from reverie.types import Block, Purpose
+from reverie.types import Block, Purpose, ToolUseBlock
 
 SERIAL = "notes"
 
@@ -49,6 +48,7 @@ class Fork(Protocol):
         max_rounds: int,
         seen: dict[Path, FileSeen],
         progress: Callable[[str], None],
+        enough: Callable[[Sequence[ToolUseBlock]], bool],
     ) -> Awaitable[ForkResult]: ...
 
 
@@ -142,31 +142,29 @@ class NoteKeeper:
         reached, self._tried = safe_point(view), next((e.uuid for e in reversed(view.entries) if e.uuid), None)
         template = self._template()
         before = self._load(template)
-        if parts.model.name == EMBEDDED:  # it has no words of its own: code writes what it would
-            self._by_code(template)
-        else:
-            instructions = compact_instructions(view.header.reminder) if view.header is not None else ""
-            numbers = note_numbers(parts)
-            asked = directive(
-                before.decode(), path, template, numbers, prompt=self._own("prompt.md"), instructions=instructions
+        instructions = compact_instructions(view.header.reminder) if view.header is not None else ""
+        numbers = note_numbers(parts)
+        asked = directive(
+            before.decode(), path, template, numbers, prompt=self._own("prompt.md"), instructions=instructions
+        )
+        status = path.stat()
+        seen = FileSeen(status.st_mtime_ns, status.st_size, digest(before), partial=False, order=0)
+        try:
+            await self._fork(
+                asked,
+                purpose=Purpose.NOTES,
+                permission=only_edit(path),
+                max_rounds=numbers.max_rounds,
+                seen={Path(os.path.realpath(path)): seen},
+                progress=task.progress,
+                enough=lambda calls: len(calls) > 1,  # a single edit may be the first of several
             )
-            status = path.stat()
-            seen = FileSeen(status.st_mtime_ns, status.st_size, digest(before), partial=False, order=0)
-            try:
-                await self._fork(
-                    asked,
-                    purpose=Purpose.NOTES,
-                    permission=only_edit(path),
-                    max_rounds=numbers.max_rounds,
-                    seen={Path(os.path.realpath(path)): seen},
-                    progress=task.progress,
-                )
-                self._check(before, template)
-            except ReverieError:
-                if is_empty(before.decode(), template):  # better than none; what a model wrote is not overwritten
-                    self._by_code(template)
-                    parts.log.append(Cursor(WRITER, reached))
-                raise
+            self._check(before, template)
+        except ReverieError:
+            if is_empty(before.decode(), template):  # better than none; what a model wrote is not overwritten
+                self._by_code(template)
+                parts.log.append(Cursor(WRITER, reached))
+            raise
         if reached is not None:
             parts.log.append(Cursor(WRITER, reached))
 

@@ -50,8 +50,6 @@ class Ground:
     note_numbers: Callable[[], NoteNumbers] = NoteNumbers
     is_on: Callable[[str], bool] = lambda _flag: True
     auto_on: Callable[[], bool] = lambda: True
-    by_code: Callable[[], bool] = lambda: False
-    """Whether there is no model that could write: then nobody is asked."""
     instructions: Callable[[View], str] = _of_instruction_files
     """What the instruction files want of a summary."""
     leave_out: Callable[[Path], bool] = lambda _path: False

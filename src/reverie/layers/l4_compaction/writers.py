@@ -64,10 +64,9 @@ class Writers:
         """A summary of the scope. None if even the shortest one would be larger than what it replaces."""
         replaced = self._replaced(scope)
         failures = list[str]()
-        if not self._ground.by_code():
-            prose = yield from self._by_model(scope, instructions, replaced, failures, reactive=reactive)
-            if prose is not None:
-                return prose
+        prose = yield from self._by_model(scope, instructions, replaced, failures, reactive=reactive)
+        if prose is not None:
+            return prose
         numbers = self._ground.numbers()
         room = min(numbers.summary_tokens, replaced)
         # The ledger and the names stand beside it in the new context: it need not hold them as well.

@@ -10,6 +10,7 @@ import json
 
 from reverie.models.base import Request
 from reverie.models.embedded.step import Say, Step
+from reverie.models.wire import as_object
 from reverie.types import Purpose
 
 
@@ -20,6 +21,18 @@ def next_step(request: Request) -> Step:
             from reverie.models.embedded import summarise
 
             return summarise.next_step(request)
+        case Purpose.NOTES:
+            from reverie.models.embedded import notes
+
+            return notes.next_step(request)
+        case Purpose.PROGRESS if request.output_schema is None:
+            from reverie.models.embedded import progress
+
+            return progress.next_step(request)
+        case Purpose.RECALL if _asks_for(request, "selected_memories"):
+            from reverie.models.embedded import select
+
+            return select.next_step(request)
         case Purpose.MAIN | Purpose.AGENT | Purpose.SIDE_QUESTION if request.output_schema is None:
             from reverie.models.embedded import answering
 
@@ -30,3 +43,7 @@ def next_step(request: Request) -> Step:
             return Say(json.dumps(smallest(request.output_schema)))
         case _:
             return Say("Nothing to add.")
+
+
+def _asks_for(request: Request, key: str) -> bool:
+    return key in as_object(as_object(request.output_schema).get("properties"))

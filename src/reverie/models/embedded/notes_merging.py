@@ -1,0 +1,107 @@
+"""Old and new text of one section of the notes made one: newer lines first, older ones about other things kept. Pure.
+
+A section is titles (a line that ends in a colon), bullets, and fenced excerpts below them. Never longer than its limit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from reverie.layers.l4_compaction.by_code.limits import bounded
+from reverie.models.tokens import encoded
+
+_SPAN = re.compile(r"`[^`]+`")
+_BULLET = re.compile(r"^[-*] ")
+_TITLE_LINE = re.compile(r"^(?![-*] )(.{3,80}?)(?: \(\d+ of \d+\))?:$")
+_LISTED = re.compile(r"^(- (?:\S+/: )?)(\S+\.\w+(?: \([^)]*\))?(?:, \S+\.\w+(?: \([^)]*\))?)*)$")
+_PASSING = re.compile(r"^\[… cut to fit\]$|^- \(\d+ earlier messages\)$")
+_CLEARED = "[Cleared to save room"
+_TITLE, _STANDS, _ASKED, _RESULT = 0, 1, 2, 8
+
+_Part = dict[str, str]
+
+
+def merged(kind: int, old: str, new: str, limit: int) -> str:
+    """The text of a section of this kind (its place among our ten). What the new text says nothing about is kept."""
+    if kind == _TITLE:
+        return old or new
+    if kind in (_STANDS, _RESULT) or (not old.strip() and kind != _ASKED):
+        return bounded(new or old, limit)
+    before, now = _parts(old), _parts(new)
+    if kind == _ASKED:
+        kept = [item for key, item in before.get("", {}).items() if key not in now.get("", {})]
+        return _newest([*kept, *now.get("", {}).values()], limit)
+    texts = dict[str, list[str]]()
+    for title, items in now.items():
+        was = before.get(title, {})
+        texts[title] = [was.get(key, item) if _CLEARED in item else item for key, item in items.items()]
+    room = limit - len(encoded(_joined(texts)))
+    for title, items in before.items():
+        for key, item in items.items():
+            left = "" if key in now.get(title, {}) else _without_known(item, new)
+            size = len(encoded(left)) + 1 + (0 if title in texts else len(encoded(title)) + 3)
+            if left and size <= room:
+                texts.setdefault(title, []).append(left)
+                room -= size
+    return bounded(_joined(texts), limit)
+
+
+def _joined(texts: dict[str, list[str]]) -> str:
+    parts = ["\n".join([f"{title}:", *items] if title else items) for title, items in texts.items() if items]
+    return "\n\n".join(parts)
+
+
+def _parts(text: str) -> dict[str, _Part]:
+    """The things a text tells of by what each is about, below the title they stand under (none: empty)."""
+    found: dict[str, _Part] = {}
+    title, lines, fenced = "", list[str](), False
+
+    def close() -> None:
+        if lines and not _PASSING.match(lines[0]):
+            part = found.setdefault(title, {})
+            about = _about(lines[0])
+            part[about if about not in part else f"{about} #{len(part)}"] = "\n".join(lines)
+        lines.clear()
+
+    for line in text.splitlines():
+        if not fenced and (not line.strip() or _BULLET.match(line) or _TITLE_LINE.match(line)):
+            close()
+        if not fenced and (named := _TITLE_LINE.match(line)):
+            title = named[1]
+        elif line.strip() or fenced:
+            lines.append(line)
+        fenced = fenced != line.lstrip().startswith("```")
+    close()
+    return found
+
+
+def _about(line: str) -> str:
+    """What a line is about: all of a list of files; else up to the first thing in backquotes, an arrow or a colon."""
+    bare = _BULLET.sub("", line)
+    if _LISTED.match(line):
+        return bare
+    span = _SPAN.search(bare)
+    if span:
+        return bare[: span.end()]
+    return re.split(r" → |: | \(", bare, maxsplit=1)[0]
+
+
+def _without_known(item: str, text: str) -> str:
+    """Of a folder's list of files, those that the new text does not name; anything else as it is."""
+    listed = _LISTED.match(item)
+    if listed is None:
+        return item
+    names = [name for name in listed[2].split(", ") if name.split(" (")[0] not in text]
+    return listed[1] + ", ".join(names) if names else ""
+
+
+def _newest(items: Sequence[str], limit: int) -> str:
+    """As many as fit, counted from the last."""
+    kept, used = list[str](), 0
+    for item in reversed(items):
+        used += len(encoded(item)) + 1
+        if used > limit:
+            break
+        kept.append(item)
+    return "\n".join(reversed(kept))
