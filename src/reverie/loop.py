@@ -88,6 +88,8 @@ class Thread:
     max_nudges: int = MAX_NUDGES
     purpose: Purpose = Purpose.MAIN
     name: str = "main"
+    enough: Callable[[Sequence[ToolUseBlock]], bool] = lambda _calls: False
+    """Asked when all calls of a response went well: True ends the turn without asking the model again."""
     usage: Usage = field(default_factory=Usage)
     rounds: int = 0
 
@@ -113,7 +115,8 @@ async def run(thread: Thread) -> Outcome:
         text = Message("assistant", response.content).text
         calls = Message("assistant", response.content).tool_uses
         if calls:
-            await execute(thread, calls)
+            if await execute(thread, calls) and thread.enough(calls):
+                return Outcome("answered", text)
         elif response.stop_reason == "max_tokens" and nudges < thread.max_nudges:
             nudges += 1
             say(thread, [TextBlock(GO_ON, Origin.INJECTED)])
@@ -190,9 +193,9 @@ def record_response(thread: Thread, response: Response) -> Record:
     return thread.log.append_message(message, requestId=response.request_id)
 
 
-async def execute(thread: Thread, calls: Sequence[ToolUseBlock]) -> None:
-    """Runs the calls of one response; each result is recorded the moment it is there."""
-    started = dict[str, float]()
+async def execute(thread: Thread, calls: Sequence[ToolUseBlock]) -> bool:
+    """Runs the calls of one response; each result is recorded the moment it is there. False if one of them failed."""
+    fine, started = True, dict[str, float]()
     beside = list[Block]()
 
     def on_start(call: ToolUseBlock) -> None:
@@ -202,6 +205,7 @@ async def execute(thread: Thread, calls: Sequence[ToolUseBlock]) -> None:
     async for call, raw in run_calls(
         calls, thread.tools, thread.context, on_start=on_start, parallel=thread.parallel()
     ):
+        fine = fine and not raw.is_error
         output = await thread.surroundings.keep(call, raw)
         record_result(thread.log, call.id, output)
         beside += await thread.surroundings.after_result(call, output)
@@ -210,6 +214,7 @@ async def execute(thread: Thread, calls: Sequence[ToolUseBlock]) -> None:
     beside += await thread.surroundings.between_rounds()
     if beside:
         say(thread, beside)
+    return fine
 
 
 def record_result(log: SessionLog, call_id: str, output: ToolOutput) -> Record:

@@ -8,7 +8,7 @@ transcript.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -17,7 +17,7 @@ from reverie.events import Event
 from reverie.loop import Thread, run
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.tools.base import Caller, PathMapping, Tool, ToolContext
-from reverie.types import Message, Origin, Purpose, TextBlock, Usage
+from reverie.types import Message, Origin, Purpose, TextBlock, ToolUseBlock, Usage
 
 _numbers = count(1)
 
@@ -68,10 +68,12 @@ async def run_fork(
     progress: Callable[[str], None] = lambda _text: None,
     emit: Callable[[Event], None] = lambda _event: None,
     kind: str = "",
+    enough: Callable[[Sequence[ToolUseBlock]], bool] = lambda _calls: False,
 ) -> ForkResult:
     """Runs one fork to its end. `permission` decides every call; the tool list stays the parent's, for the prefix.
 
-    `emit` is told what it does; `kind` stands in its name, which its requests are booked under.
+    `emit` is told what it does; `kind` stands in its name, which its requests are booked under. `enough` says of calls
+    that went well whether the fork is done with them.
     """
     name = f"{purpose.value}-{kind}-{next(_numbers)}" if kind else f"{purpose.value}-{next(_numbers)}"
     log = point.conversation.log.forked(name)
@@ -103,6 +105,7 @@ async def run_fork(
         output_cap_raised=max_tokens or point.output_cap_raised,
         purpose=purpose,
         name=name,
+        enough=enough,
     )
     log.append_message(Message("user", (TextBlock(directive, Origin.INJECTED),)), isMeta=True)
     outcome = await run(thread)

@@ -253,6 +253,7 @@ class Wiring:
         max_tokens: int | None = None,
         seen: Mapping[Path, FileSeen] | None = None,
         progress: Callable[[str], None] = lambda _text: None,
+        enough: Callable[[Sequence[ToolUseBlock]], bool] = lambda _calls: False,
     ) -> ForkResult:
         """A fork of the main conversation as it stands now. `seen`: files it may edit without having read them."""
         thread = self.thread
@@ -268,6 +269,7 @@ class Wiring:
             max_rounds=max_rounds,
             max_tokens=max_tokens,
             progress=progress,
+            enough=enough,
         )
 
     async def _ask_fork(self, effect: AskFork) -> EffectResult:
