@@ -52,6 +52,9 @@ class Inbox:
     def __len__(self) -> int:
         return len(self._letters)
 
+    def __iter__(self) -> Iterator[Letter]:
+        return iter(tuple(self._letters))
+
     def put(self, letter: Letter) -> None:
         """Adds a letter; the order of each sender is kept."""
         self._letters.append(letter)

@@ -55,5 +55,6 @@ def verbs(session: Session) -> Mapping[str, Verb]:
         "cancel": cancel,
         "context": context,
         **session.tasks.verbs(),
+        **session.letters.verbs(),
         **context_verbs(session),
     }

@@ -30,6 +30,7 @@ from reverie.models.base import Model
 from reverie.permissions.policy import Mode, Rules
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.session.compactor import Compactor, break_before
+from reverie.session.correspondence import Correspondence
 from reverie.session.dreaming import Dreaming
 from reverie.session.extracting import Extractor
 from reverie.session.gate import Gate
@@ -78,6 +79,7 @@ class Session:
             writes_memory=self.memory.may_write if self.memory is not None else lambda _call: False,
             is_read_only=read_only_by(tools),
         )
+        self.letters = Correspondence(parts, outlet.emit, lambda: self.busy)
         self.accounts = open_accounts(parts, outlet.emit, clock)
         self._schemas = tool_schemas(tools)
         self._wiring = Wiring.join(
@@ -88,6 +90,7 @@ class Session:
             gate=self.gate,
             accounts=self.accounts,
             memory=self.memory,
+            letters=self.letters,
             clock=clock,
             tools=tools,
         )
@@ -147,6 +150,7 @@ class Session:
         close_open_calls(parts.log, CRASHED)
         session.conversation.announce = unsent_break(parts.log.records) if parts.resumed else None
         await session._listen()
+        await session.letters.open()
         await session.hook_points.started("resume" if parts.resumed else "startup")
         session._clean_up()
         if session._team_sync is not None:
@@ -192,6 +196,7 @@ class Session:
             await self.tasks.drain(parts.settings.background.exit_wait_s)
             await self.hook_points.ended("exit")
         finally:
+            await self.letters.close()
             if self._server is not None:
                 await self._server.close()
             if self.memory is not None:
@@ -225,11 +230,11 @@ class Session:
 
     async def send(self, text: str, *, images: Sequence[ImageBlock] = ()) -> AsyncGenerator[Event, None]:
         """Runs one turn. The last event is always `TurnEnded`. Leaving the loop early cancels the turn, and
-        `contextlib.aclosing` around it does so at once."""
+        `contextlib.aclosing` around it does so at once. Without a text: about the letters that wait, if any."""
         if self.busy:
             what = "a turn is running" if self._turn is not None else "the conversation is being compacted"
             raise UserError(f"{what} in this session: wait for it, or cancel it")
-        if not text.strip() and not images:
+        if not text.strip() and not images and not self.letters.waiting:
             raise UserError("there is nothing to send: the message is empty")
         queue = self._outlet.open_turn()
         turn = self._turn = asyncio.create_task(self._run_turn(text, images))
@@ -324,7 +329,8 @@ class Session:
 
     async def _take_in(self, text: str, images: Sequence[ImageBlock]) -> str | None:
         """Records what the person said, and what the hooks add to it. A reason means that a hook refused it."""
-        refusal, added = await self.hook_points.prompted(text)
+        is_said = bool(text.strip() or images)
+        refusal, added = await self.hook_points.prompted(text) if is_said else (None, [])
         if refusal is not None:
             return refusal
         self.ensure_header()
@@ -333,9 +339,13 @@ class Session:
             added.append(date_change(today))
         if added:
             log.append_message(Message("user", tuple(added)), isMeta=True, knownDate=today.isoformat())
+        record = (
+            log.append_message(Message("user", tuple(came)), isMeta=True) if (came := self.letters.drain()) else None
+        )
         typed = [TextBlock(text, Origin.PERSON)] if text.strip() else []
         blocks: tuple[Block, ...] = (*typed, *(replace(image, origin=Origin.PERSON) for image in images))
-        record = log.append_message(Message("user", blocks, plain=not images))
+        if blocks or record is None:
+            record = log.append_message(Message("user", blocks, plain=not images))
         self.emit(TurnStarted(record.uuid or ""))
         if self.memory is not None and text.strip():
             await self.memory.recall(text, self._thread.context.read_cache)

@@ -30,6 +30,7 @@ from reverie.loop import Thread
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
 from reverie.permissions.rules import Decision, ToolCall
+from reverie.session.correspondence import Correspondence
 from reverie.session.effects import Effects
 from reverie.session.gate import Gate
 from reverie.session.hook_points import HookPoints
@@ -56,6 +57,7 @@ class Wiring:
     gate: Gate
     accounts: Accounts
     memory: Remembering | None
+    letters: Correspondence
     clock: Clock
     rules: RuleAttachments
     compaction: Compaction
@@ -74,6 +76,7 @@ class Wiring:
         gate: Gate,
         accounts: Accounts,
         memory: Remembering | None,
+        letters: Correspondence,
         clock: Clock,
         tools: Sequence[Tool],
     ) -> Wiring:
@@ -81,7 +84,7 @@ class Wiring:
         wiring = cls.__new__(cls)  # the conversation needs the wiring, and the wiring the conversation
         wiring.parts, wiring.emit, wiring.tasks = parts, emit, tasks
         wiring.points, wiring.gate, wiring.accounts, wiring.clock = points, gate, accounts, clock
-        wiring.memory = memory
+        wiring.memory, wiring.letters = memory, letters
         wiring.rules = wiring._rules()
         wiring.compaction = Compaction(wiring._ground())
         wiring.notes = NoteKeeper(
@@ -116,7 +119,7 @@ class Wiring:
             around=Around(
                 after_response=self.notes.after_response,
                 after_result=self._after_result,
-                between_rounds=self.notes.between_rounds,
+                between_rounds=self._between_rounds,
                 may_stop=self.points.may_stop,
                 keep=effects.keep,
                 carry_out=effects.carry_out,
@@ -208,6 +211,10 @@ class Wiring:
         said = [*await self.points.after_result(call, output), *await self.rules.after_result(call, output)]
         return said if self.memory is None else [*said, *await self.memory.after_result(call, output)]
 
+    async def _between_rounds(self) -> Sequence[Block]:
+        """Letters last: nothing may wait between their leaving the queue and their being recorded."""
+        return [*await self.notes.between_rounds(), *self.letters.drain()]
+
     def _rules(self) -> RuleAttachments:
         parts = self.parts
 
@@ -230,6 +237,7 @@ class Wiring:
                 read_cache=ReadCache(),
                 keep_dir=parts.places.tool_results(parts.log.session_id),
                 keeper=self.memory.keeper if self.memory is not None else lambda _path: None,
+                post=self.letters.send,
             ),
             emit=self.emit,
             max_rounds=parts.flags.number("tools.max_rounds", settings.tools.max_rounds),

@@ -1,0 +1,184 @@
+"""The letters of one session: what comes from outside is taken in here and waits for the main agent's next round.
+
+Two mailboxes, one way: what other sessions send over the socket is put into a mailbox in the session's own folder
+before it is acknowledged, and a team member has its team's. Both are read by the transcript, so that a kill loses and
+repeats nothing. It shows nothing to a model itself and starts no turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+from reverie.agents.letters import Letter, blocks_of, new_letter
+from reverie.agents.mailbox import Mailbox
+from reverie.agents.post import Post, TeamPost
+from reverie.agents.reader import Reader
+from reverie.agents.roster import MAIN, Member, Mode, Roster
+from reverie.agents.structured import Structured, parse
+from reverie.errors import ReverieError, UserError
+from reverie.events import Event, Notice
+from reverie.session.parts import Parts
+from reverie.storage.atomic import make_private_dir, write_atomic
+from reverie.tools.base import Caller
+from reverie.types import JsonObject, TextBlock
+
+Control: TypeAlias = Callable[[Letter, Structured], Letter | None]
+"""Acts on a letter for the program; the letter to show to the model all the same, or None."""
+_HEAD = 2_000
+_ID = frozenset("0123456789abcdef")
+
+
+class Correspondence:
+    """Of one session. `roster` is who lives in this process; `post` sends for all of them."""
+
+    def __init__(self, parts: Parts, emit: Callable[[Event], None], is_busy: Callable[[], bool]) -> None:
+        self._parts = parts
+        self._emit = emit
+        self._is_busy = is_busy
+        self.roster = Roster()
+        self.main = self.roster.add(Member(MAIN, MAIN, Mode.MAIN))
+        self.post = Post(
+            self.roster,
+            parts.log.session_id,
+            parts.places.projects,
+            limit=lambda: int(self._number("letter_characters")),
+        )
+        self._spool = Mailbox(parts.places.letters(parts.log.session_id), fsync=parts.settings.transcript.fsync)
+        self._readers = [Reader(self._spool, parts.log)] if parts.lease is not None else []
+        self._control: Control = lambda letter, _structured: letter
+        self._backlog = deque[Letter]()
+        self._looking = asyncio.Lock()
+        self._polling: asyncio.Task[None] | None = None
+        self._told = ""
+
+    # -- what the session asks ------------------------------------------------------------------------------------
+
+    async def send(self, caller: Caller, to: str, text: str, summary: str) -> str:
+        """What the SendMessage tool of everybody in this process does."""
+        return await self.post.send(None if caller.is_main else caller.agent_id, to, text, summary)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there are letters that no turn has taken in yet."""
+        return bool(len(self.main.inbox) or self._backlog)
+
+    def drain(self) -> list[TextBlock]:
+        """The letters for the main agent, as it is shown them. What is returned must be recorded at once."""
+        self._feed()
+        return blocks_of(self.main.inbox.drain())
+
+    async def open(self) -> None:
+        """Takes in what arrived before the session was resumed."""
+        await self._look()
+
+    def join(self, team: TeamPost, control: Control) -> None:
+        """From now on this session is that member of the team, and looks into its mailbox every `messages.poll_ms`."""
+        self.main.name = team.name
+        self.post.team = team
+        self._control = control
+        box = team.team.mailbox(team.name, lock_s=self._number("lock_s"), largest=int(self._number("mailbox_bytes")))
+        self._readers.append(Reader(box, self._parts.log))
+        self._polling = asyncio.create_task(self._poll(), name="letters")
+
+    async def close(self) -> None:
+        """Looks no more. Letters that came too late stay where they are."""
+        if self._polling is not None:
+            self._polling.cancel()
+            await asyncio.gather(self._polling, return_exceptions=True)
+            self._polling = None
+
+    async def settle(self) -> None:
+        """Lets the mailboxes archive what the transcript shows by now."""
+        await self._look()
+
+    def verbs(self) -> Mapping[str, Callable[[JsonObject], Awaitable[JsonObject]]]:
+        """`message`: another session writes to this one."""
+
+        async def message(request: JsonObject) -> JsonObject:
+            letter = self._read_request(request)
+            await asyncio.to_thread(self._spool.put, letter)
+            await self._look()
+            return {"session": self._parts.log.session_id, "id": letter.id}
+
+        return {"message": message}
+
+    # -- taking in ------------------------------------------------------------------------------------------------
+
+    async def _poll(self) -> None:
+        while True:
+            await self._look()
+            await asyncio.sleep(self._number("poll_ms") / 1_000)
+
+    async def _look(self) -> None:
+        async with self._looking:
+            for reader in self._readers:
+                try:
+                    mail = await reader.look()
+                except ReverieError as error:  # the edge of background work: told once, tried again
+                    self._tell_once(str(error))
+                    continue
+                if mail.aside is not None:
+                    self._tell_once(f"a mailbox held something that is no letter; it was put aside as {mail.aside}")
+                for letter in mail.letters:
+                    self._take(letter, reader)
+        self._feed()
+
+    def _take(self, letter: Letter, reader: Reader) -> None:
+        structured = parse(letter.text)
+        shown = letter if structured is None else self._control(letter, structured)
+        if shown is None:
+            reader.done(letter.id)
+            return
+        self._backlog.append(self._bounded(shown))
+        if self.post.team is None and not self._is_busy():
+            about = shown.summary or " ".join(shown.text.split())[:80]
+            self._emit(Notice(f"{shown.sender} wrote: {about} (read with your next message)", source="messages"))
+
+    def _feed(self) -> None:
+        """Into the inbox as much as may be shown at once; at least one."""
+        room = self._number("round_characters") - sum(len(letter.text) for letter in self.main.inbox)
+        while self._backlog and (room >= len(self._backlog[0].text) or not len(self.main.inbox)):
+            letter = self._backlog.popleft()
+            room -= len(letter.text)
+            self.main.inbox.put(letter)
+
+    def _bounded(self, letter: Letter) -> Letter:
+        """A letter that may be shown: one that is too long is kept on disk, and its beginning shown."""
+        if len(letter.text) <= self._number("letter_characters"):
+            return letter
+        folder = self._parts.places.tool_results(self._parts.log.session_id)
+        path = folder / f"letter-{letter.id}.txt"
+        try:
+            make_private_dir(folder)
+            write_atomic(path, letter.text.encode("utf-8", "surrogatepass"), fsync=False)
+        except ReverieError as error:
+            self._tell_once(str(error))
+            where = "It could not be kept on disk."
+        else:
+            where = f"The whole is in {path}."
+        head = letter.text[:_HEAD]
+        return replace(letter, text=f"{head}\n[{len(letter.text):,} characters, the first {_HEAD:,} shown. {where}]")
+
+    def _read_request(self, request: JsonObject) -> Letter:
+        sender, text, summary = request.get("from"), request.get("text"), request.get("summary") or ""
+        if not isinstance(sender, str) or not isinstance(text, str) or not isinstance(summary, str) or not text.strip():
+            raise UserError('A message needs "from" and "text", both text and not empty.')
+        if len(text) > self._number("letter_characters"):
+            raise UserError(f"The message has {len(text):,} characters; this session takes fewer.")
+        letter = new_letter(sender[:200], self._parts.log.session_id, text, summary=summary[:200])
+        id = request.get("id")
+        return (
+            replace(letter, id=id) if isinstance(id, str) and len(id) == len(letter.id) and set(id) <= _ID else letter
+        )
+
+    def _tell_once(self, sentence: str) -> None:
+        if sentence != self._told:
+            self._told = sentence
+            self._emit(Notice(sentence, "warning", "messages"))
+
+    def _number(self, key: str) -> float:
+        return self._parts.flags.number(f"messages.{key}", getattr(self._parts.settings.messages, key))
