@@ -86,6 +86,7 @@ class Running:
     """An agent that is about to run. `denied` fills while it does."""
 
     thread: Thread
+    conversation: Conversation
     denied: list[str]
 
     async def run(self) -> AgentResult:
@@ -173,7 +174,7 @@ def _running(
         purpose=Purpose.AGENT,
         name=member.id,
     )
-    return Running(thread, denied)
+    return Running(thread, conversation, denied)
 
 
 def is_fork(view: View) -> bool:

@@ -10,10 +10,10 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
+from reverie.memory.agent_memory import Scope
 from reverie.memory.frontmatter import split
 from reverie.paths import Places
 from reverie.prompts import render
@@ -24,14 +24,6 @@ EXPLORE = "explore"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 _READING = ("Read", "Grep", "Glob", "Bash")
 _LONGEST_DESCRIPTION = 1_000
-
-
-class Scope(StrEnum):
-    """Where an agent's own memory lives, and for whom it holds."""
-
-    USER = "user"
-    PROJECT = "project"
-    LOCAL = "local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,3 +161,8 @@ def listing(definitions: Definitions) -> str:
         return ""
     lines = "\n".join(f"- {kind.name}: {kind.description}" for kind in own)
     return render("reverie.agents", "kinds.md", {"kinds": lines})
+
+
+def coordinating() -> str:
+    """What an agent that coordinates is told of that."""
+    return render("reverie.agents", "coordinator.md")

@@ -7,11 +7,13 @@ while a conversation runs: a changed date travels beside a message.
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
 from reverie.prompts import render
-from reverie.types import Origin, TextBlock
+from reverie.storage.records import SessionHeader, from_record
+from reverie.types import Origin, Record, TextBlock
 
 
 def system_prompt(cwd: Path, git_branch: str, today: date) -> tuple[str, ...]:
@@ -29,3 +31,13 @@ def system_prompt(cwd: Path, git_branch: str, today: date) -> tuple[str, ...]:
 def date_change(today: date) -> TextBlock:
     """What the model is told when a conversation goes on on another day."""
     return TextBlock(render("reverie.context", "date_change.md", {"date": today.isoformat()}), Origin.INJECTED)
+
+
+def date_changed(records: Sequence[Record], today: date) -> bool:
+    """Whether the model still believes in another day: the header's, or the last it was told."""
+    for record in reversed(records):
+        header = from_record(record)
+        if "knownDate" in record.data or isinstance(header, SessionHeader):
+            told = header.date if isinstance(header, SessionHeader) else str(record.data["knownDate"])
+            return told != today.isoformat()
+    return True

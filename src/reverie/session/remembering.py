@@ -32,6 +32,7 @@ from reverie.session.selecting import Selector
 from reverie.storage.history_objects import blob_id
 from reverie.storage.records import Surfaced
 from reverie.storage.session_log import Clock
+from reverie.storage.view import View
 from reverie.tools.base import Keeper, ReadCache, ToolOutput
 from reverie.tools.ripgrep import find_ripgrep
 from reverie.types import Block, JsonObject, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
@@ -211,7 +212,7 @@ class Remembering:
                 "Saved while working.",
                 session=self._parts.log.session_id,
                 message=self._parts.log.head or "",
-                evidence=self._evidence(),
+                evidence=evidence_of(self._parts.log.view),
             )
             self.directory.apply_tool_write(str(path), text, info, base=ABSENT if before is None else blob_id(before))
             return path.exists()
@@ -224,17 +225,6 @@ class Remembering:
         reason = not_in_a_log(name, standing, after, self._clock().astimezone().date())
         if reason is not None:
             raise UserError(f"{name}: {reason}.")
-
-    def _evidence(self) -> tuple[Evidence, ...]:
-        """What was said in this conversation and by whom, oldest first; of a very long one, its end."""
-        found, size = list[Evidence](), 0
-        for entry in reversed(self._parts.log.view.history):
-            for block in reversed(entry.message.content):
-                text = block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
-                size += len(text)
-                if text and size <= _EVIDENCE_BYTES:
-                    found.append(Evidence(block.origin, text, entry.uuid or ""))
-        return tuple(reversed(found))
 
     def _refused(self, refusal: Refusal) -> None:
         """A write the gate did not let through: the log learns the kind, never the text. May come from a thread."""
@@ -284,6 +274,18 @@ class Remembering:
                 self._thread.submit(ranker.close)
             self._thread.shutdown(wait=False)
         await self._selector.close()
+
+
+def evidence_of(view: View) -> tuple[Evidence, ...]:
+    """What was said in a conversation and by whom, oldest first; of a very long one, its end."""
+    found, size = list[Evidence](), 0
+    for entry in reversed(view.history):
+        for block in reversed(entry.message.content):
+            text = block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
+            size += len(text)
+            if text and size <= _EVIDENCE_BYTES:
+                found.append(Evidence(block.origin, text, entry.uuid or ""))
+    return tuple(reversed(found))
 
 
 def _input(call: ToolUseBlock) -> JsonObject:

@@ -20,7 +20,7 @@ from types import TracebackType
 
 from reverie.agents.fork import ForkResult
 from reverie.context.limits import limits_of
-from reverie.context.system_prompt import date_change
+from reverie.context.system_prompt import date_change, date_changed
 from reverie.context.unsent import unsent_break
 from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
 from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
@@ -39,11 +39,11 @@ from reverie.session.live_verbs import verbs
 from reverie.session.outlet import Outlet
 from reverie.session.parts import Parts, gather, new_header, open_accounts
 from reverie.session.remembering import Remembering
+from reverie.session.spawning import Spawning
 from reverie.session.team_sync import TeamSync
 from reverie.session.wiring import Wiring
 from reverie.settings import Settings
 from reverie.storage.cleanup import clean_tool_results, may_need_cleaning
-from reverie.storage.records import SessionHeader, from_record
 from reverie.storage.session_log import Clock, utc_now
 from reverie.tasks import TaskHandle, TaskInfo, Tasks
 from reverie.tools.base import Tool
@@ -109,6 +109,7 @@ class Session:
             clock=clock,
         )
         self._thread = self._wiring.thread
+        self.agents = Spawning(self, self._wiring, interactive=interactive)
         self.dreaming = Dreaming(self, self._wiring, self.memory) if self.memory is not None else None
         self._team_sync = TeamSync(parts, self.tasks, self.memory.opened, self.emit) if self.memory else None
 
@@ -193,9 +194,11 @@ class Session:
             await asyncio.wait([self._turn])
         parts = self.parts
         try:
+            await self.agents.wind_up()
             await self.tasks.drain(parts.settings.background.exit_wait_s)
             await self.hook_points.ended("exit")
         finally:
+            await self.agents.close()
             await self.letters.close()
             if self._server is not None:
                 await self._server.close()
@@ -294,6 +297,10 @@ class Session:
             directive, purpose=purpose, permission=permission, max_rounds=max_rounds, max_tokens=max_tokens
         )
 
+    async def ask_aside(self, question: str) -> str:
+        """Answers a question beside the work, also while a turn is running; the conversation does not change."""
+        return await self.agents.ask_aside(question)
+
     # -- one turn -------------------------------------------------------------------------------------------------
 
     async def _run_turn(self, text: str, images: Sequence[ImageBlock]) -> None:
@@ -335,8 +342,9 @@ class Session:
             return refusal
         self.ensure_header()
         log, today = self.parts.log, self._today()
-        if self._date_changed(today):
+        if date_changed(log.records, today):
             added.append(date_change(today))
+        added += self.agents.told_beside(log.view)
         if added:
             log.append_message(Message("user", tuple(added)), isMeta=True, knownDate=today.isoformat())
         record = (
@@ -366,18 +374,11 @@ class Session:
     def _today(self) -> date:
         return self._clock().astimezone().date()
 
-    def _date_changed(self, today: date) -> bool:
-        """Whether the model still believes in another day: the header's, or the last it was told."""
-        for record in reversed(self.parts.log.records):
-            header = from_record(record)
-            if "knownDate" in record.data or isinstance(header, SessionHeader):
-                told = header.date if isinstance(header, SessionHeader) else str(record.data["knownDate"])
-                return told != today.isoformat()
-        return True
-
     def _task_changed(self, info: TaskInfo) -> None:
         progress = info.progress[-1] if info.progress else ""
         self.emit(TaskChanged(info.id, info.purpose, info.title, info.state.value, progress))
+        if info.state.is_over:
+            self.agents.task_over(info)
         if info.state.is_over and self.dreaming is not None:
             self.dreaming.task_over(info.id)
 

@@ -1,0 +1,105 @@
+"""An agent's own side of starting others: its spawner, the letters that wait for it, and what its children start from.
+
+Every thread has one, the main one too. It knows whose it is: that is how a fork is told from its parent, whatever its
+history says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
+
+from reverie.agents.children import Batch
+from reverie.agents.fork import kept_point
+from reverie.agents.letters import blocks_of
+from reverie.agents.roster import Member, Mode
+from reverie.context.conversation import Conversation
+from reverie.errors import UserError
+from reverie.loop import Thread
+from reverie.storage.view import View
+from reverie.tools.base import ToolOutput
+from reverie.tools.order import AgentOrder
+from reverie.types import Block, JsonObject, ToolUseBlock
+
+AGENT = "Agent"
+
+
+class Nest:
+    """Of one agent. `waits`: it does not end while agents it started are at work, since nobody else reads them."""
+
+    def __init__(
+        self,
+        member: Member,
+        start: Callable[[Nest, AgentOrder], Awaitable[ToolOutput]],
+        at_work: Callable[[str], Sequence[Member]],
+        *,
+        waits: bool = True,
+    ) -> None:
+        self.member = member
+        self._start = start
+        self._at_work = at_work
+        self._waits = waits
+        self._seat: tuple[Thread, Conversation] | None = None
+        self._batch: Batch | None = None
+
+    def sit(self, thread: Thread, conversation: Conversation) -> None:
+        """Says which thread this is the side of."""
+        self._seat = (thread, conversation)
+
+    @property
+    def thread(self) -> Thread:
+        return self._seated()[0]
+
+    @property
+    def conversation(self) -> Conversation:
+        return self._seated()[1]
+
+    @property
+    def view(self) -> View:
+        return self.thread.log.view
+
+    def _seated(self) -> tuple[Thread, Conversation]:
+        assert self._seat is not None, "an agent is seated before it runs"
+        return self._seat
+
+    # -- what the rounds of its thread ask --------------------------------------------------------------------------
+
+    async def spawn(self, order: AgentOrder) -> ToolOutput:
+        """Starts an agent for this one. What cannot be is an error result with a reason."""
+        try:
+            return await self._start(self, order)
+        except UserError as error:
+            return ToolOutput(str(error), is_error=True)
+
+    async def after_response(self) -> None:
+        """Keeps the conversation as it is now if forks of it are wanted: each must start before any call has run."""
+        calls = self.view.open_calls
+        wanted = any(_is_for_a_fork(call) for call in calls) and self.member.mode in (Mode.MAIN, Mode.SUB_AGENT)
+        self._batch = Batch(kept_point(*self._seated()), calls) if wanted else None
+
+    def batch(self) -> Batch:
+        """What the fork children of the response at hand start from."""
+        if self._batch is None:  # a hook made a fork of what was none
+            self._batch = Batch(kept_point(*self._seated()), self.view.open_calls)
+        return self._batch
+
+    async def between_rounds(self) -> Sequence[Block]:
+        """The letters that came in meanwhile."""
+        return blocks_of(self.member.inbox.drain())
+
+    async def may_stop(self, answer: str) -> str | Sequence[Block] | None:
+        """Letters that wait are answered before it ends."""
+        del answer
+        await self.settle()
+        return blocks_of(self.member.inbox.drain()) or None
+
+    async def settle(self) -> None:
+        """Waits until a letter is there, or nobody is at work who could write one."""
+        while self._waits and not len(self.member.inbox) and self._at_work(self.member.id):
+            await self.member.inbox.arrived.wait()  # whoever ends, however, leaves a letter
+
+
+def _is_for_a_fork(call: ToolUseBlock) -> bool:
+    given: Any = call.input
+    asked = cast(JsonObject, given) if isinstance(given, dict) else {}
+    return call.name == AGENT and not asked.get("subagent_type") and not asked.get("teammate")

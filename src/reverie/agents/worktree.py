@@ -1,0 +1,108 @@
+"""A git work tree for one agent: made from the last commit, removed when nothing came of it, kept when something did.
+
+They lie in the home and not in the repository, where they would show as untracked. Uses git itself; never touches the
+index, the branches or the files of the person's own checkout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from reverie.errors import ReverieError, UserError
+from reverie.paths import make_private
+from reverie.paths.repo import Repo, find_repo
+
+_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Worktree:
+    """A work tree at `path` on `branch`, as of commit `base`."""
+
+    path: Path
+    branch: str
+    repo: Path
+    base: str
+    env: Mapping[str, str]
+
+    @classmethod
+    async def make(cls, name: str, cwd: Path, folder: Path, env: Mapping[str, str]) -> Worktree:
+        """Makes one for the repository around `cwd`, in `folder`. UserError where there is none, or no commit yet."""
+        found = check_repo(cwd)
+        try:
+            base = (await _git(found.checkout, env, "rev-parse", "--verify", "HEAD^{commit}")).strip()
+        except ReverieError:
+            raise UserError(
+                f"{found.checkout} has no commit yet, so there is no work tree: commit something."
+            ) from None
+        make_private(folder)
+        number = 1
+        while True:
+            own = name if number == 1 else f"{name}-{number}"
+            path, branch = folder / own, f"reverie/{own}"
+            if not os.path.lexists(path) and not await _has_branch(found.checkout, env, branch):
+                break
+            number += 1
+        await _git(found.checkout, env, "worktree", "add", "--quiet", "-b", branch, str(path), base)
+        return cls(path, branch, found.checkout, base, env)
+
+    async def leave(self) -> str:
+        """Removes it if nothing was changed; else it stays, and the text says where. Never loses anything."""
+        try:
+            changed = await _git(self.path, self.env, "status", "--porcelain", "--ignore-submodules=none")
+            head = (await _git(self.path, self.env, "rev-parse", "HEAD")).strip()
+            if not changed.strip() and head == self.base:
+                await _git(self.repo, self.env, "worktree", "remove", str(self.path))
+                await _git(self.repo, self.env, "branch", "--quiet", "-D", self.branch)
+                return ""
+        except ReverieError as error:
+            return f"Its work tree {self.path} (branch {self.branch}) was left as it is: {error}"
+        what = "has changes that are not committed" if changed.strip() else "has commits of its own"
+        return f"Its work tree {what} and is kept: {self.path}, branch {self.branch}."
+
+
+def check_repo(cwd: Path) -> Repo:
+    """The repository around `cwd`; UserError where there is none."""
+    found = find_repo(cwd)
+    if found.git_dir is None:
+        raise UserError(f"{cwd} is in no git repository, so there is no work tree: leave isolation out.")
+    return found
+
+
+async def _has_branch(repo: Path, env: Mapping[str, str], branch: str) -> bool:
+    listed = await _git(repo, env, "branch", "--list", "--format=%(refname:short)", branch)
+    return bool(listed.strip())
+
+
+async def _git(cwd: Path, env: Mapping[str, str], *words: str) -> str:
+    """Runs git; its output. ReverieError with git's own words if it fails."""
+    own = {key: value for key, value in env.items() if not key.startswith("GIT_")} | {"LC_ALL": "C"}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            "git",
+            *words,
+            cwd=cwd,
+            env=own,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+    except OSError as error:
+        raise ReverieError(f"git cannot be run: {error.strerror or error}") from error
+    try:
+        async with asyncio.timeout(_SECONDS):
+            out, err = await process.communicate()
+    except TimeoutError:
+        raise ReverieError(f"git {words[0]} took longer than {_SECONDS:.0f} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        said = " ".join(err.decode("utf-8", "replace").split())[:300]
+        raise ReverieError(f"git {words[0]} failed: {said or f'exit code {process.returncode}'}")
+    return out.decode("utf-8", "replace")

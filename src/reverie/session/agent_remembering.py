@@ -1,0 +1,122 @@
+"""The memories of a session's agents: opened by kind, written through the gate, with the person's words as evidence.
+
+None where memory or the flag `agent_memory` is off. What fails here is told, and leaves the agent without a memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from reverie.agents.definition import AgentDefinition
+from reverie.errors import ReverieError
+from reverie.events import Event, Notice
+from reverie.memory.agent_memory import AgentMemory, AgentMemoryPlace
+from reverie.memory.changes import ABSENT, Evidence, Gate, WriteInfo, Writer
+from reverie.memory.opening import ProjectGate
+from reverie.paths import MemoryPlace, memory_switch
+from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
+from reverie.permissions.rules import ToolCall
+from reverie.session.parts import Parts
+from reverie.session.remembering import evidence_of
+from reverie.storage.history_objects import blob_id
+from reverie.tools.base import Keeper
+
+
+class KindMemory:
+    """The memory of one kind, as an agent of a session uses it."""
+
+    def __init__(self, memory: AgentMemory, session: str, said: Callable[[], Sequence[Evidence]]) -> None:
+        self.memory = memory
+        self._session = session
+        self._said = said
+
+    def section(self) -> str:
+        """What goes into the agent's system prompt."""
+        return self.memory.section()
+
+    def may_write(self, call: ToolCall) -> bool:
+        """Whether this call only writes a memory of this kind: then nobody needs to be asked."""
+        path = call.input.get("file_path")
+        if call.tool not in ("Write", "Edit") or not isinstance(path, str):
+            return False
+        try:
+            inside_for_write(path, self.memory.root)
+        except PermissionRefused:
+            return False
+        return True
+
+    def keeper(self, path: Path, heard: Callable[[], Sequence[Evidence]]) -> Keeper | None:
+        """Who writes a file of this memory: its directory, through its gate, as one version.
+
+        `heard` is what the agent itself has heard: its task, and what its tools said.
+        """
+        if not is_inside(str(path), self.memory.root):
+            return None
+
+        def keep(data: bytes, before: bytes | None) -> bool:
+            why = f"Saved by the agent {self.memory.place.kind}."
+            info = WriteInfo(Writer.AGENT, why, session=self._session, evidence=(*self._said(), *heard()))
+            base = ABSENT if before is None else blob_id(before)
+            text = data.decode("utf-8", "surrogateescape")
+            self.memory.directory.apply_tool_write(str(path), text, info, base=base)
+            return path.exists()
+
+        return keep
+
+
+class AgentRemembering:
+    """The memories of all kinds that a session has started."""
+
+    def __init__(self, parts: Parts, emit: Callable[[Event], None]) -> None:
+        self._parts = parts
+        self._emit = emit
+        self._opened: dict[str, KindMemory | None] = {}
+        self._told = set[str]()
+
+    def of(self, kind: AgentDefinition | None) -> KindMemory | None:
+        """The memory of a kind; None if it has none, or may have none now."""
+        if kind is None or kind.memory is None or not self._on():
+            return None
+        key = f"{kind.memory.value}:{kind.name}"
+        if key not in self._opened:
+            self._opened[key] = self._open(kind)
+        return self._opened[key]
+
+    def _on(self) -> bool:
+        return memory_switch(self._parts.settings).on and self._parts.flags.on("agent_memory")
+
+    def _open(self, kind: AgentDefinition) -> KindMemory | None:
+        assert kind.memory is not None
+        try:
+            place = AgentMemoryPlace.of(self._parts.places, kind.name, kind.memory)
+            memory = AgentMemory(place, self._gate)
+            self._begin(memory)
+        except ReverieError as error:
+            self._emit(Notice(f"the agent {kind.name} has no memory: {error}", "warning", "agents"))
+            return None
+        return KindMemory(memory, self._parts.log.session_id, lambda: evidence_of(self._parts.log.view))
+
+    def _begin(self, memory: AgentMemory) -> None:
+        """Copies a snapshot where there is nothing yet; where there is something, a newer one is only told of."""
+        made = memory.newer_snapshot()
+        if made is None:
+            return
+        kind = memory.place.kind
+        if memory.is_empty:
+            memory.prepare()
+            count = memory.take_snapshot("Begun from the project's snapshot.")
+            self._tell(f"the memory of the agent {kind} begins with the project's snapshot ({count} files)")
+        else:
+            self._tell(
+                f"there is a newer snapshot ({made:%Y-%m-%d}) for the memory of the agent {kind}: "
+                f"`reverie agents snapshot {kind} --take` adds it, `--keep` passes it over; nothing was changed"
+            )
+
+    def _tell(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._emit(Notice(text, source="agents"))
+
+    def _gate(self, root: Path) -> Gate:
+        return ProjectGate(MemoryPlace(root, "agent memory"), self._parts.places, self._parts.settings, None)

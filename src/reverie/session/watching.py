@@ -1,0 +1,99 @@
+"""Looks now and then at what a running agent is at, and has the cheapest model say it in a few words.
+
+A request of its own without tools: it shares no prefix and writes no cache entry. What fails, or is no answer, leaves
+what was known before; nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+
+from reverie.agents.progress import MAX_TOKENS, judged, question, steps_of
+from reverie.agents.roster import Member
+from reverie.errors import ReverieError
+from reverie.models.base import Finished, Model, Request
+from reverie.models.catalogue import Catalogue
+from reverie.models.registry import EMBEDDED, open_model, split_name
+from reverie.models.sending import RetryPolicy, send
+from reverie.session.parts import Parts, model_access
+from reverie.storage.records import ForkUsage
+from reverie.storage.session_log import SessionLog
+from reverie.types import Message, Purpose
+
+_TIMEOUT_S = 20.0
+_LAST = 8
+_SYSTEM = "You say in a few words what an agent is doing."
+
+
+class Watcher:
+    """One a session. `number` gives a setting of `agents` as it holds now."""
+
+    def __init__(
+        self, parts: Parts, number: Callable[[str], float], may_spend: Callable[[Purpose], str | None]
+    ) -> None:
+        self._parts = parts
+        self._number = number
+        self._may_spend = may_spend
+        self._model: Model | None = None
+
+    async def watch(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
+        """Until it is cancelled. What it finds stands in `member.doing` and is told."""
+        before = ""
+        while True:
+            await asyncio.sleep(self._number("progress_s"))
+            messages = log.view.messages()
+            steps = steps_of(messages)
+            if not steps.named or steps.text == before or not self._parts.flags.on("progress_summary"):
+                continue
+            if self._may_spend(Purpose.PROGRESS) is not None:
+                continue
+            before = steps.text
+            said = judged(await self._ask(messages, question(steps), member.id), steps)
+            if said is not None:
+                member.doing = said
+                tell(said)
+
+    async def _ask(self, messages: tuple[Message, ...], asked: Message, thread: str) -> str:
+        """The answer; empty if there was none in time."""
+        try:
+            model = self._small()
+            # The embedded model reads the calls themselves; others would want the tools for them.
+            shown = (*messages[-_LAST:], asked) if model.name == EMBEDDED else (asked,)
+            request = Request(
+                model=model.name,
+                system=(_SYSTEM,),
+                tools=(),
+                messages=shown,
+                max_tokens=MAX_TOKENS,
+                purpose=Purpose.PROGRESS,
+                conversation=f"{self._parts.log.session_id}/progress",
+                thread=thread,
+                announced_break="every look at an agent stands alone",
+            )
+            async with asyncio.timeout(_TIMEOUT_S):
+                async with aclosing(send(model, request, policy=RetryPolicy(retries=0))) as events:
+                    async for event in events:
+                        if isinstance(event, Finished):
+                            usage = event.response.usage.wire()
+                            self._parts.log.append(ForkUsage(Purpose.PROGRESS.value, model.name, usage, "progress"))
+                            return Message("assistant", event.response.content).text
+        except (TimeoutError, ReverieError) as error:
+            self._parts.background.write("progress_failed", error=str(error) or "it took too long")
+        return ""
+
+    def _small(self) -> Model:
+        if self._model is None:
+            parts = self._parts
+            catalogue = Catalogue.load(parts.settings.catalogue.files)
+            provider = split_name(parts.model.name, catalogue)[0]
+            name = parts.settings.model.small_model or f"{provider}:{parts.facts.cheapest or parts.facts.name}"
+            by_itself = provider in (EMBEDDED, "scripted") and not parts.settings.model.small_model
+            same = by_itself or name == parts.model.name
+            self._model = parts.model if same else open_model(name, model_access(parts.settings), catalogue)
+        return self._model
+
+    async def close(self) -> None:
+        if self._model is not None and self._model is not self._parts.model:
+            await self._model.close()
