@@ -24,7 +24,7 @@ from reverie.events import Event, Notice
 from reverie.session.parts import Parts
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.tools.base import Caller
-from reverie.types import JsonObject, TextBlock
+from reverie.types import JsonObject, Origin, TextBlock
 
 Control: TypeAlias = Callable[[Letter, Structured], Letter | None]
 """Acts on a letter for the program; the letter to show to the model all the same, or None."""
@@ -54,6 +54,8 @@ class Correspondence:
         self._looking = asyncio.Lock()
         self._polling: asyncio.Task[None] | None = None
         self._told = ""
+        self.introduction = ""
+        self._introduced_at: int | None = None
 
     # -- what the session asks ------------------------------------------------------------------------------------
 
@@ -69,7 +71,15 @@ class Correspondence:
     def drain(self) -> list[TextBlock]:
         """The letters for the main agent, as it is shown them. What is returned must be recorded at once."""
         self._feed()
-        return blocks_of(self.main.inbox.drain())
+        return [*self._introduced(), *blocks_of(self.main.inbox.drain())]
+
+    def _introduced(self) -> list[TextBlock]:
+        """Who it is in the team: said at the beginning, and again when a compaction took it away."""
+        boundaries = self._parts.log.view.boundaries
+        if not self.introduction or self._introduced_at == boundaries:
+            return []
+        self._introduced_at = boundaries
+        return [TextBlock(self.introduction, Origin.INJECTED)]
 
     async def open(self) -> None:
         """Takes in what arrived before the session was resumed."""
