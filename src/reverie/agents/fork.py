@@ -68,12 +68,12 @@ async def run_fork(
     progress: Callable[[str], None] = lambda _text: None,
     emit: Callable[[Event], None] = lambda _event: None,
     kind: str = "",
-    enough: Callable[[Sequence[ToolUseBlock]], bool] = lambda _calls: False,
+    enough: Callable[[Sequence[ToolUseBlock]], bool] | None = None,
 ) -> ForkResult:
     """Runs one fork to its end. `permission` decides every call; the tool list stays the parent's, for the prefix.
 
     `emit` is told what it does; `kind` stands in its name, which its requests are booked under. `enough` says of calls
-    that went well whether the fork is done with them.
+    that went well whether the fork is done with them; one that may be done so soon writes no cache entry of its own.
     """
     name = f"{purpose.value}-{kind}-{next(_numbers)}" if kind else f"{purpose.value}-{next(_numbers)}"
     log = point.conversation.log.forked(name)
@@ -89,7 +89,7 @@ async def run_fork(
 
     thread = Thread(
         log=log,
-        surroundings=point.conversation.forked(log, purpose=purpose, thread=name, reused=max_rounds > 1),
+        surroundings=point.conversation.forked(log, purpose=purpose, thread=name, reused=max_rounds > 1 and enough is None),
         tools=point.tools,
         context=replace(
             point.context,
@@ -105,8 +105,12 @@ async def run_fork(
         output_cap_raised=max_tokens or point.output_cap_raised,
         purpose=purpose,
         name=name,
-        enough=enough,
+        enough=enough or _never,
     )
     log.append_message(Message("user", (TextBlock(directive, Origin.INJECTED),)), isMeta=True)
     outcome = await run(thread)
     return ForkResult(outcome.reason, outcome.text, thread.usage, thread.rounds, tuple(denied))
+
+
+def _never(_calls: Sequence[ToolUseBlock]) -> bool:
+    return False

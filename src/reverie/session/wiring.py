@@ -261,7 +261,7 @@ class Wiring:
         max_tokens: int | None = None,
         seen: Mapping[Path, FileSeen] | None = None,
         progress: Callable[[str], None] = lambda _text: None,
-        enough: Callable[[Sequence[ToolUseBlock]], bool] = lambda _calls: False,
+        enough: Callable[[Sequence[ToolUseBlock]], bool] | None = None,
     ) -> ForkResult:
         """A fork of the main conversation as it stands now. `seen`: files it may edit without having read them."""
         thread = self.thread
