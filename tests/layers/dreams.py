@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -69,7 +70,7 @@ class House:
     def script(self, text: str) -> str:
         """Writes a script of `[dream]` replies, `MEM` standing for the memory directory; the model that plays it."""
         path = self.work.parent / "mind.script"
-        path.write_text("say Good morning.\n[dream]\n" + text.replace("MEM", str(self.memory)))
+        path.write_text("say Good morning.\n[dream]\n" + re.sub(r"\bMEM\b", str(self.memory), text))
         return f"scripted:{path}"
 
 

@@ -244,6 +244,11 @@ def made_up(world: World) -> str:
     return f"{world.call('Write', file='project_oncall.md', content=text)}\n---\nsay done"
 
 
+def sharing(world: World) -> str:
+    text = memory_file("Messages", "how the user writes commit messages", "Writes commit messages.", "user")
+    return f"{world.call('Write', file='team/user_messages.md', content=text)}\n---\nsay done"
+
+
 def looping(world: World) -> str:
     return f"repeat forever\n  {world.call('Read', file='feedback_flags.md')}\nend"
 
@@ -273,6 +278,7 @@ BAD_MINDS: dict[str, tuple[Any, str, bool]] = {
     "hollows memories out": (hollowing_out, "extraction_refused", True),
     "writes a secret": (a_secret, "extraction_refused", True),
     "makes things up": (made_up, "extraction_refused", True),
+    "shares what is private": (sharing, "extraction_refused", True),
     "loops": (looping, "task_failed", False),
     "talks nonsense": (nonsense, "extraction_done", True),
     "has no key": (dead, "task_failed", False),

@@ -208,6 +208,29 @@ def test_a_poisoned_tool_result_that_is_obeyed_does_not_become_a_memory(place: H
     assert {entry["refused"] for entry in log_of(own_home, "dream_refused")} == {"evidence"}
 
 
+def test_a_private_note_never_moves_to_the_team(place: House, own_home: Path) -> None:
+    shared = {"team/user_mara.md": BAKERY["user_mara.md"], "team/MEMORY.md": "- [Mara](user_mara.md) — alone\n"}
+    mind = writes({**shared, "user_mara.md": ""}, "- user_mara.md: moved", read=["user_mara.md"])
+    night = dream(place, mind)
+    assert place.files["user_mara.md"] == BAKERY["user_mara.md"]
+    assert not [name for name in place.files if name.startswith("team/user")]
+    assert {entry["refused"] for entry in log_of(own_home, "dream_refused")} >= {"private"}
+    assert night.info.state is TaskState.COMPLETED
+
+
+def test_a_refused_file_takes_nothing_with_it(place: House, own_home: Path) -> None:
+    """A mind that joins two files and invents something is refused the write, and has removed the other already."""
+    invented = JOINED + "Marguerite Delacroix pays 48,000 kroner for it in 2031.\n"
+    mind = writes(
+        {"project_oven.md": invented, "project_oven_copy.md": ""},
+        "- project_oven.md: joined",
+        read=["project_oven.md", "project_oven_copy.md"],
+    )
+    night = dream(place, mind)
+    assert untouched(place) and night.dreamt is not None and night.dreamt.outcome == "unchanged"
+    assert log_of(own_home, "dream_refused")
+
+
 def test_logs_of_the_day_are_never_changed(place: House, own_home: Path) -> None:
     day = place.memory / "logs" / "2026" / "11" / "2026-11-01.md"
     day.parent.mkdir(parents=True)

@@ -283,3 +283,43 @@ def test_copies_of_dead_processes_are_swept(tmp_path: Path) -> None:
     (tmp_path / "copies" / "999999999-dead").mkdir()
     assert sweep(tmp_path / "copies") == 1
     assert mine.folder.exists()
+
+
+# -- what was refused -------------------------------------------------------------------------------------------------
+
+
+def test_what_was_to_be_moved_into_a_refused_file_is_put_back_unless_it_is_named(tmp_path: Path) -> None:
+    for answer, kept in (("done", True), ("- b.md: gone: Delta epsilon zeta eta.", False)):
+        root = tmp_path / answer[:4]
+        root.mkdir()
+        (root / "a.md").write_text("Alpha beta gamma.\n")
+        (root / "b.md").write_text("Delta epsilon zeta eta.\n")
+        (root / "c.md").write_text("Theta iota kappa.\n" * 3 + "Lambda my ny.\nXi omikron pi.\nRho sigma tau.\n")
+        (root / "MEMORY.md").write_text(
+            "- [A](a.md) — a\n- [B](b.md) — b\nYpsilon phi chi psi omega.\n- [C](c.md) — c\n"
+        )
+        copy = MemoryCopy.make(root, tmp_path / "copies")
+        copy.write("b.md", None)
+        copy.write("MEMORY.md", b"- [A](a.md) \xe2\x80\x94 a\n- [C](c.md) \xe2\x80\x94 c\n")
+        refused = {"a.md": "Alpha beta gamma.\nDelta epsilon zeta eta.\n"}
+        found = propose(copy, answer, id="1", created=0, session="", max_loss_pct=25, refused=refused)
+        assert found is not None and {one.name for one in found.changes} == (
+            {"MEMORY.md"} | (set() if kept else {"b.md"})
+        )
+        assert found.kept == (("b.md: kept, because where its content was to go could not be written",) if kept else ())
+        landed = land(MemoryDirectory.open(root, gate=lambda _write: None), found, dream_info(found))
+        assert landed.version is not None and (root / "b.md").exists() is kept
+        assert ("(b.md)" in (root / "MEMORY.md").read_text()) is kept, "a file that stays is still listed"
+
+
+def test_what_only_an_index_said_is_not_lost_over_a_refused_file(tmp_path: Path) -> None:
+    root = tmp_path / "memory"
+    root.mkdir()
+    (root / "a.md").write_text("Alpha beta gamma.\n")
+    before = "- [A](a.md) — a; the drain key hangs behind the green door of the boat house\n"
+    (root / "MEMORY.md").write_text(before)
+    copy = MemoryCopy.make(root, tmp_path / "copies")
+    copy.write("MEMORY.md", "- [A](a.md) — a\n".encode())
+    refused = {"a.md": "Alpha beta gamma.\nThe drain key hangs behind the green door of the boat house.\n"}
+    assert propose(copy, "done", id="1", created=0, session="", max_loss_pct=25, refused=refused) is None
+    assert propose(copy, "done", id="1", created=0, session="", max_loss_pct=25) is None, "put back for good"

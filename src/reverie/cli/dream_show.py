@@ -23,6 +23,9 @@ def show_proposal(proposal: Proposal, paint: Paint) -> Iterator[str]:
         yield ""
         yield f"{paint.accent(change.verb)} {paint.bold(one_line(change.name))}: {one_line(change.reason)}"
         yield from painted_diff(change.diff(), paint)
+    if proposal.kept:
+        yield ""
+        yield from (paint.warning(f"left   {one_line(why)}") for why in proposal.kept)
     if proposal.lost:
         yield ""
         yield paint.warning(f"Said nowhere afterwards ({len(proposal.lost)} of {proposal.statements} statements):")
@@ -58,7 +61,7 @@ def show_dreamt(dreamt: Dreamt, paint: Paint) -> Iterator[str]:
         for change in dreamt.proposal.changes:
             if change.name not in landed:
                 yield f"{paint.accent(f'{change.verb:<6}')} {one_line(change.name)}: {one_line(change.reason)}"
-        yield from (paint.warning(f"left   {one_line(why)}") for why in landed.values())
+        yield from (paint.warning(f"left   {one_line(why)}") for why in (*landed.values(), *dreamt.proposal.kept))
     cost = f"${dreamt.cost_usd:.4f}, " if dreamt.cost_usd else ""
     denied = f", {len(dreamt.denied)} calls denied" if dreamt.denied else ""
     yield paint.dim(f"{dreamt.rounds} rounds as a {dreamt.way} agent, {cost}{dreamt.hit_rate:.0%} cached{denied}")

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from reverie.background_log import BackgroundLog
+from reverie.errors import ReverieError
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.sources import Sources, message_evidence, transcript_evidence
 from reverie.memory.changes import Evidence, Gate, ProposedWrite, Writer
+from reverie.memory.privacy import is_shared, why_private
 from reverie.memory.taxonomy import is_log, is_topic
 from reverie.memory.topic_file import decode
 from reverie.permissions.background import BackgroundWriter
@@ -26,6 +28,10 @@ from reverie.types import Message
 MOST_LINES: Final = 50
 """Of a transcript, that may be read at once."""
 _NARROW: Final = f"Transcripts are searched for narrow terms, at most the last {MOST_LINES} matches, never read whole"
+
+
+class NotForTheTeam(ReverieError):
+    """A dream wanted to put a private note where others read it."""
 
 
 class DreamGuard:
@@ -48,6 +54,8 @@ class DreamGuard:
         self._conversation = conversation
         self._on_write = on_write
         self._sources: Sources | None = None
+        self.refused: dict[str, str] = {}
+        """What it was not allowed to write, by file, and has not written otherwise since."""
         self.permission = BackgroundWriter(
             copy.root, refuse_write=_why_not_write, refuse_read=self._why_not_read, on_denied=self._denied
         )
@@ -69,7 +77,9 @@ class DreamGuard:
             del before
             is_gone = is_topic(name) and not data.strip()
             if not is_gone:
+                self.refused[name] = decode(data)
                 self._check(name, data)
+            self.refused.pop(name, None)
             self._copy.write(name, None if is_gone else data)
             self._on_write(name)
             return not is_gone
@@ -81,12 +91,16 @@ class DreamGuard:
 
         before = self._copy.base.get(name)
         others = {one.name: None if one.after is None else decode(one.after) for one in self._copy.changes()}
+        text = decode(data)
+        if (private := self._why_private(name, text)) is not None:
+            self._log.write("dream_refused", refused="private", file=name)
+            raise NotForTheTeam(private)
         write = ProposedWrite(
             name=name,
-            text=decode(data),
+            text=text,
             before=None if before is None else decode(before),
             writer=Writer.DREAM,
-            evidence=self.evidence(decode(data)),
+            evidence=self.evidence(text),
             together={other: text for other, text in others.items() if other != name},
         )
         try:
@@ -96,6 +110,11 @@ class DreamGuard:
             if refusal.refusal.kind != "duplicate":
                 self._log.write("dream_refused", refused=refusal.refusal.kind, file=refusal.refusal.name)
                 raise
+
+    def _why_private(self, name: str, text: str) -> str | None:
+        before = self._copy.base.get(name)
+        notes = [decode(held) for other, held in self._copy.base.items() if is_topic(other) and not is_shared(other)]
+        return why_private(name, text, None if before is None else decode(before), notes)
 
     def _denied(self, tool: str, reason: str) -> None:
         self._log.write("dream_denied", tool=tool, reason=reason)

@@ -18,7 +18,6 @@ from reverie.agents.dreamer import DreamFailed, DreamProgress, fresh_point, own_
 from reverie.agents.fork import ForkPoint, ForkResult
 from reverie.errors import ReverieError, UserError
 from reverie.events import Notice
-from reverie.layers.l6_dreaming.by_code import tidy
 from reverie.layers.l6_dreaming.copy import MemoryCopy, sweep
 from reverie.layers.l6_dreaming.gates import (
     Circumstances,
@@ -41,11 +40,10 @@ from reverie.layers.l6_dreaming.review import dream_info
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.daily_log import logs
 from reverie.models.prices import cost
-from reverie.models.registry import EMBEDDED
 from reverie.session.dream_guard import DreamGuard
 from reverie.session.parts import Parts
 from reverie.tasks import Task, TaskHandle
-from reverie.types import JsonObject, Purpose, Usage
+from reverie.types import JsonObject, Purpose
 
 if TYPE_CHECKING:
     from reverie.session.remembering import Remembering
@@ -259,9 +257,6 @@ class Dreaming:
 
     async def _ask(self, task: TaskHandle, copy: MemoryCopy, guard: DreamGuard, run: _Run) -> ForkResult:
         parts = self._parts
-        if parts.model.name == EMBEDDED:  # it cannot judge what is true; what needs no judgement is done by code
-            run.way = "code"
-            return ForkResult("answered", await asyncio.to_thread(tidy, copy), Usage(), 0, ())
         point, run.estimate = self._point()
         run.way = "fresh" if point.conversation.log is not parts.log else "fork"
         parts.background.write("dream_started", way=run.way, estimate=run.estimate.told())
@@ -318,6 +313,7 @@ class Dreaming:
             created=now,
             session=self._session.id,
             max_loss_pct=parts.flags.number("dream.max_loss_pct", given.max_loss_pct),
+            refused=guard.refused,
         )
         usage = result.usage
         dreamt = Dreamt(

@@ -18,6 +18,7 @@ from reverie.memory.changes import ABSENT, Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.evidence import Ground, assess, content_terms, other_language, spoken, statements
 from reverie.memory.index import entries
+from reverie.memory.privacy import is_shared, why_private
 from reverie.memory.taxonomy import MemoryType, index_of, is_index, is_log, is_topic
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.memory.write_gate import Refused
@@ -98,6 +99,8 @@ class MemoryWrites:
             raise WriteRefused(f"{name} is a daily log: only the main agent adds to it.")
         if is_index(name):
             _check_index(name, before or "", text, directory)
+        if is_shared(name) and (private := why_private(name, text, before, self._notes())) is not None:
+            raise WriteRefused(private)
         gone = is_topic(name) and not text.strip("\ufeff \t\r\n")
         if is_topic(name) and before is not None:
             self._check_losses(name, before, text)
@@ -118,6 +121,10 @@ class MemoryWrites:
         if before is not None:
             return topic.updated(trust=TopicFile.parse(before).trust)
         return topic.updated(trust=assess(statements(text), self._source.evidence).trust)
+
+    def _notes(self) -> list[str]:
+        """The memories that are nobody's but the user's."""
+        return [self._directory.read(name).text for name in self._directory.names() if not is_shared(name)]
 
     def _check_losses(self, name: str, before: str, after: str) -> None:
         lost = lost_statements(before, after)

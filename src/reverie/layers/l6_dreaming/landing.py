@@ -16,7 +16,7 @@ from reverie.layers.l6_dreaming.loss import Lost, loss
 from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, ProposedChange
 from reverie.memory.changes import ABSENT, Change, ChangedUnderneath, WriteInfo
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.index import entry_of, linked_files, with_entry, without_entry
+from reverie.memory.index import entries, entry_of, linked_files, with_entry, without_entry
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile
 from reverie.storage.history import Version
@@ -167,12 +167,14 @@ class _Plan:
             if name not in there:
                 text = without_entry(text, pointer)
             elif pointer not in linked_files(text):
-                own = entry_of(old, pointer)
                 topic = TopicFile.parse(self.pending[name].after or "") if name in self.pending else None
-                if own is not None:  # it was listed and still is there: the dream left it out by mistake
-                    text = with_entry(text, pointer, own.title, own.hook)
-                elif topic is not None and change.before is None:
+                if topic is not None and change.before is None and entry_of(old, pointer) is None:
                     text = with_entry(text, pointer, topic.name or name.removesuffix(".md"), topic.description)
+        for own in entries(old):  # listed, and still there: it was left out by mistake
+            name = _below(index, own.file)
+            is_its = name in there and is_topic(name) and index_of(name) == index
+            if is_its and own.file not in linked_files(text):
+                text = with_entry(text, own.file, own.title, own.hook)
         return text
 
 

@@ -59,8 +59,8 @@ def statements(text: str) -> list[str]:
 
 def loss(before: Mapping[str, str], after: Mapping[str, str], reasons: Iterable[str] = ()) -> Loss:
     """Compares the topic files of two states of a directory; other files are not looked at."""
-    new = _Words(one for name, text in after.items() if is_topic(name) for one in statements(text))
-    named = _Words(_clauses(reasons))
+    new = Words(one for name, text in after.items() if is_topic(name) for one in statements(text))
+    named = Words(_clauses(reasons))
     lost: list[Lost] = []
     count = 0
     for name, text in sorted(before.items()):
@@ -85,7 +85,7 @@ def _clauses(reasons: Iterable[str]) -> list[str]:
     return found
 
 
-class _Words:
+class Words:
     """Statements as sets of content words, found by any word they hold."""
 
     def __init__(self, texts: Iterable[str]) -> None:

@@ -37,6 +37,7 @@ class Dreamt:
             "lost": list(self.proposal.lost) if self.proposal is not None else [],
             "version": self.landed.version.id if self.landed is not None and self.landed.version is not None else None,
             "left": dict(self.landed.left) if self.landed is not None else {},
+            "kept": list(self.proposal.kept) if self.proposal is not None else [],
         }
 
 

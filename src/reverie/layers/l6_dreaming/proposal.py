@@ -9,13 +9,14 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
 from reverie.errors import ReverieError, UserError
 from reverie.layers.l6_dreaming.copy import CopiedFile, MemoryCopy
+from reverie.layers.l6_dreaming.kept import put_back
 from reverie.layers.l6_dreaming.loss import Loss, listed, loss, statements
 from reverie.layers.l6_dreaming.state import FOLDER
 from reverie.memory.taxonomy import is_index
@@ -70,6 +71,8 @@ class Proposal:
     statements: int = 0
     lost: tuple[str, ...] = ()
     """Statements that are nowhere afterwards, each as `file: text`, the unnamed ones marked."""
+    kept: tuple[str, ...] = ()
+    """Files it wanted to change and that stay as they are, each with the reason."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -78,9 +81,20 @@ class Proposal:
 
 
 def propose(
-    copy: MemoryCopy, answer: str, *, id: str, created: float, session: str, max_loss_pct: float
+    copy: MemoryCopy,
+    answer: str,
+    *,
+    id: str,
+    created: float,
+    session: str,
+    max_loss_pct: float,
+    refused: Mapping[str, str] | None = None,
 ) -> Proposal | None:
-    """The proposal that a finished dream amounts to; None if it changed nothing. `DreamRefused` for too much loss."""
+    """The proposal that a finished dream amounts to; None if it changed nothing. `DreamRefused` for too much loss.
+
+    `refused`: texts that it was not allowed to write, by file; what was to be moved into them stays where it was.
+    """
+    kept = put_back(copy, refused or {}, answer.splitlines())
     changed = copy.changes()
     if not changed:
         return None
@@ -106,6 +120,7 @@ def propose(
         answer=answer.strip()[:_LONGEST_ANSWER],
         statements=found.statements,
         lost=_told(found),
+        kept=tuple(kept.values()),
     )
 
 
@@ -218,6 +233,7 @@ def _read(path: Path) -> Proposal | None:
             answer=str(given.get("answer", "")),
             statements=int(given.get("statements", 0)),
             lost=tuple(map(str, given.get("lost", ()))),
+            kept=tuple(map(str, given.get("kept", ()))),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
