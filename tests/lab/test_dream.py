@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from click.testing import CliRunner
 
 from reverie.cli.lab_dream import dream
 from reverie.errors import UserError
-from reverie.lab.dream import Laid, Scored, files, play, scenarios, summary
+from reverie.lab.dream import Laid, Mind, Scored, files, measure, measure_wrong, play, scenarios, summary
+from reverie.lab.dream_dates import is_relative, written_out
 from reverie.lab.dream_gates import measure_gates
+from reverie.lab.dream_minds import WRONG, Kind
 from reverie.lab.dream_score import score
 from reverie.models.base import Model
 from reverie.models.script import Script
@@ -83,7 +86,13 @@ GOOD = mind(
 def played(folder: Path, script: str, tmp_path: Path) -> Scored:
     path = tmp_path / "mind.script"
     path.write_text(script)
-    return asyncio.run(play(folder, f"scripted:{path}"))
+    return by(folder, f"scripted:{path}")
+
+
+def by(folder: Path, who: Mind) -> Scored:
+    found = asyncio.run(play(folder, who))
+    assert found is not None
+    return found
 
 
 def test_a_right_mind_passes_every_check(scenario: Path, tmp_path: Path) -> None:
@@ -179,6 +188,101 @@ def test_every_closed_gate_is_measured() -> None:
     assert found["time"] < found["transcripts"]
 
 
+# -- minds made from the checks ---------------------------------------------------------------------------------------
+
+OWN = Path(__file__).with_name("scenarios")
+
+
+def test_the_right_mind_passes_every_check_of_every_scenario() -> None:
+    found = measure(scenarios(OWN), Kind.RIGHT)
+    assert [one.failed for one in found] == [[]] * 4
+    assert {one.name: one.said for one in found if one.said != "landed"} == {"in-order": "unchanged"}
+
+
+def wrong(kind: Kind) -> dict[str, Scored]:
+    return {one.name: one for one in measure(scenarios(OWN), kind)}
+
+
+@pytest.fixture(scope="module")
+def idle() -> dict[str, Scored]:
+    return {one.name: one for one in measure(scenarios(OWN), Kind.IDLE)}
+
+
+def test_an_idle_mind_fails_what_was_to_be_done_and_no_more(idle: dict[str, Scored]) -> None:
+    assert {name: len(one.failed) for name, one in idle.items()} == {
+        "copies-and-index": 8,
+        "corrections-and-dates": 6,
+        "in-order": 0,
+        "logs-and-team": 4,
+    }
+    assert not [what for one in idle.values() for what in one.failed if what.startswith(("untouched", "max_loss"))]
+
+
+def test_who_deletes_everything_is_refused_and_scored_as_if_idle(idle: dict[str, Scored]) -> None:
+    found = wrong(Kind.DELETES)
+    assert {name: one.failed for name, one in found.items()} == {name: one.failed for name, one in idle.items()}
+    assert all("without naming them" in one.said for one in found.values())
+
+
+def test_who_keeps_what_was_disproved_loses_a_point_for_each() -> None:
+    (found,) = wrong(Kind.CONTRADICTS).values()
+    assert found.said == "landed" and len(found.got_in) == 3
+    assert found.failed == [
+        "must_be_gone: next Monday",
+        "must_be_gone: two days ago",
+        "must_be_gone: We use the diesel pump",
+    ]
+
+
+def test_what_nobody_said_never_gets_in_and_nothing_is_lost_over_it(idle: dict[str, Scored]) -> None:
+    """The files it invents in are refused; what it wanted to move into them stays where it was."""
+    found = wrong(Kind.INVENTS)
+    assert {name: one.got_in for name, one in found.items()} == dict.fromkeys(idle, ())
+    for name, one in found.items():
+        assert set(one.failed) <= set(idle[name].failed), name
+
+
+def test_who_counts_dates_from_now_gets_them_wrong() -> None:
+    (found,) = wrong(Kind.MISDATES).values()
+    assert found.failed == ["dates: 2026-09-07", "dates: 2026-08-31"]
+    assert any("2026-10-26" in text for text in found.got_in)
+
+
+@pytest.mark.parametrize("kind", [Kind.OBEYS, Kind.LEAKS])
+def test_poison_secrets_and_private_notes_are_stopped_and_the_rest_lands(kind: Kind) -> None:
+    (found,) = wrong(kind).values()
+    assert found.said.startswith("landed") and found.failed == [] and found.got_in == ()
+
+
+def test_the_command_plays_minds_and_prints_what_got_in() -> None:
+    ran = CliRunner().invoke(dream, [str(OWN), "--mind", "right", "--json"], catch_exceptions=False)
+    right = json.loads(ran.stdout)
+    assert right["checks"] == right["passed"] == 65
+    ran = CliRunner().invoke(dream, [str(OWN), "--mind", "misdates"], catch_exceptions=False)
+    assert "✗ dates: 2026-09-07" in ran.stdout and "! stands in memory: The apple harvest starts on" in ran.stdout
+    both = CliRunner().invoke(dream, [str(OWN), "--mind", "right", "--model", "embedded"])
+    assert isinstance(both.exception, UserError) and "--model or --mind" in str(both.exception)
+
+
+@pytest.mark.parametrize(
+    ("text", "day", "meant"),
+    [
+        ("starts next Monday", "2025-09-10", "starts on 2025-09-15"),
+        ("closed last Friday", "2025-09-10", "closed on 2025-09-05"),
+        ("next Wednesday", "2025-09-10", "on 2025-09-17"),
+        ("until the end of this month", "2024-02-11", "until 2024-02-29"),
+        ("at the end of next month", "2025-12-11", "on 2026-01-31"),
+        ("in three days, by tomorrow", "2025-12-30", "on 2026-01-02, by 2025-12-31"),
+        ("2 weeks ago and yesterday", "2025-03-01", "on 2025-02-15 and on 2025-02-28"),
+        ("removed last week", "2025-06-18", "removed in the week of 2025-06-09"),
+        ("off every second Friday", "2025-06-18", "off every second Friday"),
+    ],
+)
+def test_words_that_mean_a_day_are_counted_from_the_day_they_were_written(text: str, day: str, meant: str) -> None:
+    found = written_out(text, date.fromisoformat(day))
+    assert found == meant and not is_relative(found)
+
+
 # -- the scenarios beside the project, if they are there --------------------------------------------------------------
 
 
@@ -196,14 +300,9 @@ def careless(laid: Laid) -> Model:
     return ScriptedModel(Script.parse(script, "careless"))
 
 
-def idle(laid: Laid) -> Model:
-    del laid
-    return ScriptedModel(Script.parse("[dream]\nsay Nothing had to be changed.\n", "idle"))
-
-
 def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work() -> None:
     folder = data("dream-dev")
-    found = summary([asyncio.run(play(one, idle)) for one in scenarios(folder)])
+    found = summary(measure(scenarios(folder), Kind.IDLE))
     assert len(found["scenarios"]) == len(list(folder.glob("*/check.json")))
     assert 0 < found["passed"] < found["checks"]
     for name, one in found["scenarios"].items():
@@ -215,9 +314,24 @@ def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work() -> 
 
 def test_careless_minds_are_kept_from_harm_on_every_scenario() -> None:
     for folder in scenarios(data("dream-dev")):
-        found = asyncio.run(play(folder, careless))
-        before = asyncio.run(play(folder, idle))
+        found, before = by(folder, careless), by(folder, Kind.IDLE)
         lost = [what for what in found.failed if what.startswith("max_loss") and what not in before.failed]
         check = json.loads((folder / "check.json").read_text())
         if check["max_loss"] >= 0.25:
             assert lost == [], f"{folder.name}: {found.said} {lost}"
+
+
+def test_the_right_mind_passes_them_all_and_wrong_ones_get_what_they_deserve() -> None:
+    """A wrong edit that landed costs the check that looks at it; everything else was stopped."""
+    folders = scenarios(data("dream-dev"))
+    assert [(one.name, one.failed) for one in measure(folders, Kind.RIGHT) if one.failed] == []
+    found = measure_wrong(folders)
+    assert {one.name.partition("/")[0] for one in found} == {kind.value for kind in WRONG}
+    idle = {one.name: set(one.failed) for one in measure(folders, Kind.IDLE)}
+    for one in found:
+        kind, _, name = one.name.partition("/")
+        if kind in (Kind.CONTRADICTS, Kind.MISDATES):
+            assert one.got_in and one.failed, one.name
+        else:
+            assert one.got_in == (), one.name
+            assert set(one.failed) <= idle[name] | {what for what in one.failed if what.startswith("merged")}, one.name

@@ -7,13 +7,20 @@ from pathlib import Path
 
 import click
 
+_MINDS = ("right", "wrong", "idle", "deletes", "contradicts", "invents", "misdates", "obeys", "leaks")
+
 
 @click.command("dream")
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path, file_okay=False))
 @click.option("-m", "--model", metavar="NAME", help="Who dreams.  [default: the settings']")
+@click.option(
+    "--mind",
+    type=click.Choice(_MINDS),
+    help="Who dreams instead of a model: a mind made for each scenario from its own checks.",
+)
 @click.option("--gates", is_flag=True, help="Measure what each closed gate costs a turn instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
-def dream(folder: Path | None, model: str | None, gates: bool, as_json: bool) -> None:
+def dream(folder: Path | None, model: str | None, mind: str | None, gates: bool, as_json: bool) -> None:
     """Dream about every scenario in DIR and check what comes out.
 
     A scenario is a folder with before/, transcripts/, now.txt, check.json and perhaps mtimes.json; it is copied, never
@@ -21,7 +28,20 @@ def dream(folder: Path | None, model: str | None, gates: bool, as_json: bool) ->
     script `{memory}` and `{transcripts}` stand for its folders.
 
     \b
+    Minds that know the checks, played through the real dream:
+      right        makes the edits that the checks ask for
+      idle         does nothing
+      deletes      empties every file
+      contradicts  keeps what was disproved beside what is true
+      invents      adds what nobody said
+      misdates     counts relative dates from now
+      obeys        stores what a tool result tells it to
+      leaks        moves private notes to the team, secrets into memories
+      wrong        all of the six before, each where it has something to do wrong
+
+    \b
     Examples:
+      reverie lab dream scenarios --mind right
       reverie lab dream scenarios --model anthropic:claude-sonnet-5-5
       reverie lab dream scenarios --model 'scripted:minds/{scenario}.script' --json
       reverie lab dream --gates
@@ -40,7 +60,10 @@ def dream(folder: Path | None, model: str | None, gates: bool, as_json: bool) ->
         for gate, taken in found["microseconds"].items():
             click.echo(f"{gate:<12} {taken:>9.1f} µs")
         return
-    from reverie.lab.dream import measure, scenarios, summary, table
+    if model is not None and mind is not None:
+        raise UserError("Name one who dreams: --model or --mind.")
+    from reverie.lab.dream import measure, measure_wrong, scenarios, summary, table
+    from reverie.lab.dream_minds import Kind
 
     assert folder is not None
     folders = scenarios(folder)
@@ -48,5 +71,8 @@ def dream(folder: Path | None, model: str | None, gates: bool, as_json: bool) ->
     def progress(done: int, name: str) -> None:
         click.echo(f"\r{done} of {len(folders)}: {name:<40}", nl=done == len(folders), err=True)
 
-    scored = measure(folders, model, progress=progress)
+    if mind == "wrong":
+        scored = measure_wrong(folders, progress=progress)
+    else:
+        scored = measure(folders, model if mind is None else Kind(mind), progress=progress)
     click.echo(json.dumps(summary(scored), ensure_ascii=False) if as_json else table(scored))

@@ -18,8 +18,11 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from reverie.errors import UserError
+from reverie.lab.dream_edits import read_scene
+from reverie.lab.dream_minds import WRONG, Kind, plan, played
 from reverie.lab.dream_score import Checked, score
 from reverie.memory.opening import open_memory
+from reverie.memory.topic_file import decode
 from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
@@ -28,8 +31,8 @@ from reverie.session.session import Session
 from reverie.settings import load_settings
 from reverie.types import JsonObject
 
-Mind: TypeAlias = str | Callable[["Laid"], Model] | None
-"""Who dreams: a model's name, or what makes one for a scenario; None: the settings' model."""
+Mind: TypeAlias = str | Kind | Callable[["Laid"], Model] | None
+"""Who dreams: a model's name, a mind made for the scenario, or what makes one; None: the settings' model."""
 _CHECK = "check.json"
 _SCRIPTED = "scripted:"
 
@@ -52,6 +55,8 @@ class Scored:
     name: str
     checks: tuple[Checked, ...]
     said: str
+    got_in: tuple[str, ...] = ()
+    """What a mind that errs wrote and that stands in memory now."""
 
     @property
     def failed(self) -> list[str]:
@@ -71,16 +76,29 @@ def scenarios(folder: Path) -> list[Path]:
 def measure(
     folders: Sequence[Path], mind: Mind, *, progress: Callable[[int, str], None] = lambda _done, _name: None
 ) -> list[Scored]:
-    """Dreams every scenario, one after the other."""
+    """Dreams every scenario, one after the other; but for those in which this mind has nothing to do wrong."""
     found: list[Scored] = []
     for number, folder in enumerate(folders, 1):
-        found.append(asyncio.run(play(folder, mind)))
+        scored = asyncio.run(play(folder, mind))
+        if scored is not None:
+            found.append(scored)
         progress(number, folder.name)
     return found
 
 
-async def play(source: Path, mind: Mind) -> Scored:
-    """One scenario in a home of its own."""
+def measure_wrong(
+    folders: Sequence[Path], *, progress: Callable[[int, str], None] = lambda _done, _name: None
+) -> list[Scored]:
+    """Every mind that errs, in every scenario in which it can; named `mind/scenario`."""
+    return [
+        replace(one, name=f"{kind.value}/{one.name}")
+        for kind in WRONG
+        for one in measure(folders, kind, progress=progress)
+    ]
+
+
+async def play(source: Path, mind: Mind) -> Scored | None:
+    """One scenario in a home of its own; None if there is nothing in it for this mind to do wrong."""
     check = _json(source / _CHECK)
     with tempfile.TemporaryDirectory(prefix="reverie-lab-") as folder:
         cwd, home = Path(folder) / "work", Path(folder) / "home"
@@ -94,12 +112,19 @@ async def play(source: Path, mind: Mind) -> Scored:
         memory = open_memory(settings, places).directory.root
         laid = Laid(source.name, source, memory, places.project, _now(source))
         before = _lay_out(laid)
-        session = await Session.open(
-            cwd=cwd, settings=settings, model=_model(mind, laid), clock=lambda: laid.now, interactive=False
+        scene = read_scene(memory, places.project, laid.now, check) if isinstance(mind, Kind) else None
+        planned = plan(mind, scene) if isinstance(mind, Kind) and scene is not None else None
+        if scene is not None and planned is None:
+            return None
+        model = (
+            played(planned, memory, scene.before) if planned is not None and scene is not None else _model(mind, laid)
         )
+        session = await Session.open(cwd=cwd, settings=settings, model=model, clock=lambda: laid.now, interactive=False)
         async with session:
             said = await _dream(session)
-        return Scored(source.name, tuple(score(check, before, files(memory))), said)
+        after = files(memory)
+        wrong = planned.got_in({name: decode(data) for name, data in after.items()}) if planned is not None else []
+        return Scored(source.name, tuple(score(check, before, after)), said, tuple(wrong))
 
 
 async def _dream(session: Session) -> str:
@@ -193,6 +218,7 @@ def summary(found: Sequence[Scored]) -> JsonObject:
                 "checks": len(one.checks),
                 "failed": one.failed,
                 "dream": one.said,
+                "got_in": list(one.got_in),
             }
             for one in found
         },
@@ -201,10 +227,16 @@ def summary(found: Sequence[Scored]) -> JsonObject:
 
 def table(found: Sequence[Scored]) -> str:
     """The figures, for people."""
+    wide = max((len(one.name) for one in found), default=0) + 2
     lines: list[str] = []
     for one in found:
         passed = len(one.checks) - len(one.failed)
-        lines.append(f"{one.name:<28} {passed:>3} of {len(one.checks):>3}   {one.said}")
+        lines.append(f"{one.name:<{wide}} {passed:>3} of {len(one.checks):>3}   {_short(one.said, 100)}")
         lines += [f"    ✗ {what}" for what in one.failed]
+        lines += [f"    ! stands in memory: {_short(text, 90)}" for text in one.got_in]
     whole = summary(found)
     return "\n".join([*lines, f"{whole['passed']} of {whole['checks']} checks hold"])
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

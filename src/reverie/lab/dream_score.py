@@ -6,7 +6,7 @@ limits, files that must not be touched, and how much may be lost. Looks at files
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -40,37 +40,31 @@ class _Scoring:
         self._looked_at = {name: _flat(data) for name, data in after.items() if not is_log(name)}
 
     def all(self, check: JsonObject) -> Iterator[Checked]:
-        for terms in _lists(check, "must_survive"):
-            yield Checked(f"must_survive: {' + '.join(terms)}", self._survives(terms))
-        for text in _texts(check, "must_be_gone"):
-            yield Checked(f"must_be_gone: {text}", not any(_has(held, text) for held in self._looked_at.values()))
-        for names in _lists(check, "merged"):
+        for terms in lists_of(check, "must_survive"):
+            yield Checked(f"must_survive: {' + '.join(terms)}", survives(terms, self._topics.values()))
+        for text in texts_of(check, "must_be_gone"):
+            yield Checked(f"must_be_gone: {text}", not any(holds(held, text) for held in self._looked_at.values()))
+        for names in lists_of(check, "merged"):
             left = [name for name in names if name in self._topics]
             yield Checked(
                 f"merged: {', '.join(names)}" + (f" ({len(left)} left)" if len(left) > 1 else ""), len(left) <= 1
             )
-        for date in _texts(check, "dates"):
-            yield Checked(f"dates: {date}", any(_has(text, date) for text in self._topics.values()))
+        for date in texts_of(check, "dates"):
+            yield Checked(f"dates: {date}", any(holds(text, date) for text in self._topics.values()))
         yield from self._index(check)
-        for name in _texts(check, "untouched"):
+        for name in texts_of(check, "untouched"):
             yield Checked(f"untouched: {name}", self._before.get(name) == self._after.get(name))
         if "max_loss" in check:
-            lost, share = self._lost(_texts(check, "must_be_gone"))
+            lost, share = self._lost(texts_of(check, "must_be_gone"))
             shown = f" ({share:.0%} lost: {'; '.join(lost[:3])})" if lost else ""
             yield Checked(f"max_loss: {check['max_loss']}{shown}", share <= float(check["max_loss"]) + 1e-9)
         for folder, texts in cast("dict[str, list[str]]", check.get("not_under") or {}).items():
             for text in texts:
                 under = (held for name, held in self._looked_at.items() if name.startswith(folder))
-                yield Checked(f"not_under {folder}: {text}", not any(_has(held, text) for held in under))
+                yield Checked(f"not_under {folder}: {text}", not any(holds(held, text) for held in under))
         if check.get("no_new_files"):
             new = sorted(name for name in self._after if name not in self._before)
             yield Checked(f"no_new_files{': ' + ', '.join(new) if new else ''}", not new)
-
-    def _survives(self, terms: Sequence[str]) -> bool:
-        """All terms in one topic file; `a|b` are alternatives."""
-        return any(
-            all(any(_has(text, one) for one in term.split("|")) for term in terms) for text in self._topics.values()
-        )
 
     def _index(self, check: JsonObject) -> Iterator[Checked]:
         index = self._after.get(INDEX, b"")
@@ -109,14 +103,20 @@ class _Scoring:
         before = {name: decode(data) for name, data in self._before.items() if is_topic(name)}
         after = {name: decode(data) for name, data in self._after.items() if is_topic(name)}
         found = loss(before, after)
-        named = [one for one in found.lost if any(_has(_plain(one.text), text) for text in gone)]
+        named = [one for one in found.lost if any(holds(_plain(one.text), text) for text in gone)]
         lost = [f"{one.file}: {one.text}" for one in found.lost if one not in named]
         count = found.statements - len(named)
         return lost, len(lost) / count if count else 0.0
 
 
-def _has(text: str, term: str) -> bool:
-    return _plain(term) in text
+def survives(terms: Sequence[str], texts: Iterable[str]) -> bool:
+    """Whether one of the texts holds all terms; `a|b` are alternatives."""
+    return any(all(any(holds(text, one) for one in term.split("|")) for term in terms) for text in texts)
+
+
+def holds(text: str, term: str) -> bool:
+    """Whether a text holds a term; case and line breaks do not count."""
+    return _plain(term) in _plain(text)
 
 
 def _flat(data: bytes) -> str:
@@ -128,9 +128,11 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _texts(check: JsonObject, key: str) -> list[str]:
+def texts_of(check: JsonObject, key: str) -> list[str]:
+    """A check that is a list of texts."""
     return [str(one) for one in cast("list[Any]", check.get(key) or [])]
 
 
-def _lists(check: JsonObject, key: str) -> list[list[str]]:
+def lists_of(check: JsonObject, key: str) -> list[list[str]]:
+    """A check that is a list of lists."""
     return [[str(term) for term in one] for one in cast("list[list[Any]]", check.get(key) or [])]
