@@ -60,6 +60,7 @@ COMMANDS: Mapping[str, Entry] = {
     "settings": Entry("reverie.cli.settings:command", "Show every setting and where its value came from."),
     "cost": Entry("reverie.cli.cost:command", "Show what was spent, on what, and what the cache saved."),
     "context": Entry("reverie.cli.context:command", "Show what fills the window of a conversation."),
+    "team": Entry("reverie.cli.team:command", "Let several agents work on one task, each in its own process."),
     "tasks": Entry("reverie.cli.tasks:command", "List and kill the background tasks of live sessions."),
     "log": Entry("reverie.cli.log:command", "Read the background log."),
     "doctor": Entry("reverie.cli.doctor:command", "Check that everything Reverie needs is there."),

@@ -40,6 +40,8 @@ def _target(name: str, given: JsonObject, cwd: Path | None) -> str:
                 last = f"–{first + int(float(text['limit'])) - 1}" if "limit" in text else "–"
                 return f"{path}:{first}{last}"
             return path
+        case "SendMessage":
+            return f"to {text.get('to', '')}: {text.get('summary') or text.get('message', '')}"
         case _:
             value = next((text[key] for key in _TARGET_KEYS if text.get(key)), "")
             return _near(value, cwd) if "file_path" in text else value

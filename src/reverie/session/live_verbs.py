@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from reverie.context.window_fill import fill
+from reverie.errors import UserError
 from reverie.session.context_verbs import context_verbs
 from reverie.types import JsonObject, Purpose
 
@@ -49,8 +50,15 @@ def verbs(session: Session) -> Mapping[str, Verb]:
             "task": tasks[0] if tasks else None,
         }
 
+    async def permit(request: JsonObject) -> JsonObject:
+        if session.letters.post.team is None:
+            raise UserError("The questions of this session are answered where it is open.")
+        allow, always = request.get("allow") is True, request.get("always") is True
+        return {"settled": session.gate.answer(str(request.get("id")), allow=allow, always=always)}
+
     return {
         "status": status,
+        "permit": permit,
         "dream": dream,
         "cancel": cancel,
         "context": context,

@@ -1,0 +1,205 @@
+"""What `reverie team` shows: who is doing what, as lines, as a table that moves on a terminal, or as JSON.
+
+The lead's last answer is what standard output gets; everything else goes to standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reverie.agents.team_file import TeamPlan
+from reverie.cli.output import columns, cut, one_line, pad, paint_for, printable
+from reverie.cli.tool_lines import call_text
+from reverie.types import JsonObject
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.table import Table
+
+Answer = Callable[[str, bool, bool], Awaitable[None]]
+_HELP = "y: yes, n: no, a: always"
+
+
+class TeamView(ABC):
+    """Is told everything that happens; used in a `with`."""
+
+    def __enter__(self) -> TeamView:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    @abstractmethod
+    def say(self, text: str) -> None:
+        """Something about the team as a whole."""
+
+    @abstractmethod
+    def started(self, name: str, pid: int) -> None: ...
+
+    @abstractmethod
+    def heard(self, name: str, event: JsonObject) -> None:
+        """An event of a member's session."""
+
+    @abstractmethod
+    def ended(self, name: str, why: str) -> None:
+        """A member's process is over; `why` is empty if it was time."""
+
+    def answer_with(self, answer: Answer) -> None:
+        """From now on the lead's questions can be answered here."""
+        del answer
+
+
+class JsonTeamView(TeamView):
+    """Every event of every member, with `member` added; the team's own have the type `team`."""
+
+    def say(self, text: str) -> None:
+        self._write({"type": "team", "what": "notice", "text": text})
+
+    def started(self, name: str, pid: int) -> None:
+        self._write({"type": "team", "what": "started", "member": name, "pid": pid})
+
+    def heard(self, name: str, event: JsonObject) -> None:
+        self._write({"member": name, **event})
+
+    def ended(self, name: str, why: str) -> None:
+        self._write({"type": "team", "what": "failed" if why else "ended", "member": name, "why": why})
+
+    def _write(self, value: JsonObject) -> None:
+        sys.stdout.write(json.dumps(value) + "\n")
+        sys.stdout.flush()
+
+
+class TextTeamView(TeamView):
+    """Lines on standard error, below them a table of everybody while it is a terminal."""
+
+    def __init__(self, plan: TeamPlan, cwd: Path) -> None:
+        self._lead = plan.lead.name
+        self._cwd = cwd
+        self._names = [member.name for member in plan.members]
+        self._wide = max(len(name) for name in self._names)
+        self._doing: dict[str, tuple[str, float]] = {name: ("starting", time.monotonic()) for name in self._names}
+        self._answer_text = ""
+        self._paint = paint_for(sys.stderr)
+        self._live: Live | None = None
+        self._answer: Answer | None = None
+        self._questions: list[tuple[str, str]] = []
+
+    def __enter__(self) -> TextTeamView:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(
+                get_renderable=self._table, console=Console(stderr=True), transient=True, refresh_per_second=4
+            )
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+        if self._answer is not None:
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        if self._answer_text:
+            print(printable(self._answer_text), flush=True)
+
+    def say(self, text: str) -> None:
+        self._line(self._paint.dim(one_line(text)))
+
+    def started(self, name: str, pid: int) -> None:
+        self._line(f"{self._named(name)} started {self._paint.dim(f'(PID {pid})')}")
+
+    def ended(self, name: str, why: str) -> None:
+        self._now(name, "failed" if why else "ended")
+        self._line(f"{self._named(name)} {self._paint.bad('failed: ' + one_line(why)) if why else 'ended'}")
+
+    def heard(self, name: str, event: JsonObject) -> None:
+        match event.get("type"):
+            case "turn_started":
+                self._now(name, "thinking")
+            case "tool_started":
+                call = call_text(str(event.get("name")), event.get("input"), self._cwd)
+                self._now(name, call)
+                self._line(f"{self._named(name)} {call}")
+            case "tool_finished":
+                self._now(name, "thinking")
+                if event.get("is_error"):
+                    self._line(f"{self._named(name)} {self._paint.bad(one_line(str(event.get('text')), 200))}")
+            case "notice" if event.get("level") != "info" or event.get("source") == "team":
+                self._line(f"{self._named(name)} {self._paint.warning(one_line(str(event.get('text'))))}")
+            case "permission_asked":
+                self._asked(event)
+            case "turn_ended":
+                self._turn_ended(name, event)
+            case _:
+                pass
+
+    def _turn_ended(self, name: str, event: JsonObject) -> None:
+        self._now(name, "idle")
+        text, error = str(event.get("text") or ""), event.get("error")
+        if name == self._lead and event.get("reason") == "answered":
+            self._answer_text = text
+        said = self._paint.bad(one_line(str(error))) if error else one_line(text, 200)
+        if said:
+            self._line(f"{self._named(name)} {said}")
+
+    # -- questions ------------------------------------------------------------------------------------------------
+
+    def answer_with(self, answer: Answer) -> None:
+        self._answer = answer
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._typed)
+
+    def _asked(self, event: JsonObject) -> None:
+        call = call_text(str(event.get("tool")), event.get("input"), self._cwd, columns() - 4)
+        self._questions.append((str(event.get("id")), call))
+        self._line(f"{self._paint.warning('?')} {self._paint.bold(call)}")
+        self._line(self._paint.dim(f"  {one_line(str(event.get('reason')))} ({_HELP}, then Enter)"))
+
+    def _typed(self) -> None:
+        word = sys.stdin.readline().strip().lower()[:1]
+        if not self._questions or self._answer is None:
+            return
+        if word not in ("y", "n", "a"):
+            self._line(self._paint.dim(f"  {_HELP}"))
+            return
+        id, call = self._questions.pop(0)
+        self._line(self._paint.dim(f"  {'refused' if word == 'n' else 'allowed'}: {call}"))
+        task: asyncio.Future[Any] = asyncio.ensure_future(self._answer(id, word != "n", word == "a"))
+        task.add_done_callback(lambda _done: None)
+
+    # -- the screen -----------------------------------------------------------------------------------------------
+
+    def _named(self, name: str) -> str:
+        return self._paint.accent(pad(name, self._wide))
+
+    def _now(self, name: str, what: str) -> None:
+        self._doing[name] = (what, time.monotonic())
+
+    def _line(self, text: str) -> None:
+        if self._live is None:
+            print(text, file=sys.stderr, flush=True)
+        else:
+            from rich.text import Text
+
+            self._live.console.print(Text.from_ansi(text), soft_wrap=True)
+
+    def _table(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table.grid(padding=(0, 2))
+        for name in self._names:
+            what, since = self._doing[name]
+            busy = what not in ("idle", "ended", "failed")
+            took = f"{time.monotonic() - since:.0f} s" if busy else ""
+            shown = cut(one_line(what), max(20, columns() - self._wide - 12))
+            table.add_row(Text(name, "bold" if busy else "dim"), Text(shown, "" if busy else "dim"), Text(took, "dim"))
+        return table

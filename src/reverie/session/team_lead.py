@@ -1,0 +1,124 @@
+"""Runs the lead of a team: its turns, its teammates' questions, and the end of all of them.
+
+It asks everybody to end once nothing can happen any more, or when whoever runs the team says so; refusals are told to
+its model and respected for a while. It kills nobody: who does not go is left to whoever started the processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from reverie.agents.handshake import Handshake, Patience
+from reverie.agents.in_words import in_words
+from reverie.agents.letters import Letter
+from reverie.agents.structured import (
+    IdleNotification,
+    IdleState,
+    PermissionRequest,
+    PermissionResponse,
+    PlanApprovalResponse,
+    ShutdownRequest,
+    ShutdownResponse,
+    Structured,
+)
+from reverie.agents.team import Seat
+from reverie.errors import ReverieError
+from reverie.events import Event
+from reverie.permissions.rules import Allow, Deny, ToolCall
+from reverie.session.gate import OnBehalf
+from reverie.session.session import Session
+from reverie.session.team_member import Host
+from reverie.types import Purpose
+
+_STOPPED = "whoever runs the team wants it to end"
+_DONE = "the work of the team is done"
+
+
+class Lead(Host):
+    """The lead. It ends when all teammates have, or those that remain had their time."""
+
+    def __init__(self, session: Session, seat: Seat, show: Callable[[Event], None], *, color: str) -> None:
+        super().__init__(session, seat, seat.name, show, color=color)
+        self.handshake = Handshake(
+            Patience(self.number("shutdown_s"), self.number("ask_again_s"), int(self.number("refusals")))
+        )
+
+    async def work(self, first: str) -> None:
+        if first and not self.stopping:
+            await self.turn(first)
+        loop = asyncio.get_running_loop()
+        before: Mapping[str, int] | None = None
+        while True:
+            if self.session.letters.waiting and not self.stopping:
+                await self.turn()
+                before = None
+                continue
+            self.seat.idle()
+            self.handshake.insists = self.stopping
+            names = await asyncio.to_thread(self._remaining)
+            late = self.handshake.late(names, loop.time())
+            if len(late) == len(names):
+                if late:
+                    self.tell(f"not gone in time: {', '.join(late)}", "warning")
+                return
+            quiet = await asyncio.to_thread(self.team.glance, self.name)
+            if self.stopping or (quiet is not None and quiet == before):
+                for name in self.handshake.may_ask(names, loop.time()):
+                    await self._ask_to_end(name, loop.time())
+            before = quiet
+            await self._pause()
+
+    async def _pause(self) -> None:
+        wait_s = self.number("poll_ms") / 1_000
+        if self.stopping:
+            await asyncio.sleep(wait_s)
+        else:
+            await self.wait_for_letters(wait_s)
+
+    async def _ask_to_end(self, name: str, now: float) -> None:
+        request = self.handshake.ask(name, now, _STOPPED if self.stopping else _DONE)
+        try:
+            await self.session.letters.post.tell(name, request, "please end")
+        except ReverieError as error:  # it went by itself meanwhile
+            self.tell(str(error))
+
+    def _remaining(self) -> list[str]:
+        return [name for name in self.team.names() if name != self.name and self.team.is_reachable(name)]
+
+    # -- what arrives ---------------------------------------------------------------------------------------------
+
+    def control(self, letter: Letter, message: Structured) -> Letter | None:
+        match message:
+            case ShutdownResponse(_, approve, reason):
+                now = asyncio.get_running_loop().time()
+                if self.handshake.answered(letter.sender, message, now) and approve:
+                    return None
+                if not approve:
+                    self.tell(f"{letter.sender} does not end yet: {reason or 'it gave no reason'}")
+                return in_words(letter, message)
+            case IdleNotification(state, text):
+                # Nothing to tell: it wrote what it had to say, or has not begun.
+                return None if state is IdleState.AVAILABLE and not text else in_words(letter, message)
+            case PermissionRequest():
+                self.start(self._decide(letter.sender, message))
+                return None
+            case ShutdownRequest() | PlanApprovalResponse() | PermissionResponse():
+                return letter
+
+    async def _decide(self, name: str, request: PermissionRequest) -> None:
+        """A teammate's call before the lead's rules, and before the person if there is one."""
+        call = ToolCall(
+            request.request_id, request.tool, request.input, False, Path(request.cwd), Purpose.AGENT, agent_id=name
+        )
+        whose = OnBehalf(name, wait_s=self.number("permission_s"))
+        decision = await self.session.gate.judge(call, whose)
+        if isinstance(decision, Allow) and decision.updated_input is not None:
+            decision = Deny("A hook of the lead's changes this call, and a teammate's call cannot be changed.")
+        allowed = isinstance(decision, Allow)
+        answer = PermissionResponse(request.request_id, allowed, "" if isinstance(decision, Allow) else decision.reason)
+        try:
+            await self.session.letters.post.tell(name, answer, "permission")
+        except ReverieError as error:  # it ended before it was answered
+            self.tell(str(error))
