@@ -23,6 +23,7 @@ from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.pricing import estimate
 from reverie.memory.directory import MemoryDirectory
 from reverie.models.catalogue import Catalogue
+from reverie.models.request_log import read_log
 from reverie.session import Session
 from reverie.storage.records import ForkUsage, from_record
 from reverie.storage.session_log import utc_now
@@ -252,6 +253,30 @@ def test_transcripts_are_not_read_whole_and_no_folder_above_is_searched(place: H
     )
     night = dream(place, mind)
     assert night.dreamt is not None and len(night.dreamt.denied) == 4
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "last"),
+    [
+        ("Bash", {"command": "grep -h bread PATH"}, 199),
+        ("Bash", {"command": "head -n 150 PATH | grep bread"}, 149),
+        ("Grep", {"pattern": "bread", "path": "PATH", "output_mode": "content"}, 199),
+        ("Grep", {"pattern": "bread", "path": "FOLDER", "glob": "*.jsonl", "output_mode": "content"}, 199),
+        ("Grep", {"pattern": "bread", "path": "FOLDER", "output_mode": "content"}, 199),
+    ],
+)
+def test_of_matches_in_transcripts_the_last_fifty_are_shown(
+    place: House, own_home: Path, prefix_watch: Path, tool: str, given: dict[str, str], last: int
+) -> None:
+    said = [("user", f"bread number {number} " + "crumbs " * 100) for number in range(200)]
+    path = transcript(own_home / "t", "long", said)
+    call = json.dumps(given).replace("PATH", str(path)).replace("FOLDER", str(path.parent))
+    night = dream(place, f"call {tool} {call}\n---\nsay nothing to do\n")
+    assert night.info.state is TaskState.COMPLETED
+    seen = [part for part in list(read_log(prefix_watch))[-1].parts if "bread number" in part][-1]
+    shown = [number for number in range(200) if f"bread number {number} " in seen]
+    assert shown == list(range(last - 49, last + 1))
+    assert "the last 50 of" in seen and "persisted-output" not in seen
 
 
 def test_the_chat_never_notices(place: House) -> None:

@@ -35,6 +35,11 @@ T = TypeVar("T")
 TOOLS: Final = ("Read", "Grep", "Glob", "Bash", "Edit", "Write")
 """What a fresh dreamer is given; a fork keeps its parent's tools, which are denied by permission."""
 LAST_TURNS: Final = 30
+MOST_LINES: Final = 50
+"""Of transcripts, that are shown at once."""
+MOST_CHARACTERS: Final = 18_000
+"""Of all these lines: a record of a transcript may hold a whole file, and what is larger goes to disk unread."""
+_TRANSCRIPT: Final = ".jsonl"
 AFRESH: Final = "a dream with a system prompt of its own"
 
 
@@ -91,12 +96,63 @@ class MappedBash:
         except (NotMapped, NotReadOnly) as refusal:
             return ToolOutput(str(refusal), is_error=True)
         output = await self._inner.run({**given, "command": command}, context)
-        return replace(output, content=self._copy.shown(output.content)) if isinstance(output.content, str) else output
+        if not isinstance(output.content, str):
+            return output
+        shown = self._copy.shown(output.content)
+        return replace(output, content=narrow(shown) if _TRANSCRIPT in command else shown)
+
+
+class NarrowGrep:
+    """Grep for a dream: of matches in transcripts the last fifty, each within bounds."""
+
+    def __init__(self, inner: Tool) -> None:
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def schema(self) -> JsonObject:
+        return self._inner.schema
+
+    def is_read_only(self, given: JsonObject) -> bool:
+        return self._inner.is_read_only(given)
+
+    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        means_them = _TRANSCRIPT in f"{given.get('path')} {given.get('glob')}"
+        # The last matches are wanted, and the tool would stop at the first ones.
+        output = await self._inner.run({"head_limit": 0, **given} if means_them else given, context)
+        if not isinstance(output.content, str) or not (means_them or f"{_TRANSCRIPT}:" in output.content):
+            return output
+        return replace(output, content=narrow(output.content))
+
+
+def narrow(text: str) -> str:
+    """What a look into transcripts may show: the last fifty lines, of long ones the beginning."""
+    lines = text.splitlines()
+    last = lines[-MOST_LINES:]
+    room = MOST_CHARACTERS // max(1, len(last))
+    shown = [line if len(line) <= room else f"{line[:room]}… ({len(line):,} characters)" for line in last]
+    if shown == lines:
+        return text
+    left_out = f"(the last {MOST_LINES} of {len(lines):,} lines; search for something narrower)"
+    return "\n".join([*([left_out] if len(last) < len(lines) else []), *shown])
 
 
 def mapped_tools(tools: Mapping[str, Tool], copy: MemoryCopy, home: Path) -> dict[str, Tool]:
     """The tools of a session for a dream in it."""
-    return {name: MappedBash(tool, copy, home) if name == "Bash" else tool for name, tool in tools.items()}
+
+    def mapped(name: str, tool: Tool) -> Tool:
+        match name:
+            case "Bash":
+                return MappedBash(tool, copy, home)
+            case "Grep":
+                return NarrowGrep(tool)
+            case _:
+                return tool
+
+    return {name: mapped(name, tool) for name, tool in tools.items()}
 
 
 def fresh_point(point: ForkPoint, model: str) -> ForkPoint:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from reverie.agents.dreamer import MOST_LINES
 from reverie.background_log import BackgroundLog
 from reverie.errors import ReverieError
 from reverie.layers.l6_dreaming.copy import MemoryCopy
@@ -25,8 +26,6 @@ from reverie.permissions.shell_commands import all_commands
 from reverie.tools.base import Keeper
 from reverie.types import Message
 
-MOST_LINES: Final = 50
-"""Of a transcript, that may be read at once."""
 _NARROW: Final = f"Transcripts are searched for narrow terms, at most the last {MOST_LINES} matches, never read whole"
 
 
