@@ -16,7 +16,7 @@ run: $(STAMP)  ## chat on the embedded default; with no terminal on stdin, play 
 	@if [ -t 0 ]; then $(BIN)/reverie chat; else $(BIN)/reverie demo; fi
 
 test: $(STAMP)  ## everything, with reduced counts for the slow kinds
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(STAMP)  ## ruff, pyright (strict on src), architecture tests
 	$(BIN)/ruff check .
