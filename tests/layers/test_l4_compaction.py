@@ -234,7 +234,7 @@ def test_off_means_as_if_absent(tmp_path: Path, own_home: Path, prefix_watch: Pa
 @pytest.mark.parametrize("switch", ["window.disable_compact", "window.disable_autocompact"])
 def test_the_environments_switches(tmp_path: Path, own_home: Path, prefix_watch: Path, switch: str) -> None:
     flags(own_home, OFF + "[microcompact]\neconomic = false\n")
-    files(tmp_path, 120, 1_000)  # small steps: what is over the limit leaves room for the question
+    files(tmp_path, 60, 4_000)
     model = script(tmp_path, READS + compaction_script())
 
     async def work(session: Session) -> str:
@@ -244,9 +244,10 @@ def test_the_environments_switches(tmp_path: Path, own_home: Path, prefix_watch:
         except UserError as error:
             return str(error)
 
-    overrides = {"tools.max_rounds": 120, switch: True, **SMALL}
+    overrides = {"tools.max_rounds": 40, switch: True, **SMALL}
     came = in_session(work, cwd=tmp_path, model=model, overrides=overrides)
-    assert ("switched off" in came) if switch.endswith("disable_compact") else came == "fork"
+    # A context at the blocking limit may leave a fork no room for the question; a plain request is made shorter first.
+    assert ("switched off" in came) if switch.endswith("disable_compact") else came in ("fork", "plain"), came
 
 
 FAULTS = {
