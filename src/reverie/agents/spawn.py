@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -85,7 +85,9 @@ class House(Protocol):
 
     async def worktree(self, name: str, cwd: Path) -> Worktree: ...
 
-    async def teammate(self, member: Member, order: AgentOrder, kind: AgentDefinition, handle: TaskHandle) -> str:
+    async def teammate(
+        self, member: Member, order: AgentOrder, kind: AgentDefinition, cwd: Path, handle: TaskHandle
+    ) -> str:
         """Runs a teammate in a session of its own until it is told to end; what it said last."""
         ...
 
@@ -215,7 +217,8 @@ class Spawner:
         try:
             if child.mode is Mode.TEAMMATE:
                 assert child.kind is not None
-                report = await self.house.teammate(child.member, child.order, child.kind, handle)
+                order = replace(child.order, prompt=self._moved(child, child.order.prompt))
+                report = await self.house.teammate(child.member, order, child.kind, self._cwd(child), handle)
             elif child.mode is Mode.FORK:
                 report = await self._fork(child, handle)
             else:
@@ -260,9 +263,8 @@ class Spawner:
             batch.begun.set()
 
     async def _own_context(self, child: _Child, handle: TaskHandle) -> str:
-        cwd = child.tree.path if child.tree is not None else child.parent.thread.context.cwd
         model = child.order.model or (child.kind.model if child.kind is not None else "")
-        point = self.house.fresh(Fresh(child.member.id, child.mode, child.kind, child.parent, model, cwd))
+        point = self.house.fresh(Fresh(child.member.id, child.mode, child.kind, child.parent, model, self._cwd(child)))
         prompt = child.order.prompt
         if child.mode is Mode.WORKER:
             prompt = render("reverie.agents", "worker.md", {"task": prompt})
@@ -290,6 +292,9 @@ class Spawner:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
         return child.result.report
+
+    def _cwd(self, child: _Child) -> Path:
+        return child.tree.path if child.tree is not None else child.parent.thread.context.cwd
 
     def _moved(self, child: _Child, prompt: str) -> str:
         tree = child.tree

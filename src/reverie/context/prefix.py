@@ -46,14 +46,18 @@ def render_prefix(
     tools: Collection[str],
     window: int,
     managed_dir: Path | None = None,
+    prompt: str = "",
 ) -> Prefix:
     """Renders the prefix. `tools` are the names of the tools the model has; `managed_dir` is for tests.
+
+    `prompt` stands in the place of the system prompt's static text.
 
     Raises `SettingsError` if a folder that somebody named as memory cannot be one.
     """
     found = load_instructions(places, settings, managed_dir=managed_dir, window=window)
     warnings = list(found.warnings)
     system = system_prompt(places.cwd, branch, today)
+    system = (prompt, *system[1:]) if prompt.strip() else system
     shown: tuple[ShownIndex, ...] = ()
     if memory_switch(settings).on:
         directory = memory_place(places, settings, check_memory_root).directory

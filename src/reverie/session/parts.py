@@ -52,6 +52,8 @@ class Parts:
     lease: Lease | None
     resumed: bool
     branch: str
+    prompt: str = ""
+    """A system prompt of its own, in place of ours."""
 
 
 def gather(
@@ -64,6 +66,7 @@ def gather(
     settings: Settings | None,
     clock: Clock,
     emit: Callable[[Event], None],
+    prompt: str = "",
 ) -> Parts:
     """Builds the parts of a session in `cwd`. `resume` is a session id, the beginning of one, or `last`."""
     if not cwd.is_dir():
@@ -112,6 +115,7 @@ def gather(
         lease=lease,
         resumed=found is not None,
         branch=branch,
+        prompt=prompt,
     )
 
 
@@ -148,6 +152,7 @@ def new_header(
         today=today,
         tools=[str(tool["name"]) for tool in tools],
         window=parts.limits.window,
+        prompt=parts.prompt,
     )
     for text in prefix.warnings:
         emit(Notice(text, "warning", "instructions"))

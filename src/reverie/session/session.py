@@ -127,10 +127,12 @@ class Session:
         settings: Settings | None = None,
         overrides: JsonObject | None = None,
         tools: Sequence[Tool] | None = None,
+        prompt: str = "",
         clock: Clock = utc_now,
     ) -> Session:
         """Opens a new session in `cwd`, or goes on with an old one (`resume`: an id, its beginning, or `last`).
 
+        `prompt`: a system prompt in place of Reverie's own.
         `interactive`: somebody answers `PermissionAsked` events; otherwise what would be asked is refused.
         Raises SessionBusy, naming the process, if the session is open elsewhere.
         """
@@ -144,6 +146,7 @@ class Session:
             settings=settings,
             clock=clock,
             emit=outlet.emit,
+            prompt=prompt,
         )
         window = parts.limits.window
         chosen = builtin_tools(parts.settings.tools, window=window) if tools is None else tools

@@ -32,7 +32,7 @@ from reverie.instructions import load_instructions
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.registry import EMBEDDED, open_model, split_name
+from reverie.models.registry import open_model, split_name
 from reverie.paths import Places
 from reverie.paths.places import slug
 from reverie.paths.repo import current_branch, find_repo
@@ -41,6 +41,7 @@ from reverie.session.agent_remembering import AgentRemembering
 from reverie.session.gate import OnBehalf
 from reverie.session.parts import model_access
 from reverie.session.remembering import evidence_of
+from reverie.session.teammate_here import SharedModel, TeammateHere
 from reverie.session.watching import Watcher
 from reverie.storage.records import SessionHeader
 from reverie.storage.session_log import SessionLog
@@ -49,7 +50,7 @@ from reverie.tasks import TaskHandle, TaskInfo
 from reverie.tools.base import Caller, Keeper, PermissionFunction, ReadCache, Tool, ToolContext, ToolOutput
 from reverie.tools.order import AgentOrder
 from reverie.tools.registry import tool_schemas
-from reverie.types import Block, Origin, Purpose, TextBlock, ToolUseBlock
+from reverie.types import Block, Message, Origin, Purpose, TextBlock, ToolUseBlock
 
 if TYPE_CHECKING:
     from reverie.session.session import Session
@@ -110,23 +111,29 @@ class Spawning:
                 return Deny(_HANDS_OVER)
             return await gate(call)
 
+        wiring.attached = lambda: self._listed(nest.view)
         wiring.conversation.around = replace(around, after_response=after_response, may_stop=may_stop)
         context.spawn, context.permission = nest.spawn, permission
 
     # -- what the session asks ------------------------------------------------------------------------------------
 
-    def told_beside(self, view: View) -> list[Block]:
+    def told_beside(self, view: View) -> list[TextBlock]:
         """What the model must know of agents and does not see yet: goes beside the next message."""
-        texts = [listing(self.kinds())]
-        if view.header is not None and view.header.flags.get("coordinator"):
-            texts.append(coordinating())
+        told = self._listed(view)
+        if not told:
+            return []
         seen = {
             block.text
             for entry in view.entries
             for block in entry.message.content
             if isinstance(block, TextBlock) and block.origin is Origin.INJECTED
         }
-        return [TextBlock(text, Origin.INJECTED) for text in texts if text and text not in seen]
+        return [block for block in told if block.text not in seen]
+
+    def _listed(self, view: View) -> list[TextBlock]:
+        coordinates = view.header is not None and view.header.flags.get("coordinator")
+        texts = (listing(self.kinds()), coordinating() if coordinates else "")
+        return [TextBlock(text, Origin.INJECTED) for text in texts if text]
 
     async def ask_aside(self, question: str) -> str:
         """Answers a side question from the conversation as it stands."""
@@ -194,9 +201,22 @@ class Spawning:
     async def look(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
         await self._watcher.watch(member, log, tell)
 
-    async def teammate(self, member: Member, order: AgentOrder, kind: AgentDefinition, handle: TaskHandle) -> str:
-        del member, order, kind, handle
-        raise UserError("Teammates are started with `reverie team`.")
+    async def teammate(
+        self, member: Member, order: AgentOrder, kind: AgentDefinition, cwd: Path, handle: TaskHandle
+    ) -> str:
+        """A session of its own in this process; what it needs of this one is handed in."""
+        memory = self.remembering.of(kind)
+        mate = TeammateHere(
+            self._session,
+            member,
+            permission=self.permission(member, kind, background=True),
+            memory=memory,
+            progress=handle.progress,
+        )
+        inherited = self._parts.model
+        wanted = _named(order.model or kind.model, inherited.name, Catalogue.load(self._parts.settings.catalogue.files))
+        prompt = "\n\n".join((kind.prompt, *((memory.section(),) if memory is not None else ())))
+        return await mate.run(order, prompt, wanted or SharedModel(inherited), cwd)
 
     # -- a context of its own -------------------------------------------------------------------------------------
 
@@ -207,6 +227,8 @@ class Spawning:
         tools = _tools_for(wanted.kind, parent.thread.tools)
         log = self._log(wanted)
         log.append(self._header(wanted, model, facts, tools))
+        if wanted.kind is not None and "Agent" in tools and (kinds := listing(self.kinds())):
+            log.append_message(Message("user", (TextBlock(kinds, Origin.INJECTED),)), isMeta=True)
         cap = min(self._parts.settings.model.max_output, facts.max_output)
         raised = max(cap, min(self._parts.settings.model.raised_output, facts.max_output))
         return ForkPoint(self._conversation(wanted, log, model, facts), tools, self._context(wanted, log), cap, raised)
@@ -263,7 +285,7 @@ class Spawning:
             model=model,
             thresholds=limits_of(model.name, facts, parts.settings, parts.flags),
             emit=_unheard,
-            pipeline=self._pipeline(wanted, model),
+            pipeline=self._pipeline(wanted),
             purpose=Purpose.AGENT,
             thread=wanted.id,
             reused=True,
@@ -280,7 +302,7 @@ class Spawning:
             just_compacted=False,
         )
 
-    def _pipeline(self, wanted: Fresh, model: Model) -> Pipeline:
+    def _pipeline(self, wanted: Fresh) -> Pipeline:
         """Layer 1 as in the session, and layer 4 for this very conversation."""
         parts, main = self._parts, self._wiring.conversation.pipeline
         folder = parts.places.session(parts.log.session_id) / "subagents" / wanted.id.removeprefix("agent-")
@@ -291,7 +313,6 @@ class Spawning:
             requests=folder / "requests",
             notes=folder / "summary.md",  # nobody keeps notes for it
             render_header=_as_it_was,
-            by_code=lambda: model.name == EMBEDDED,
         )
         own = Compaction(ground)
         stages = {name: stage for name, stage in main.stages.items() if name == "tool_result_budget"}

@@ -64,6 +64,8 @@ class Wiring:
     notes: NoteKeeper
     conversation: Conversation
     thread: Thread
+    attached: Callable[[], Sequence[Block]]
+    """What a compaction brings along that others want the model to see again."""
 
     @classmethod
     def join(
@@ -85,6 +87,7 @@ class Wiring:
         wiring.parts, wiring.emit, wiring.tasks = parts, emit, tasks
         wiring.points, wiring.gate, wiring.accounts, wiring.clock = points, gate, accounts, clock
         wiring.memory, wiring.letters = memory, letters
+        wiring.attached = tuple
         wiring.rules = wiring._rules()
         wiring.compaction = Compaction(wiring._ground())
         wiring.notes = NoteKeeper(
@@ -170,6 +173,7 @@ class Wiring:
             is_on=parts.flags.on,
             auto_on=self.auto_on,
             leave_out=self._restored_otherwise,
+            attachments=lambda: self.attached(),
         )
 
     def _render_header(self, old: SessionHeader) -> SessionHeader:

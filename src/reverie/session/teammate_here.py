@@ -1,0 +1,162 @@
+"""A teammate in this process: a session of its own, with a turn for every batch of letters and waiting in between.
+
+It writes and is written to by its name in the session that started it, and asks there for permissions. It ends when
+that one asks it to and its model does not refuse, when it is killed, or with the session. Teams of processes are
+`reverie team`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reverie.agents.children import step_line
+from reverie.agents.in_words import in_words
+from reverie.agents.letters import new_letter
+from reverie.agents.roster import Member, MemberState, Mode
+from reverie.agents.structured import (
+    IdleNotification,
+    IdleState,
+    ShutdownRequest,
+    ShutdownResponse,
+    Structured,
+    parse,
+)
+from reverie.events import ToolStarted, TurnEnded
+from reverie.models.base import Capabilities, Model, ModelEvent, Request
+from reverie.session.agent_remembering import KindMemory
+from reverie.session.remembering import evidence_of
+from reverie.tools.base import Caller, PermissionFunction, ToolOutput
+from reverie.tools.order import AgentOrder
+from reverie.types import Origin, Purpose, ToolUseBlock
+
+if TYPE_CHECKING:
+    from reverie.session.session import Session
+
+
+class SharedModel:
+    """A model that somebody else closes."""
+
+    def __init__(self, inner: Model) -> None:
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._inner.capabilities
+
+    def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        """Not ours to close."""
+
+
+class TeammateHere:
+    """One teammate of `parent`, which it is `member` of."""
+
+    def __init__(
+        self,
+        parent: Session,
+        member: Member,
+        *,
+        permission: PermissionFunction,
+        memory: KindMemory | None,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._parent = parent
+        self._member = member
+        self._permission = permission
+        self._memory = memory
+        self._progress = progress
+        self._refused = False
+
+    async def run(self, order: AgentOrder, prompt: str, model: str | Model, cwd: Path) -> str:
+        """From its first task to its end; what it said last."""
+        from reverie.session.session import Session
+
+        parts, member = self._parent.parts, self._member
+        member.inbox.put(new_letter(self._lead.name, member.name, order.prompt, summary=order.description))
+        session = await Session.open(cwd=cwd, model=model, settings=parts.settings, prompt=prompt)
+        async with session:
+            self._join(session)
+            said = ""
+            while True:
+                asked = self._take_requests()
+                self._refused = False
+                ended = await self._turn(session)
+                said = ended.text or said
+                is_idle = not len(member.inbox)
+                if asked is not None and not self._refused and is_idle:
+                    await self._tell_lead(ShutdownResponse(asked.request_id, True), "leaves")
+                    return said
+                if is_idle:
+                    await self._tell_lead(_idle(ended), "is idle")
+                    member.state = MemberState.IDLE
+                    await member.inbox.arrived.wait()
+                member.state = MemberState.RUNNING
+
+    @property
+    def _lead(self) -> Member:
+        roster = self._parent.letters.roster
+        return roster.find(self._member.parent or "") or self._parent.letters.main
+
+    def _join(self, session: Session) -> None:
+        """Its letters, permissions and memory are those of a member of the parent's process."""
+        session.letters.main.mode = Mode.TEAMMATE
+        session.letters.main.inbox = self._member.inbox
+        context = session.agents.spawner.main.thread.context
+        context.permission = self._permission
+        caller, post = Caller(Purpose.AGENT, self._member.id), self._parent.letters.send
+        memory, keeper = self._memory, context.keeper
+
+        async def send(_caller: Caller, to: str, text: str, summary: str) -> str:
+            answer = parse(text)
+            self._refused |= isinstance(answer, ShutdownResponse) and not answer.approve
+            return await post(caller, to, text, summary)
+
+        context.post = send
+        if memory is not None:
+            log = session.parts.log
+            context.keeper = lambda path: memory.keeper(path, lambda: evidence_of(log.view)) or keeper(path)
+
+    def _take_requests(self) -> ShutdownRequest | None:
+        """The lead's request to end, if one of the letters that wait is one; its model reads it in words."""
+        asked, inbox = None, self._member.inbox
+        for letter in inbox.drain():
+            message = parse(letter.text) if letter.sender == self._lead.name else None
+            asked = message if isinstance(message, ShutdownRequest) else asked
+            inbox.put(letter if message is None else in_words(letter, message))
+        return asked
+
+    async def _turn(self, session: Session) -> TurnEnded:
+        ended: TurnEnded | None = None
+        async with aclosing(session.send("")) as events:
+            async for event in events:
+                if isinstance(event, ToolStarted):
+                    self._member.doing = step_line(event)
+                    self._progress(self._member.doing)
+                elif isinstance(event, TurnEnded):
+                    ended = event
+        assert ended is not None, "a turn ends with TurnEnded"
+        return ended
+
+    async def _tell_lead(self, message: Structured, summary: str) -> None:
+        """In words, within the limit of a tool result."""
+        lead, name = self._lead, self._member.name
+        told = in_words(new_letter(name, lead.name, "", summary=f"{name} {summary}"), message)
+        call = ToolUseBlock(f"report-{told.id}", "Agent", {})
+        kept = await self._parent.conversation.keep(call, ToolOutput(told.text, origin=Origin.AGENT))
+        lead.inbox.put(replace(told, text=kept.content) if isinstance(kept.content, str) else told)
+
+
+def _idle(ended: TurnEnded) -> IdleNotification:
+    if ended.reason == "answered":
+        return IdleNotification(IdleState.AVAILABLE, ended.text.strip())
+    return IdleNotification(IdleState.FAILED, ended.error or f"the turn ended without an answer ({ended.reason})")
