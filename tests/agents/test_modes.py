@@ -1,4 +1,4 @@
-"""Each mode of the table shows its row: context, system prompt, where it runs, whose cache, whether it may start others."""
+"""Each mode of the table shows its row: context, system prompt, where it runs, whose cache, who may start others."""
 
 from __future__ import annotations
 
@@ -164,18 +164,18 @@ say {{result}}
 
 def test_a_teammate_has_a_session_of_its_own_stays_and_starts_nobody(tmp_path: Path, prefix_watch: Path) -> None:
     define(tmp_path, "scout", "You scout.")
-    play = f"""
-call Agent {{"description": "scout", "prompt": "Scout north.", "subagent_type": "scout", "name": "sam", "teammate": true}}
+    play = """
+call Agent {"description": "scout", "prompt": "Scout north.", "subagent_type": "scout", "name": "sam", "teammate": true}
 ---
 say Waiting for Sam.
 ---
-call SendMessage {{"to": "sam", "message": "Now south."}}
+call SendMessage {"to": "sam", "message": "Now south."}
 ---
 say Again.
 ---
-call SendMessage {{"to": "sam", "message": {{"type": "shutdown_request", "request_id": "r1", "reason": "done"}}}}
+call SendMessage {"to": "sam", "message": {"type": "shutdown_request", "request_id": "r1", "reason": "done"}}
 ---
-say Ended: {{text}}
+say Ended: {text}
 ---
 say Over.
 ---
