@@ -117,6 +117,11 @@ def _memories(lines: list[str]) -> Iterator[Recalled]:
         yield Recalled(head["path"].rpartition("/")[2], head["age"], said)
 
 
+def done_calls(messages: tuple[Message, ...]) -> tuple[Done, ...]:
+    """Every call in these messages that has its result, in order."""
+    return tuple(_done(messages))
+
+
 def _done(messages: tuple[Message, ...]) -> Iterator[Done]:
     calls: dict[str, ToolUseBlock] = {}
     for message in messages:

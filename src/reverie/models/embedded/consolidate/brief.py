@@ -1,0 +1,62 @@
+"""What a dream was asked, read from its directive: where the memory is, which files, logs and transcripts there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from reverie.memory.daily_log import day_of
+from reverie.memory.taxonomy import LOGS
+from reverie.types import Message, Origin, TextBlock
+
+_ROOT = re.compile(r"\bthe memory directory (?P<root>/.+?) in order\b")
+_TODAY = re.compile(r"\bToday is (?P<day>\d{4}-\d\d-\d\d)\b")
+_FILES = re.compile(r"<files>\n(?P<files>.*?)\n</files>", re.DOTALL)
+_FILE = re.compile(r"^- (?:\[\w+\] )?(?P<name>.+?\.md) \((?P<when>\d{4}-\d\d-\d\dT[\d:.]+Z?)\)(?::|$)")
+_TRANSCRIPT = re.compile(r"^- (?P<path>/.+\.jsonl) \(\d{4}-", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """One dream's task."""
+
+    root: str
+    today: date
+    files: Mapping[str, date]
+    """The topic files, newest first, with the day each was last written."""
+    logs: tuple[str, ...]
+    """Daily logs by relative path, oldest first."""
+    transcripts: tuple[str, ...]
+    """Paths of transcripts that changed, newest first."""
+
+    def path(self, name: str) -> str:
+        return f"{self.root}/{name}"
+
+
+def find_brief(messages: tuple[Message, ...]) -> tuple[int, Brief] | None:
+    """The last message that asks for a dream, and what it asks; None if there is none."""
+    for number in range(len(messages) - 1, -1, -1):
+        for block in messages[number].content:
+            if isinstance(block, TextBlock) and block.origin is Origin.INJECTED and (brief := read_brief(block.text)):
+                return number, brief
+    return None
+
+
+def read_brief(text: str) -> Brief | None:
+    """The task that a directive states; None if it is no directive of a dream."""
+    root, today, listed = _ROOT.search(text), _TODAY.search(text), _FILES.search(text)
+    if root is None or today is None or listed is None:
+        return None
+    around = text[listed.end() :]
+    found = (_FILE.match(line) for line in listed["files"].splitlines())
+    folder = f"- {root['root']}/"
+    logs = [line.removeprefix(folder) for line in around.splitlines() if line.startswith(f"{folder}{LOGS}/")]
+    return Brief(
+        root=root["root"],
+        today=date.fromisoformat(today["day"]),
+        files={one["name"]: datetime.fromisoformat(one["when"]).date() for one in found if one},
+        logs=tuple(name for name in logs if day_of(name) is not None),
+        transcripts=tuple(match["path"] for match in _TRANSCRIPT.finditer(around)),
+    )

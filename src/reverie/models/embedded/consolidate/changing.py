@@ -1,0 +1,204 @@
+"""What a change that somebody told of does to a statement in memory: which value gives way to which.
+
+`We dropped A, it's B now` makes B of A wherever memory says A; `it's 42 cows` makes 42 of the cows that memory counts.
+Values of one kind replace each other and nothing else does, so that what is not understood is not touched.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from reverie.memory.evidence_words import NUMBER_WORDS
+from reverie.memory.secret_shapes import words
+from reverie.models.embedded.consolidate.likeness import values_of
+from reverie.models.embedded.consolidate.statements import terms_of
+
+_TOKEN = r"(?:`[^`\n]+`|[^\s,;:()“”\"]+)"
+_FROM_TO = re.compile(
+    rf"\b(?:from|von|de)\s+(?:the\s+)?(?P<old>{_TOKEN}(?:\s{_TOKEN}){{0,2}}?)\s+(?:over )?(?:to|auf|zu|a)\s+(?:the\s+)?"
+    rf"(?P<new>{_TOKEN})(?P<unit>\s{_TOKEN})?",
+    re.IGNORECASE,
+)
+_GIVEN_UP = re.compile(
+    r"\b(?:dropped|left|abandoned|removed|retired|ditched|replaced|stopped (?:using|with)|got rid of|moved (?:off"
+    r"|away from)"
+    r"|no longer(?: \w+){0,2}(?: (?:to|with|on|at|by|from))?|not|instead of|rather than|nicht mehr|statt|ya no \w+"
+    r"|en vez de|不再\w?|不是|ではなく)\s+(?:the |a |an |our |die |der |das |el |la )?",
+    re.IGNORECASE,
+)
+_WEAK = re.compile(r"(?:not|instead of|rather than|不是|ではなく)\s+(?:the |a |an |our )?$", re.IGNORECASE)
+_IS_GONE = re.compile(
+    r"(?P<old>[^\s,;:]+(?:\s[^\s,;:]+)?)\s+(?:is|are|was|were|has been|have been|ist|sind)\s+"
+    r"(?:gone|dead|retired|history|deprecated|discontinued|closed|sold|weg|abgeschafft)\b",
+    re.IGNORECASE,
+)
+_ARRIVES = re.compile(
+    r"\b(?:it'?s|its|it is|they'?re|we'?re on|is|are|now|use|using|uses|to|with|on|by|in|via|from|jetzt|nutzen|mit"
+    r"|auf|es"
+    r"|ahora|usamos|con)\s+(?:now\s+)?(?:the |a |an |our )?(?P<new>`[^`\n]+`|[A-ZÀ-ÝŠŽ][\w.+-]*\w|[A-Za-z]*\d[\w.-]*)"
+)
+_NAME_LIKE = re.compile(r"`[^`]+`|[A-ZÀ-ÝŠŽ][\w.+-]*|\w*\d[\w.-]*")
+_MOVES = re.compile(
+    r"\b(?:mov(?:es?|ed)|postponed?|push(?:es|ed)?|shift(?:s|ed)|delay(?:s|ed)|reschedul\w+|brought forward|slips?"
+    r"|slipped"
+    r"|is now|now|not|verschoben|aplazad\w)\b",
+    re.IGNORECASE,
+)
+_LATER = re.compile(
+    r"\b(?:from|as of|starting|beginning|effective|ab|a partir de|desde)\b.{0,60}?(?P<day>\d{4}-\d\d-\d\d)",
+    re.IGNORECASE,
+)
+_STOP: Final = words("the a an our this that it in of to for and or is are we you all any")
+_CHANGED_THERE = re.compile(
+    r"\b(?:moves? from|moved from|replaces|replaced|used to|formerly|instead of|no longer|not)\b", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """A value that gives way, as memory spells it, and what takes its place."""
+
+    old: str
+    new: str
+
+
+def swaps(statement: str, said: str, about: frozenset[str]) -> list[Swap]:
+    """What `said` changes in a statement of memory. `about`: the words of that memory's name and description."""
+    tells_of_change = bool(_CHANGED_THERE.search(statement))  # both names stand there, each in its place
+    found = [] if tells_of_change else [*_from_to(statement, said), *_given_up(statement, said)]
+    if not found or _shares(statement, said, about):
+        found += [one for one in _counted(statement, said, about) if all(one.old != other.old for other in found)]
+    return list(dict.fromkeys(found))
+
+
+def is_for_later(said: str, day: date) -> bool:
+    """Whether a change holds only from a later day on, so that what memory says is still true."""
+    found = _LATER.search(said)
+    return found is not None and found["day"] > day.isoformat()
+
+
+def applied(text: str, changes: list[Swap]) -> str:
+    """The text with each old value replaced, wherever it stands as a whole word."""
+    for one in changes:
+        text = re.sub(
+            rf"(?<![\w]){re.escape(one.old)}(?![\w])", lambda _match, new=one.new: new, text, flags=re.IGNORECASE
+        )
+    return text
+
+
+def _from_to(statement: str, said: str) -> list[Swap]:
+    found: list[Swap] = []
+    for match in _FROM_TO.finditer(said):
+        old, new = match["old"].strip("."), match["new"].strip(".!")
+        if old.isdigit() and match["unit"] and not _has(statement, f"{old}{match['unit'].rstrip('.!')}"):
+            continue
+        if spelled := _has(statement, old):
+            found.append(Swap(spelled, new))
+    return found
+
+
+def _given_up(statement: str, said: str) -> list[Swap]:
+    """Names and nouns that were given up, each with the name that comes in its place."""
+    found: list[Swap] = []
+    places = [(match.end(), bool(_WEAK.search(match[0]))) for match in _GIVEN_UP.finditer(said)]
+    olds: list[tuple[str, bool, int]] = []
+    for at, is_weak in places:
+        tokens = re.findall(r"[^\s,;:()“”\".]+(?:\.\d+)*", said[at : at + 60])[:3]
+        for size in range(len(tokens), 0, -1):
+            if (old := _has(statement, " ".join(tokens[:size]))) and not set(old.lower().split()) <= _STOP:
+                olds.append((old, is_weak, at))
+                break
+    for match in _IS_GONE.finditer(said):
+        words = match["old"].split()
+        old = next(
+            (spelled for word in reversed(words) if word.lower() not in _STOP and (spelled := _has(statement, word))),
+            None,
+        )
+        if old:
+            olds.append((old, False, match.start()))
+    negated = [match.end() for match in _GIVEN_UP.finditer(said)]
+    for old, is_weak, _ in olds:
+        is_name = bool(_NAME_LIKE.fullmatch(old))
+        new = _arriving(statement, said, old, negated) if is_name else None
+        if new is not None and (not is_weak or is_name):
+            found.append(Swap(old, new))
+    return found
+
+
+def _arriving(statement: str, said: str, old: str, negated: list[int]) -> str | None:
+    """The first name that comes in, of the kind of the one that goes, and that the statement does not have yet."""
+    wants_digits = any(char.isdigit() for char in old)
+    options = [
+        match["new"].rstrip(".")
+        for match in _ARRIVES.finditer(said)
+        if match.start("new") not in negated and not _has(statement, match["new"]) and not _is_time(match["new"])
+    ]
+    options = [one for one in options if one.lower() not in terms_of(old) and one.lower() != old.lower()]
+    same = [one for one in options if any(char.isdigit() for char in one) == wants_digits]
+    return next(iter(same), None)
+
+
+def _counted(statement: str, said: str, about: frozenset[str]) -> list[Swap]:
+    """Numbers, days and times of one kind that differ."""
+    there, here = values_of(statement), values_of(said)
+    found: list[Swap] = []
+    for kind in sorted(there.kinds & here.kinds):
+        if kind == "name" or (kind == "date" and not _MOVES.search(said)):
+            continue
+        old, new = there.of(kind) - here.of(kind), here.of(kind) - there.of(kind)
+        new = {value for value in new if not re.search(rf"\bnot\s+(?:\w+\s)?{re.escape(value)}\b", said, re.IGNORECASE)}
+        unit = kind.removeprefix("number ")
+        is_enough = _shares(statement, said, about, without=unit) or (kind.startswith("number ") and unit not in _UNITS)
+        if len(old) == 1 and len(new) == 1 and is_enough:
+            spelled = _spelled(statement, old.pop())
+            wanted = _spelled(said, new.pop())
+            if spelled and wanted:
+                found.append(Swap(spelled, wanted))
+    return found
+
+
+_UNITS: Final = words(
+    """second minute hour day week month year euro dollar percent eur usd gb mb kb tb ms s h m cm mm km kg g % line
+    character time file page word"""
+)
+
+
+def _shares(statement: str, said: str, about: frozenset[str], without: str = "") -> bool:
+    """Whether the two speak of the same thing: a word that is no value stands in both."""
+    own = (terms_of(said) - values_of(said).terms) & ((terms_of(statement) | about) - values_of(statement).terms)
+    return bool(own - terms_of(without))
+
+
+def _has(statement: str, phrase: str) -> str | None:
+    """The phrase as the statement spells it."""
+    bare = phrase.strip("`'’\"")
+    if not bare:
+        return None
+    found = re.search(rf"(?<![\w]){re.escape(bare)}(?![\w])", statement, re.IGNORECASE)
+    return found[0] if found else None
+
+
+def _spelled(text: str, value: str) -> str | None:
+    """A value as the text writes it: `42`, `1,200`, `eight`, `Tuesday`."""
+    if found := _has(text, value):
+        return found
+    for match in re.finditer(r"\d+(?:,\d{3})+|[^\W\d_]+", text):
+        if match[0].replace(",", "") == value or NUMBER_WORDS.get(match[0].lower()) == value:
+            return match[0]
+        if match[0].lower().rstrip("s") == value:
+            return match[0]
+    return None
+
+
+def _is_time(text: str) -> bool:
+    return bool(
+        re.fullmatch(
+            r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*|\w+day|\d{4}(?:-\d\d){0,2}|spring|summer"
+            r"|autumn|winter",
+            text,
+            re.IGNORECASE,
+        )
+    )

@@ -1,0 +1,123 @@
+"""Writes out the relative dates of standing memories, each told from the day its file was last written.
+
+More careful than with what somebody just said: a weekday alone, or `in two days` in a rule, is as often a habit as a
+date, and stays. What has its date beside it is right and stays too.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Final
+
+from reverie.memory.taxonomy import MemoryType
+from reverie.memory.topic_file import TopicFile
+from reverie.models.embedded.consolidate.desk import Desk
+from reverie.models.embedded.language.dates import Found, find_days
+from reverie.models.embedded.language.tongue import tongue_of
+
+_RULES: Final = (MemoryType.FEEDBACK, MemoryType.USER, MemoryType.REFERENCE)
+_HINT = re.compile(
+    r"\b(?:tomorrow|yesterday|today|tonight|ago|next|last|this|coming|fortnight|end of|eo[wmqy]|from now"
+    r"|(?:with)?in (?:\d|one|an?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a couple)"
+    r"|(?:by|until|till|before|due|on|from) (?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|heute|gestern|morgen|(?:vor|über|ueber)(?:gestern|morgen)|nächste|naechste|letzte|kommende|vergangene|monatsende"
+    r"|vor \w+ (?:tag|woche|monat|jahr)|in \w+ (?:tag|woche|monat)|bis (?:mon|diens|donners|frei|sams|sonn)tag|ende"
+    r"|hoy|ayer|anteayer|mañana|pr[óo]xim[oa]|que viene|pasad[oa]|hace|dentro de|fin de)"
+    r"|[今明昨前后後]天|[下上][个]?(?:周|星期|礼拜|月)|月底|[来先]週|[来先]月|月末|[昨明]日|[后後前]",
+    re.IGNORECASE,
+)
+_FIRM = re.compile(
+    r"\b(?:tomorrow|yesterday|ago|next|last|past|coming|from (?:now|today)|this (?:morning|afternoon|evening)"
+    r"|end of this|gestern|vorgestern|(?:ü|ue)bermorgen|n(?:ä|ae)chste\w*|kommende\w*|letzte\w*|vergangene\w*|vorige\w*"
+    r"|vor \w+ (?:tag|woche|monat|jahr)\w*|ayer|anteayer|pasado mañana|pr[óo]xim[oa]|que viene|pasad[oa]|hace)\b"
+    r"|[明昨前后後]天|[下上][个]?(?:周|星期|礼拜|月)|[来先]週|[来先]月|[昨明]日|[后後前]$",
+    re.IGNORECASE,
+)
+_LOOSE = re.compile(
+    r"^(?:in \w+|in a couple of) \w+$|^(?:(?:at|by) )?(?:the )?end of (?:the )?\w+$|^eo[wmqy]$|^this \w+$"
+    r"|^(?:today|tonight)$"
+    r"|^heute$|^(?-i:morgen)$|^(?:am )?ende \w+ \w+$|monatsende$|^in \w+ (?:tag|woche|monat)\w*$|^hoy$|^mañana$"
+    r"|fin de|dentro de|^en \w+ \w+$"
+    r"|^今天$|月底$|月末$|^[今本]日$",
+    re.IGNORECASE,
+)
+_WEEKDAY = re.compile(r"\w+(?:day|tag|woch)|lunes|martes|mi[eé]rcoles|jueves|viernes|s[áa]bado|domingo", re.IGNORECASE)
+_DEADLINE = re.compile(
+    r"(?:\b(?:by|until|till|before|due|due on|bis|bis zum|hasta el|para el)\s+"
+    r"|\b(?:will|'ll|going to)\b[^.;,]{0,60}\bon\s+)$",
+    re.IGNORECASE,
+)
+_HABIT = re.compile(
+    r"\b(?:every|each|always|never|usually|normally|generally|often|sometimes|whenever|weekly|daily|monthly|yearly"
+    r"|per (?:day|week|month|year)|(?:mon|tues|wednes|thurs|fri|satur|sun)days"
+    r"|jede[nrsm]?|immer|nie(?:mals)?|täglich|wöchentlich|monatlich|meist(?:ens)?|(?:mon|diens|donners|frei|sams"
+    r"|sonn)tags"
+    r"|cada|siempre|nunca|todos los|todas las)\b|[每毎]",
+    re.IGNORECASE,
+)
+_DEFINED = re.compile(r"=\s*$")
+_POSSESSIVE = re.compile(r"['’]s\b")
+_DATED_ALREADY = re.compile(r"\s*[(（,，—–-]*\s*(?:on |am |el |the )?\d{4}-\d\d")
+_CODE = re.compile(r"`[^`\n]*`|https?://\S+")
+_END = re.compile(r"[.!?;](?=\s|$)|[。！？；\n]")
+_PAST_DEED = re.compile(r"\b(?:was|were|had|took|did|been|got|wurde|war|fue)\b[^.;,]*$", re.IGNORECASE)
+
+
+def date_files(desk: Desk) -> None:
+    """Every topic file with its relative dates written out."""
+    for name, text in list(desk.texts.items()):
+        day = desk.days.get(name)
+        if day is None or not desk.may_change(name) or not _HINT.search(text):
+            continue
+        topic = TopicFile.parse(text)
+        is_rule = topic.type in _RULES
+        description = written_out(topic.description, day, is_rule=is_rule)
+        body = written_out(topic.body, day, is_rule=is_rule)
+        if (description, body) != (topic.description, topic.body):
+            head = topic.updated(description=description) if description != topic.description else topic
+            changed = head.updated(body=body).text if body != topic.body else head.text
+            desk.write(name, changed, f"relative dates written out, told from {day.isoformat()}")
+
+
+def written_out(text: str, day: date, *, is_rule: bool = False) -> str:
+    """A text of that day with its relative dates written out; in a rule only those that can be nothing else."""
+    lines = text.splitlines(keepends=True)
+    return "".join(_line(line, day, is_rule) if _HINT.search(line) else line for line in lines)
+
+
+def _line(line: str, day: date, is_rule: bool) -> str:
+    code = [match.span() for match in _CODE.finditer(line)]
+    for one in reversed(find_days(line, day, tongue_of(line))):
+        inside = any(start <= one.start < end for start, end in code)
+        if one.is_absolute or inside or not _is_date(line, one, is_rule):
+            continue
+        words = one.words
+        if words[:1].isdigit() and line[: one.start].endswith((" at ", " At ")):
+            line = f"{line[: one.start - 3]}on {line[one.start :]}"
+        if line[one.start].isupper() and not line[: one.start].rstrip(" *_-").endswith(
+            tuple("abcdefghijklmnopqrstuvwxyz,")
+        ):
+            words = words[:1].upper() + words[1:]
+        line = line[: one.start] + words + line[one.end :]
+    return line
+
+
+def _is_date(line: str, one: Found, is_rule: bool) -> bool:
+    phrase = line[one.start : one.end]
+    if _DEFINED.search(line[: one.start]) or line.startswith(" of ", one.end):
+        return False  # `dashed = last week`, `the last Sunday of March`
+    if _POSSESSIVE.match(line, one.end) or _DATED_ALREADY.match(line, one.end):
+        return False
+    if phrase.lower().startswith("within"):
+        return False
+    if _FIRM.search(phrase):
+        return True
+    begin = max((match.end() for match in _END.finditer(line, 0, one.start)), default=0)
+    after = _END.search(line, one.end)
+    sentence = line[begin : after.start() if after else len(line)]
+    if is_rule or _HABIT.search(sentence):
+        return False
+    if _LOOSE.search(phrase):
+        return not (phrase.lower().startswith("in ") and _PAST_DEED.search(line[begin : one.start]))
+    return bool(_WEEKDAY.fullmatch(phrase) and _DEADLINE.search(line[begin : one.start]))

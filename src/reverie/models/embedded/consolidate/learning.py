@@ -1,0 +1,180 @@
+"""Puts a lesson where it belongs: into the statement it changes, the file it is about, or a file of its own.
+
+What memory says already is not said again, so a second dream over the same words changes nothing. A file that is newer
+than a lesson knows better and is not changed by it. What a person said stays in their own words, with its day.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from reverie.memory.evidence import hard_facts
+from reverie.memory.taxonomy import TEAM, MemoryType, file_name
+from reverie.memory.topic_file import TopicFile
+from reverie.models.embedded.consolidate.changing import Swap, applied, is_for_later, swaps
+from reverie.models.embedded.consolidate.desk import Desk
+from reverie.models.embedded.consolidate.lessons import Kind, Lesson, Source
+from reverie.models.embedded.consolidate.likeness import are_rivals, says, values_of
+from reverie.models.embedded.consolidate.statements import body_statements, replaced, terms_of, with_lines
+
+_BELONGS: Final = 0.4
+"""The weight of a lesson's words that a file must share to be the file it is about."""
+_TITLE_WORDS: Final = 7
+_DESCRIPTION: Final = 140
+_WHERE = re.compile(
+    r"https?://|\b[\w-]+(?:\.[\w-]+)+/\S|[\w.+-]+@[\w-]+\.\w+|\bcontact\b|#[a-z][\w-]{2,}", re.IGNORECASE
+)
+_BECAUSE = re.compile(r"[,;]?\s+(?:because(?: of)?|weil|porque)\s+(?P<why>.+)$", re.IGNORECASE)
+_PAUSE = re.compile(r"[,;:(–—]|\.\s| because | so that | since ")
+_VERB = re.compile(
+    r"\s(?:is|are|was|were|has|have|had|must|may|can|cannot|should|shall|will|would|goes?|runs?|needs?|uses?|takes?"
+    r"|moves?"
+    r"|moved|comes?|gets?|wants?|prefers?|likes?|ist|sind|hat|muss|darf|wird|es|son|tiene|debe)\s"
+)
+_ARTICLE = re.compile(r"^(?:the|a|an|our|der|die|das|el|la|los|las)\s+", re.IGNORECASE)
+_LOOSE_END = re.compile(
+    r"(?:\s(?:a|an|the|of|to|in|on|at|by|for|with|its|their|our|and|or|from|below|above|over|than|as|is|are))+$",
+    re.IGNORECASE,
+)
+
+
+def learn(desk: Desk, lesson: Lesson) -> None:
+    """Makes one lesson part of the memory, if it is new."""
+    if _is_known(desk, lesson.text):
+        return
+    if not is_for_later(lesson.text, lesson.day) and _changes(desk, lesson):
+        return
+    if lesson.kind is Kind.CHANGE:
+        return  # of something that memory does not speak of
+    name = _belongs_to(desk, lesson)
+    if name is None:
+        _new_file(desk, lesson)
+    else:
+        text = desk.texts[name]
+        desk.write(name, with_lines(text, [_ended(lesson.text)]), f"added what {_told(lesson)}")
+
+
+def _is_known(desk: Desk, text: str) -> bool:
+    """Whether one statement says it, or one file holds all its words and numbers."""
+    terms = terms_of(text)
+    for file_text in desk.texts.values():
+        whole = terms_of(file_text)
+        if len(terms & whole) < 0.8 * len(terms):
+            continue
+        if text.rstrip(".!") in file_text or any(says(text, one.text) for one in body_statements(file_text)):
+            return True
+        lower = file_text.lower()
+        if terms <= whole and all(fact.lower() in lower for fact in hard_facts(text)) and len(terms) >= 4:
+            return True
+    return False
+
+
+def _changes(desk: Desk, lesson: Lesson) -> bool:
+    """Carries out what a lesson changes in older files; whether it changed anything."""
+    done = False
+    for name in sorted(desk.texts):
+        day = desk.days.get(name)
+        if not desk.may_change(name) or name not in desk.base or (day is not None and day > lesson.day):
+            continue
+        text = desk.texts[name]
+        topic = TopicFile.parse(text)
+        about = terms_of(f"{topic.name} {topic.description}")
+        hit: list[tuple[str, str]] = []
+        all_swaps: list[Swap] = []
+        for one in reversed(body_statements(text)):
+            if one.label or lesson.text.rstrip(".!") in one.text:
+                continue
+            changes = swaps(one.text, lesson.text, about)
+            if changes and (new := applied(one.text, changes)) != one.text:
+                text = replaced(text, one, new)
+                all_swaps += changes
+                hit.append((one.text, new))
+            elif not changes and lesson.kind is not Kind.NOTE and are_rivals(lesson.text, one.text):
+                text = replaced(text, one, _ended(lesson.text))
+                hit.append((one.text, lesson.text))
+        if not hit:
+            continue
+        text = with_lines(text, [_in_their_words(lesson)]) if all_swaps else text
+        description = applied(topic.description, all_swaps)
+        if description != topic.description:
+            text = TopicFile.parse(text).updated(description=description).text
+        was = " ".join(f"“{old}”" for old, _ in hit)
+        desk.write(name, text, f"put right by what {_told(lesson)}; it said {was}")
+        done = True
+    return done
+
+
+def _in_their_words(lesson: Lesson) -> str:
+    if lesson.source is Source.TYPED:
+        return f"In the user's words on {lesson.day.isoformat()}: “{lesson.text.strip()}”"
+    return _ended(lesson.text)
+
+
+def _told(lesson: Lesson) -> str:
+    when = "" if lesson.source is Source.INDEX else f" on {lesson.day.isoformat()}"
+    return f"{lesson.source.value}{when}"
+
+
+def _belongs_to(desk: Desk, lesson: Lesson) -> str | None:
+    """The file a lesson is about: of a fitting kind, with enough of its rarer words."""
+    kinds = {MemoryType.FEEDBACK} if lesson.kind is Kind.RULE else {MemoryType.PROJECT, MemoryType.REFERENCE, None}
+    terms = terms_of(lesson.text)
+    held = {name: terms_of(text) for name, text in desk.texts.items()}
+    spread = {term: sum(term in own for own in held.values()) for term in terms}
+    weights = {term: 1.0 / max(1, spread[term]) for term in terms}
+    named = values_of(lesson.text).names
+    best: tuple[float, str] | None = None
+    for name in sorted(desk.texts):
+        topic = TopicFile.parse(desk.texts[name])
+        if not desk.may_change(name) or topic.type not in kinds or topic.problems or name.startswith(f"{TEAM}/"):
+            continue
+        shared = terms & held[name]
+        about = terms & terms_of(f"{topic.name} {topic.description}")
+        known = sum(weights[term] for term in terms if spread[term])
+        weight = sum(weights[term] for term in shared) / known if known else 0.0
+        is_rule = lesson.kind is Kind.RULE
+        close = len(shared) >= 0.3 * len(terms) if is_rule else len(about) >= 2 or bool(about & named)
+        fits = about and weight >= _BELONGS and close
+        if fits and (best is None or weight > best[0]):
+            best = (weight, name)
+    return best[1] if best else None
+
+
+def _new_file(desk: Desk, lesson: Lesson) -> None:
+    if lesson.kind is Kind.RULE:
+        kind = MemoryType.FEEDBACK
+    else:
+        kind = MemoryType.REFERENCE if _WHERE.search(lesson.text) else MemoryType.PROJECT
+    because = _BECAUSE.search(lesson.text)
+    body = _ended(lesson.text[: because.start()] if because else lesson.text)
+    if because:
+        body = f"{body}\n\n**Why:** {_ended(because['why'])}"
+    title = _title(lesson.text)
+    name = file_name(kind, title)
+    number = 2
+    while name in desk.texts or name in desk.base:
+        name = file_name(kind, f"{title} {number}")
+        number += 1
+    made = TopicFile.new(name=title, description=_short(lesson.text), type=kind, body=f"{body}\n")
+    desk.write(name, made.text, f"new: what {_told(lesson)} stood nowhere")
+
+
+def _title(text: str) -> str:
+    first = next((part for part in _PAUSE.split(text) if len(part.split()) >= 2), text)
+    subject = _ARTICLE.sub("", _VERB.split(first, maxsplit=1)[0])
+    chosen = subject if len(subject.split()) >= 2 else first
+    title = _LOOSE_END.sub("", " ".join(chosen.split()[:_TITLE_WORDS])).strip(' .,;:!“”"')
+    return title[:1].upper() + title[1:]
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split()).rstrip(".")
+    if len(line) <= _DESCRIPTION:
+        return line
+    return line[:_DESCRIPTION].rpartition(" ")[0].rstrip(" ,;:—-") + "…"
+
+
+def _ended(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith((".", "!", "?", "。", "！", "”")) else f"{text}."

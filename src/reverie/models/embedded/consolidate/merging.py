@@ -1,0 +1,223 @@
+"""Joins files that are about the same: copies, rewordings, and rivals of which one is newer or surer.
+
+Every statement that only one of them has goes into the file that stays. A statement that another contradicts goes; it
+is quoted in the reason. Trust decides first, what the user confirmed before what was concluded, and then the date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from reverie.memory.secret_shapes import words
+from reverie.memory.topic_file import TopicFile
+from reverie.models.embedded.consolidate.desk import Desk, is_one_tier
+from reverie.models.embedded.consolidate.likeness import NEAR, SAME, are_rivals, is_news, overlap, says, values_of
+from reverie.models.embedded.consolidate.statements import (
+    Statement,
+    body_statements,
+    label_of_line,
+    terms_of,
+    with_labelled,
+    with_lines,
+)
+from reverie.models.embedded.consolidate.trust import Standing, is_guess, standing_of
+
+_ALIKE: Final = 0.75
+"""The shared part of the words that head two files, for them to be about the same."""
+_COPIED: Final = 0.6
+"""The part of a file's statements that another has word for word."""
+_COPY_NAME = re.compile(
+    r"(?:^|[_\-. (])(?:copy|kopie|copia|double|dup|new|neu|old|alt|guess|update[ds]?|tmp|temp|draft|v?\d{1,2})"
+    r"(?=[_\-. )]|$)",
+    re.IGNORECASE,
+)
+_ABOUT_NOTHING: Final = words(
+    "style rule new old copi kopi updat time schedul plan note list detail info set guid day hour"
+)
+_ABOUT_TRUST = re.compile(
+    r"^\W*(?:not (?:yet )?confirmed|unconfirmed|confirmed by|nicht bestätigt|sin confirmar)\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file as far as it must be known to compare it with others."""
+
+    name: str
+    topic: TopicFile
+    about: frozenset[str]
+    """What its name says it is about."""
+    heads: tuple[str, ...]
+    """Its description and the first statement of its body."""
+    statements: tuple[Statement, ...]
+    plain: frozenset[str]
+    standing: Standing
+
+
+def join_files(desk: Desk) -> None:
+    """Joins what belongs together, two at a time, until nothing does."""
+    names = sorted(name for name in desk.texts if desk.may_change(name))
+    files = {name: _read(name, desk.texts[name]) for name in names}
+    for name, other in _pairs(files):
+        if name in desk.texts and other in desk.texts:
+            one, two = files[name], files[other]
+            if _are_copies(one, two) or _are_rivals(one, two):
+                stays = _join(desk, one, two)
+                files[stays] = _read(stays, desk.texts[stays])
+
+
+def _pairs(files: dict[str, _File]) -> Iterable[tuple[str, str]]:
+    """Pairs of files that share words in what heads them: all others are about different things."""
+    holding: dict[str, list[str]] = {}
+    for name, one in files.items():
+        for term in {term for head in (*one.heads, one.topic.name) for term in terms_of(head)}:
+            holding.setdefault(term, []).append(name)
+    shared: dict[tuple[str, str], int] = {}
+    for names in holding.values():
+        for at, name in enumerate(names):
+            for other in names[at + 1 :]:
+                shared[name, other] = shared.get((name, other), 0) + 1
+    return sorted(shared)
+
+
+def _read(name: str, text: str) -> _File:
+    topic = TopicFile.parse(text)
+    own = body_statements(text)
+    heads = tuple(dict.fromkeys(head for head in (topic.description, own[0].text if own else "") if head))
+    title = _COPY_NAME.sub(" ", topic.name or name.rpartition("/")[2].removesuffix(".md").replace("_", " "))
+    about = frozenset(term for term in terms_of(title) if not term.isdigit())
+    plain = frozenset(_plain(one.text) for one in own)
+    return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, plain, standing_of(text))
+
+
+def _are_one_kind(one: _File, other: _File) -> bool:
+    kinds = {one.topic.type, other.topic.type} - {None}
+    return is_one_tier(one.name, other.name) and len(kinds) <= 1
+
+
+def _are_copies(one: _File, other: _File) -> bool:
+    """Whether one says most of what the other says, in the same words or others."""
+    if not _are_one_kind(one, other) or not one.plain or not other.plain:
+        return False
+    same = one.plain & other.plain
+    if len(same) >= _COPIED * min(len(one.plain), len(other.plain)) and _total(same) >= 4:
+        return True
+    for head in one.heads:
+        for its in other.heads:
+            terms, others = terms_of(head), terms_of(its)
+            shared = len(terms & others)
+            alike = overlap(terms, others) >= _ALIKE and shared / max(len(terms), len(others)) >= 0.4
+            if shared >= 3 and alike and not _differ(head, its) and _rest_agrees(one, other):
+                return True
+    return False
+
+
+def _total(plain: Iterable[str]) -> int:
+    return len(frozenset(term for text in plain for term in terms_of(text)))
+
+
+def _differ(one: str, other: str) -> bool:
+    """Whether two heads name different things: other numbers, other names."""
+    values, others = values_of(one), values_of(other)
+    return any(
+        values.of(kind) - others.of(kind) and others.of(kind) - values.of(kind) for kind in values.kinds & others.kinds
+    )
+
+
+def _rest_agrees(one: _File, other: _File) -> bool:
+    """Whether the files are also about the same thing by name, or by a second statement that both have."""
+    if one.about & other.about:
+        return True
+    return any(says(mine.text, theirs.text, NEAR) for mine in one.statements for theirs in other.statements)
+
+
+def _are_rivals(one: _File, other: _File) -> bool:
+    """Whether two files are about one thing and say different things of it."""
+    if not _are_one_kind(one, other) or not (one.about <= other.about or other.about <= one.about):
+        return False
+    if min(one.standing, other.standing) is Standing.GUESSED and one.standing != other.standing:
+        return True
+    heads = [(mine, theirs) for mine in one.heads for theirs in other.heads]
+    bodies = [(mine.text, theirs.text) for mine in one.statements for theirs in other.statements]
+    return any(are_rivals(mine, theirs, about_the_same=True) for mine, theirs in [*heads, *bodies])
+
+
+def _join(desk: Desk, one: _File, other: _File) -> str:
+    """Puts two files into one and says which stays."""
+    winner, loser = _ordered(desk, one, other)
+    text = winner.topic.text
+    dropped: list[str] = []
+    is_doubtful = loser.standing is Standing.GUESSED and winner.standing > Standing.GUESSED
+    extra: list[str] = []
+    for said in loser.statements:
+        standing = body_statements(text)
+        is_head = said == loser.statements[0] or bool(said.label)
+        if any(says(said.text, its.text, NEAR if is_head else SAME) for its in standing):
+            continue
+        if (
+            _ABOUT_TRUST.match(said.text)
+            or (is_doubtful and is_guess(said.text))
+            or any(are_rivals(said.text, its.text, about_the_same=True) for its in standing)
+        ):
+            dropped.append(said.text)
+        elif said.label:
+            text = with_labelled(text, label_of_line(loser.topic.text, said), said.label, said.text)
+        else:
+            extra.append(said.text)
+    text = with_lines(text, extra)
+    stays, goes = _names(winner, loser)
+    quoted = "".join(f" “{said}”" for said in dropped)
+    taken_out = f"; taken out, because {winner.name} is {_why(desk, winner, loser)}:{quoted}" if dropped else ""
+    desk.write(stays, text, f"joined with {goes}{taken_out}")
+    desk.days[stays] = max(day for day in (desk.days.get(one.name), desk.days.get(other.name), None) if day is not None)
+    is_told = stays in desk.changed()
+    desk.remove(goes, stays, f"joined into {stays}{'' if is_told else taken_out}")
+    return stays
+
+
+def _ordered(desk: Desk, one: _File, other: _File) -> tuple[_File, _File]:
+    """Who is right where the two differ: the surer, then the newer; of copies, the one with the better name."""
+    if one.standing != other.standing and Standing.GUESSED in (one.standing, other.standing):
+        return (one, other) if one.standing > other.standing else (other, one)
+    differ = any(
+        are_rivals(mine.text, theirs.text, about_the_same=True)
+        for mine in one.statements
+        for theirs in other.statements
+    )
+    days = desk.days.get(one.name), desk.days.get(other.name)
+    newer = one if (days[0] or date.min) > (days[1] or date.min) else other
+    tells_of_change = any(is_news(said.text) for said in newer.statements[:2])
+    if differ and one.standing != other.standing and not tells_of_change:
+        return (one, other) if one.standing > other.standing else (other, one)
+    if differ and days[0] is not None and days[1] is not None and days[0] != days[1]:
+        return (one, other) if days[0] > days[1] else (other, one)
+    return (one, other) if _rank(one) <= _rank(other) else (other, one)
+
+
+def _names(winner: _File, loser: _File) -> tuple[str, str]:
+    """The name that stays and the one that goes: a copy's name does not stay if the other's is better."""
+    if _copy_rank(winner) > _copy_rank(loser):
+        return loser.name, winner.name
+    return winner.name, loser.name
+
+
+def _rank(one: _File) -> tuple[int, int, int, int, str]:
+    return (*_copy_rank(one), -len(one.statements), len(one.name), one.name)
+
+
+def _copy_rank(one: _File) -> tuple[int, int]:
+    base = one.name.rpartition("/")[2]
+    typed = one.topic.type is not None and base.startswith(f"{one.topic.type.value}_")
+    return int(bool(_COPY_NAME.search(f"{base.removesuffix('.md')} {one.topic.name}"))), int(not typed)
+
+
+def _why(desk: Desk, winner: _File, loser: _File) -> str:
+    return "surer" if winner.standing > loser.standing else "newer"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()

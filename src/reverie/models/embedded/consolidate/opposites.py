@@ -1,0 +1,69 @@
+"""What somebody meant who corrected themselves: `round down … then corrected herself: round up`."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_CORRECTS = re.compile(
+    r"[\s.,;…–—-]*\b(?:(?:and |but )?(?:then |later )?(?:he |she |they )?corrected (?:him|her|them)sel(?:f|ves)"
+    r"|no,? wait"
+    r"|scratch that|correction|i mean|make that|or rather|korrigiert(?:e sich)?|besser gesagt|mejor dicho"
+    r"|perdón)\b[\s:,–—-]*",
+    re.IGNORECASE,
+)
+_PAIRS: Final = (
+    "up down",
+    "before after",
+    "more less",
+    "more fewer",
+    "maximum minimum",
+    "max min",
+    "left right",
+    "on off",
+    "enable disable",
+    "first last",
+    "above below",
+    "over under",
+    "include exclude",
+    "in out",
+    "open close",
+    "open closed",
+    "allow deny",
+    "upper lower",
+    "start end",
+    "morning evening",
+    "early late",
+    "always never",
+    "internal external",
+    "public private",
+    "rauf runter",
+    "auf ab",
+    "vor nach",
+    "mehr weniger",
+    "arriba abajo",
+    "antes después",
+    "más menos",
+)
+_OPPOSITE: Final = {
+    word: other for pair in _PAIRS for word, other in (tuple(pair.split()), tuple(reversed(pair.split())))
+}
+_WORD = re.compile(r"[^\W_]+")
+
+
+def corrected(text: str) -> str:
+    """The text with a self-correction carried out; as it is if there is none.
+
+    Where the correction holds the opposite of a word said before, that word is changed and the rest of the sentence
+    stays; otherwise the correction stands, and what it replaced is left out.
+    """
+    found = _CORRECTS.search(text)
+    if found is None or not text[found.end() :].strip():
+        return text
+    first, then = text[: found.start()].rstrip(" .,;…"), text[found.end() :].strip()
+    later = {word.lower(): word for word in _WORD.findall(then)}
+    for match in _WORD.finditer(first):
+        opposite = later.get(_OPPOSITE.get(match[0].lower(), ""))
+        if opposite is not None and match[0].lower() not in later:
+            return first[: match.start()] + opposite + first[match.end() :]
+    return then

@@ -1,0 +1,30 @@
+"""The order in which a dream thinks: dates, joins, logs, what the user said, and what only the index says.
+
+Pure: what was seen goes in, the topic files as they shall be come out. The index is worked out afterwards, from the
+files that could really be written.
+"""
+
+from __future__ import annotations
+
+from reverie.models.embedded.consolidate.dating import date_files
+from reverie.models.embedded.consolidate.desk import Desk
+from reverie.models.embedded.consolidate.gather import Seen
+from reverie.models.embedded.consolidate.indexing import keep_detail
+from reverie.models.embedded.consolidate.learning import learn
+from reverie.models.embedded.consolidate.lessons import heard, noted
+from reverie.models.embedded.consolidate.merging import join_files
+
+
+def think(seen: Seen) -> Desk:
+    """Everything a dream would change in topic files, with a reason for each."""
+    desk = Desk(seen)
+    date_files(desk)
+    join_files(desk)
+    keep_detail(desk)
+    for name in sorted(seen.logs):
+        for lesson in noted(name, seen.logs[name]):
+            learn(desk, lesson)
+    for said in seen.said:
+        for lesson in heard(said):
+            learn(desk, lesson)
+    return desk

@@ -1,0 +1,57 @@
+"""How far a memory or a statement may be trusted, by what its head and its own words say."""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+
+from reverie.memory.taxonomy import Trust
+from reverie.memory.topic_file import TopicFile
+
+_CONFIRMED = re.compile(
+    r"\b(?:confirmed (?:by|on|with)|(?<!not )(?<!un)confirmed\b|said explicitly|explicitly (?:said|asked|told)"
+    r"|(?:the user|he|she|they) (?:said|confirmed|insisted)|bestätigt|ausdrücklich|confirmado|确认过|確認済)",
+    re.IGNORECASE,
+)
+_GUESSED = re.compile(
+    r"\b(?:inferred|seems?(?: to)?|appears? to|apparently|probably|presumably|perhaps|maybe|likely|possibly"
+    r"|guess(?:ed)?"
+    r"|unconfirmed|not confirmed|unverified|not verified|assum(?:ed?|ption)|looks like|suspect"
+    r"|vermutlich|wahrscheinlich|anscheinend|offenbar|scheint|unbestätigt|nicht bestätigt"
+    r"|parece|probablemente|al parecer|quizás?|sin confirmar)\b|可能|似乎|大概|未确认|らしい|ようだ|おそらく|未確認",
+    re.IGNORECASE,
+)
+
+
+class Standing(IntEnum):
+    """What wins, from low to high."""
+
+    GUESSED = 0
+    PLAIN = 1
+    CONFIRMED = 2
+
+
+def is_guess(statement: str) -> bool:
+    """Whether a statement says of itself that it is a conclusion."""
+    return bool(_GUESSED.search(statement)) and not _is_confirmed(statement)
+
+
+def standing_of(file_text: str) -> Standing:
+    """How sure a file is: by its `trust` field, else by its words."""
+    topic = TopicFile.parse(file_text)
+    if topic.trust is not None:
+        return Standing.CONFIRMED if topic.trust is Trust.CONFIRMED else Standing.GUESSED
+    said = f"{topic.description}\n{topic.body}"
+    if _is_confirmed(said):
+        return Standing.CONFIRMED
+    lead = f"{topic.description}\n{topic.body[:200]}"
+    return Standing.GUESSED if _GUESSED.search(lead) else Standing.PLAIN
+
+
+def _is_confirmed(text: str) -> bool:
+    return any(
+        not re.search(
+            r"\b(?:not|never|nicht|no|sin)\s+$", text[max(0, match.start() - 8) : match.start()], re.IGNORECASE
+        )
+        for match in _CONFIRMED.finditer(text)
+    )
