@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.models.base import Finished, Request, Response, TextDelta, ToolCallStarted
-from reverie.models.embedded.answering import ABOUT, MOST_CALLS
 from reverie.models.embedded.model import EmbeddedModel
 from reverie.models.embedded.schema import smallest
-from reverie.models.embedded.terms import read_question
+from reverie.models.embedded.talk.looking import MOST_CALLS
+from reverie.models.embedded.talk.wording import ABOUT
+from reverie.models.embedded.terms import fit, read_question
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock
 from tests.models.requests import answered, ask, collect, person, request
 
@@ -135,7 +136,7 @@ def test_a_recalled_memory_does_not_stand_in_for_looking(root: Path) -> None:
     used, answer, _ = converse(root, request(person("Which default port does the server use?"), beside, tools=TOOLS))
     assert "Grep" in used and "8417" in answer and "Meridian" not in answer
     used, answer, _ = converse(root, request(person("Which zeppelin was it?"), beside, tools=TOOLS))
-    assert "Meridian" in answer, "where nothing else was found, what was recalled is better than nothing"
+    assert "Meridian" not in answer and "found nothing" in answer, "what does not fit is no answer"
 
 
 def test_calls_only_what_is_offered(root: Path) -> None:
@@ -164,7 +165,7 @@ def test_refused_calls_end_in_an_answer() -> None:
 
 def test_a_greeting_is_answered_with_what_it_is() -> None:
     _, response = ask(EmbeddedModel(), request(person("Hello!"), tools=TOOLS))
-    assert response.content == (TextBlock(ABOUT, Origin.MODEL),)
+    assert response.content == (TextBlock(f"Hello. {ABOUT}", Origin.MODEL),)
 
 
 def test_injected_text_is_not_a_question(root: Path) -> None:
@@ -172,7 +173,7 @@ def test_injected_text_is_not_a_question(root: Path) -> None:
     asked = Message("user", (reminder, TextBlock("Which default port?", Origin.PERSON)))
     _, response = ask(EmbeddedModel(), request(asked, tools=TOOLS))
     call = response.content[-1]
-    assert isinstance(call, ToolUseBlock) and call.input["pattern"] == "default|port"
+    assert isinstance(call, ToolUseBlock) and call.input["pattern"] == r"(?:\b|_)(?:default|port)"
 
 
 def test_the_same_request_always_gets_the_same_answer_and_ids_are_unique(root: Path) -> None:
@@ -210,10 +211,22 @@ def answered_for(asked: Request) -> Response:
         ("Which ports are open?", ["port", "open"]),
         ("Why does parseHeaders fail, e.g. in the proxy settings?", ["parseHeaders", "setting", "fail", "proxy"]),
         ("Thank you!", []),
+        ("Wie heißt der Port?", ["Port"]),
+        ("¿Dónde está el puerto?", ["puerto"]),
+        ("ポートは何番ですか", ["ポート"]),
+        ("我们什么时候部署？", ["部署"]),
+        ("Which ferries run on Fridays?", ["ferry", "Friday", "run"]),
     ],
 )
 def test_key_terms(text: str, terms: list[str]) -> None:
     assert list(read_question(text).terms) == terms
+
+
+def test_a_term_is_met_where_a_word_begins() -> None:
+    question = read_question("which port")
+    lines = ["PORT = 1", "maxPort", "max_ports", "the port", "import os", "report", "support"]
+    assert [fit(line, question) > 0 for line in lines] == [True] * 4 + [False] * 3
+    assert fit("two ferries", read_question("Which ferry?")) and fit("one ferry", read_question("Which ferries?"))
 
 
 def test_the_smallest_value_of_a_schema() -> None:

@@ -44,6 +44,8 @@ class Place:
     team: str = ""
     log: str = ""
     transcripts: str = ""
+    keeps_index: bool = False
+    """Saving has a second step: a line in the index."""
     index: tuple[Pointer, ...] = ()
     instructions: tuple[tuple[str, str], ...] = ()
     """Lines of the instruction files: where each stands, and the line."""
@@ -61,6 +63,7 @@ def read_place(request: Request) -> Place:
         team=told.team,
         log=told.log,
         transcripts=told.transcripts,
+        keeps_index=told.keeps_index,
         index=_index(opening),
         instructions=_instructions(opening),
     )
@@ -77,6 +80,7 @@ def _of_system(text: str) -> Place:
         team=_first(_TEAM, text),
         log=_first(_LOG, text),
         transcripts=next((found for found in past.groups() if found), "") if past else "",
+        keeps_index="`MEMORY.md` of the same folder" in text,
     )
 
 

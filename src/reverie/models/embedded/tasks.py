@@ -25,6 +25,14 @@ def next_step(request: Request) -> Step:
             from reverie.models.embedded import notes
 
             return notes.next_step(request)
+        case Purpose.DREAM:
+            from reverie.models.embedded.consolidate import task as consolidate
+
+            return consolidate.next_step(request)
+        case Purpose.EXTRACTION:
+            from reverie.models.embedded.extract import task
+
+            return task.next_step(request)
         case Purpose.PROGRESS if request.output_schema is None:
             from reverie.models.embedded import progress
 
@@ -34,9 +42,9 @@ def next_step(request: Request) -> Step:
 
             return select.next_step(request)
         case Purpose.MAIN | Purpose.AGENT | Purpose.SIDE_QUESTION if request.output_schema is None:
-            from reverie.models.embedded import answering
+            from reverie.models.embedded import talk
 
-            return answering.next_step(request)
+            return talk.next_step(request)
         case _ if request.output_schema is not None:
             from reverie.models.embedded.schema import smallest
 

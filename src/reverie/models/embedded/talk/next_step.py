@@ -1,0 +1,119 @@
+"""Which part of the librarian answers: chosen by what the person wants. Questions go through everything there is."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from reverie.models.base import Request
+from reverie.models.embedded.step import Act, Say, Step
+from reverie.models.embedded.talk.findings import at_hand
+from reverie.models.embedded.talk.forgetting import forget
+from reverie.models.embedded.talk.keeping import first_line, keep
+from reverie.models.embedded.talk.looking import covered, look, memory_lines, quoted, said_before
+from reverie.models.embedded.talk.running import run
+from reverie.models.embedded.talk.telling import tell_changes, tell_last_time, tell_memory, tell_overview
+from reverie.models.embedded.talk.turn import Talk
+from reverie.models.embedded.talk.wants import (
+    Ask,
+    Changes,
+    Forget,
+    Greeting,
+    LastTime,
+    Overview,
+    Remember,
+    Run,
+    Thanks,
+    Told,
+    WhatIsKnown,
+    Work,
+    read_want,
+)
+from reverie.models.embedded.talk.wording import listed, places
+from reverie.models.embedded.terms import Question, read_question
+
+_ANSWERS = 3
+_LOG = "git log --date=short --format='%h %ad %an: %s' -n 10"
+
+
+def next_step(request: Request) -> Step:
+    """The next thing to do in this conversation."""
+    talk = Talk.of(request)
+    want = read_want(talk.turn.question)
+    match want:
+        case Remember():
+            return keep(talk, want.text)
+        case Forget():
+            return forget(talk, want.text)
+        case Run():
+            return run(talk, want.commands)
+        case WhatIsKnown():
+            return tell_memory(talk, want.about)
+        case LastTime():
+            return tell_last_time(talk)
+        case Changes():
+            return run(talk, (f"{_LOG} -- {want.path}",), "Let me ask git.") if want.path else tell_changes(talk)
+        case Overview():
+            return tell_overview(talk)
+        case Greeting():
+            return Say(f"{talk.word('hello')} {talk.about()}")
+        case Thanks():
+            return Say(talk.word("welcome"))
+        case Told():
+            return _heard(talk, want.text)
+        case Work():
+            return _work(talk, want.text)
+        case Ask():
+            return _answer(talk, want.text)
+        case _:
+            assert_never(want)
+
+
+def _heard(talk: Talk, text: str) -> Step:
+    """A statement: it was heard. What memory says about the same is worth a word, since it may say otherwise."""
+    known = [one.text for one in at_hand(talk, read_question(text)) if one.rank == 2][:1]
+    return Say("\n\n".join([talk.word("heard"), *known]))
+
+
+def _work(talk: Talk, text: str) -> Step:
+    """What needs a model that thinks: said plainly, with the places it is about."""
+    question = read_question(text)
+    looking = look(talk, question) if question.terms or question.paths else None
+    if isinstance(looking, Act) and looking.calls[0].input.get("path") != talk.place.transcripts:
+        return looking
+    shown = _shown(talk, question)
+    return Say("\n\n".join(filter(None, [talk.word("work"), shown, talk.about()])))
+
+
+def _answer(talk: Talk, text: str) -> Step:
+    question = read_question(text)
+    if not question.terms and not question.paths:
+        return Say(talk.about())
+    found = at_hand(talk, question)
+    if found and not talk.done:
+        best = found[0].covers
+        return Say("\n\n".join(one.text for one in found[:_ANSWERS] if one.covers >= best))
+    looking = look(talk, question)
+    if looking is not None:
+        return looking
+    remembered = [one.text for one in memory_lines(talk, question)[:_ANSWERS]]
+    shown = "" if remembered else _shown(talk, question)
+    earlier = [one.text for one in said_before(talk, question)]
+    if answer := "\n\n".join(filter(None, [*remembered, shown, *earlier])):
+        return Say(answer)
+    what = listed(question.terms or question.paths, talk.tongue)
+    where = places(
+        talk.tongue, memory=bool(talk.place.memory), files=bool(talk.done), past=bool(talk.place.transcripts)
+    )
+    refused = next((done for done in reversed(talk.done) if done.failed), None)
+    why = f" ({refused.tool}: {first_line(refused.text)})" if refused is not None else ""
+    return Say(f"{talk.word('nothing', what=what, places=where)}{why}\n\n{talk.word('cannot')}")
+
+
+def _shown(talk: Talk, question: Question) -> str:
+    """Lines of files that were found, with where they stand; nothing where they hardly touch the question."""
+    lines = quoted(talk, question)
+    if not lines or (question.terms and not question.paths and covered(talk, question) < 0.34):
+        return ""
+    where = listed(list(dict.fromkeys(line.path for line in lines)), talk.tongue)
+    head = talk.word("found", what=listed(question.terms or question.paths, talk.tongue), where=where)
+    return "\n".join([head, "", *(f"- {line.path}:{line.number}: {line.text.strip()[:200]}" for line in lines)])
