@@ -9,6 +9,7 @@ import click
 
 from reverie.cli.lab_dream import dream
 from reverie.cli.lab_extraction import extraction
+from reverie.cli.lab_forks import forks
 from reverie.cli.lab_recall import recall
 
 
@@ -111,33 +112,44 @@ def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
 command.add_command(recall)
 command.add_command(extraction)
 command.add_command(dream)
+command.add_command(forks)
 
 
 @command.command("replay")
 @click.argument("files", metavar="FILES...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--policy", "names", metavar="NAME", multiple=True, help="Only this policy (may be given again).")
 @click.option("--prefix-tokens", default=8_000, show_default=True, type=click.IntRange(min=0), help="System and tools.")
+@click.option("--window", default=200_000, show_default=True, type=click.IntRange(min=8_000), help="Tokens of context.")
 @click.option("--plot", "picture", metavar="FILE", type=click.Path(path_type=Path), help="Also draw it (.png, .svg).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
 def replay(
-    files: tuple[Path, ...], names: tuple[str, ...], prefix_tokens: int, picture: Path | None, as_json: bool
+    files: tuple[Path, ...],
+    names: tuple[str, ...],
+    prefix_tokens: int,
+    window: int,
+    picture: Path | None,
+    as_json: bool,
 ) -> None:
     """Replay recorded sessions and compare what policies for the context would have cost.
 
     Each request is prepared by the real layers at the time it was recorded and billed by the simulator's rules. A
-    policy that took content away which the session used afterwards pays for reading it again. Policies: resend,
-    cached, summarise, langchain, server, time, economic, reverie.
+    policy that took content away which the session used afterwards pays for reading it again. What notes cost is
+    stated beside it. A small --window shows what happens when it is full. Policies: resend, cached, summarise,
+    langchain, server, time, economic, summary, notes, reverie.
 
     \b
-    Example:
+    Examples:
       reverie lab replay ~/.claude/projects/my-project/*.jsonl --policy reverie --plot costs.png
+      reverie lab replay ~/.claude/projects/my-project/*.jsonl --window 64000
     """
     from reverie.lab.plot import check_plot, draw
     from reverie.lab.policies import chosen
     from reverie.lab.replay_recorded import load
     from reverie.lab.replay_report import replay_all, summary, table
+    from reverie.lab.replay_setting import check_room
 
     policies = chosen(names)
+    check_room(prefix_tokens, window)
     if picture is not None:
         check_plot(picture)
     sessions = load(files)
@@ -146,10 +158,10 @@ def replay(
         click.echo(f"\rreplayed {done} of {of}: {name[:36]:<36}", nl=done == of, err=True)
 
     click.echo(f"replaying {len(sessions)} sessions under {len(policies)} policies", err=True)
-    found = replay_all(sessions, policies, prefix_tokens=prefix_tokens, progress=progress)
+    found = replay_all(sessions, policies, prefix_tokens=prefix_tokens, window=window, progress=progress)
     if picture is not None:
         draw(found, picture)
-    click.echo(json.dumps(summary(found, prefix_tokens)) if as_json else table(found))
+    click.echo(json.dumps(summary(found, prefix_tokens, window)) if as_json else table(found))
 
 
 @command.command("overhead")

@@ -1,0 +1,209 @@
+"""What fork children cost: so many of one message after a long history, against as many fresh agents that know it too.
+
+A real session over HTTP against the simulator. Every request of every child is then billed once more as a fresh agent
+would pay for it: the same bytes, with a cache of its own that begins empty. Other layers are off: the figures are the
+prefix's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from reverie.models import wire
+from reverie.models.base import Capabilities, Finished, Model, ModelEvent, Request
+from reverie.models.catalogue import Catalogue
+from reverie.models.prices import input_equivalents
+from reverie.models.registry import open_model
+from reverie.models.script import Script
+from reverie.session.parts import model_access
+from reverie.session.session import Session
+from reverie.settings import Settings
+from reverie.settings.sections import PlaceSettings
+from reverie.simulator import Meter, ScriptResponder, Simulator
+from reverie.simulator.http import running
+from reverie.types import Purpose, ToolUseBlock, Usage
+
+CHILDREN = 8
+TOKENS = 100_000
+MODEL = "anthropic:claude-sonnet-5-5"
+_READ_BYTES = 20_000
+_OFF = ("MICROCOMPACT_TIME", "MICROCOMPACT_ECONOMIC", "SESSION_NOTES", "EXTRACTION", "DREAM", "RECALL", "CACHE_WATCH")
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """What the prompts of one child came to: of its first request, and of all it sent. Costs in tokens of input."""
+
+    first: Usage
+    first_cost: float
+    rounds: int
+    usage: Usage
+    cost: float
+    fresh_first_cost: float
+    fresh_cost: float
+
+    @property
+    def share(self) -> float:
+        """How much of its first prompt it read from the cache."""
+        return self.first.cache_read_input_tokens / self.first.prompt
+
+    def wire(self) -> dict[str, float]:
+        return {
+            "prompt_tokens": self.first.prompt,
+            "read_tokens": self.first.cache_read_input_tokens,
+            "read_share": round(self.share, 5),
+            "first_cost": round(self.first_cost, 1),
+            "fresh_first_cost": round(self.fresh_first_cost, 1),
+            "rounds": self.rounds,
+            "read_share_all_rounds": round(self.usage.cache_read_input_tokens / self.usage.prompt, 5),
+            "cost": round(self.cost, 1),
+            "fresh_cost": round(self.fresh_cost, 1),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Forks:
+    """The children in the order their first answers came."""
+
+    history: int
+    children: tuple[Child, ...]
+
+    @property
+    def ratio(self) -> float:
+        """What all children paid for their prompts, of what as many fresh agents would have."""
+        return sum(child.cost for child in self.children) / sum(child.fresh_cost for child in self.children)
+
+    def summary(self) -> dict[str, Any]:
+        """The figures a program reads."""
+        first, *further = self.children
+        return {
+            "model": MODEL,
+            "history_tokens": self.history,
+            "children": len(self.children),
+            "first": first.wire(),
+            "further": [child.wire() for child in further],
+            "least_read_share": round(min(child.share for child in self.children), 5),
+            "cost": round(sum(child.cost for child in self.children), 1),
+            "fresh_cost": round(sum(child.fresh_cost for child in self.children), 1),
+            "ratio": round(self.ratio, 4),
+        }
+
+
+def measure_forks(children: int = CHILDREN, tokens: int = TOKENS) -> Forks:
+    """Runs one session whose agent forks itself `children` times after about `tokens` of history."""
+    with TemporaryDirectory(prefix="reverie-forks-") as folder:
+        return asyncio.run(_measure(Path(folder), children, tokens))
+
+
+async def _measure(folder: Path, children: int, tokens: int) -> Forks:
+    project = folder / "project"
+    project.mkdir()
+    files = max(1, -(-tokens * 4 // _READ_BYTES))
+    for number in range(1, files + 1):
+        (project / f"part{number}.txt").write_text(_prose(number))
+    simulator = Simulator(ScriptResponder(Script.parse(_play(files, children), "forks")))
+    with running(simulator) as url:
+        settings = _settings(folder, url)
+        inner = open_model(MODEL, model_access(settings), Catalogue.load())
+        model = _Heard(inner)
+        async with await Session.open(cwd=project, model=model, settings=settings) as session:
+            async for _ in session.send("Read everything, then split the work."):
+                pass
+    return Forks(model.history, tuple(_child(one) for one in model.children.values()))
+
+
+class _Heard:
+    """A model whose requests and what they cost are kept, by thread."""
+
+    def __init__(self, inner: Model) -> None:
+        self._inner = inner
+        self.history = 0
+        """Tokens of the request whose answer the children were forked from."""
+        self.children: dict[str, list[tuple[Request, Usage]]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._inner.capabilities
+
+    async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+        async for event in self._inner.stream(request):
+            if isinstance(event, Finished):
+                response = event.response
+                if request.purpose is Purpose.AGENT:
+                    self.children.setdefault(request.thread, []).append((request, response.usage))
+                elif any(isinstance(block, ToolUseBlock) and block.name == "Agent" for block in response.content):
+                    self.history = response.usage.prompt
+            yield event
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def _child(sent: list[tuple[Request, Usage]]) -> Child:
+    facts = Catalogue.load().facts(MODEL.partition(":")[2])
+    meter, alone = Meter(), list[float]()
+    for number, (request, _) in enumerate(sent):
+        billed = meter.bill(wire.body(request), float(number)).usage
+        alone.append(input_equivalents(billed, facts))
+    paid = [input_equivalents(replace(usage, output_tokens=0), facts) for _, usage in sent]
+    total = sum((usage for _, usage in sent), Usage())
+    return Child(sent[0][1], paid[0], len(sent), total, sum(paid), alone[0], sum(alone))
+
+
+def _settings(folder: Path, url: str) -> Settings:
+    given = Settings()
+    return replace(
+        given,
+        places=PlaceSettings(home=folder / "home", user_home=folder),
+        model=replace(given.model, anthropic_base_url=url, anthropic_api_key="simulated"),
+        flag_env={f"REVERIE_FLAG_{flag}": "0" for flag in _OFF},
+    )
+
+
+def _play(files: int, children: int) -> str:
+    """The main agent reads all files, a few a round, and forks; each child reads one again and reports."""
+    rounds = [
+        "\n".join(f'call Read {{"file_path": "part{n}.txt"}}' for n in range(at, min(at + 5, files + 1)))
+        for at in range(1, files + 1, 5)
+    ]
+    forks = "\n".join(
+        f'call Agent {{"description": "part {n}", "prompt": "Take part{(n - 1) % files + 1}.txt: find what it says of '
+        f'the lighthouse in section {n}, check it against the other parts, and report what differs, as path:line."}}'
+        for n in range(1, children + 1)
+    )
+    main = "\n---\n".join([*rounds, f"say I split the work.\n{forks}", "repeat forever\n  say I wait.\nend"])
+    child = '[agent]\ncall Read {"file_path": "part1.txt", "limit": 5}\n---\nsay Nothing differs.\n'
+    return f"{main}\n\n{child}"
+
+
+def _prose(number: int) -> str:
+    line = f"In part {number} the keeper of the lighthouse writes down the hour, the wind and the ships that pass. "
+    lines = [f"{at}: {line}" for at in range(1, _READ_BYTES // (len(line) + 5) + 1)]
+    return "\n".join(lines) + "\n"
+
+
+def table(found: Forks) -> str:
+    """The same for people."""
+    lines = [f"{'child':<10}{'prompt':>10}{'read':>9}{'paid':>10}{'fresh':>10}{'share':>8}"]
+    for number, child in enumerate(found.children, 1):
+        lines.append(
+            f"{number:<10}{child.first.prompt:>10,}{child.share:>9.2%}{child.cost:>10,.0f}{child.fresh_cost:>10,.0f}"
+            f"{child.cost / child.fresh_cost:>8.3f}"
+        )
+    paid, fresh = sum(child.cost for child in found.children), sum(child.fresh_cost for child in found.children)
+    lines.append(f"{'all':<10}{'':>10}{'':>9}{paid:>10,.0f}{fresh:>10,.0f}{found.ratio:>8.3f}")
+    lines.append("")
+    lines.append(
+        f"{len(found.children)} children of one message after {found.history:,} tokens; costs in input tokens."
+    )
+    lines.append("prompt and read: of the first request. paid: all rounds. fresh: the same bytes with an own cache.")
+    return "\n".join(lines)
