@@ -21,6 +21,8 @@ _COLOURS = {
     "langchain": "#c44e52",
     "server": "#dd8452",
     "time": "#8c8cc4",
+    "summary": "#ccb974",
+    "notes": "#da8bc3",
     "economic": "#64b5cd",
     "reverie": "#2a7f3f",
 }

@@ -10,12 +10,13 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Literal, assert_never
 from uuid import uuid4
 
 from reverie.errors import UserError
-from reverie.lab.replay_setting import Setting
-from reverie.layers.base import Append, AskFork, Commit, Effect, EffectResult, Now, Stage
+from reverie.lab.replay_compaction import auto_compact, summary_tokens
+from reverie.lab.replay_setting import FOLDER, Setting
+from reverie.layers.base import Append, AskFork, Commit, Effect, EffectResult, Now, Stage, SteppedStage
 from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
 from reverie.layers.l2_microcompact.economic import Outlook, Rates, outlook
@@ -26,25 +27,27 @@ from reverie.storage.records import CompactBoundary
 from reverie.storage.view import View
 from reverie.types import Message, Origin, Purpose, TextBlock
 
-FOLDER = Path("/session/tool-results")
-SUMMARY_TOKENS = 3_000
-"""The mean length of the summaries that recorded sessions were compacted to."""
 CACHED = Capabilities(cache_markers=True, ttls=("5m", "1h"))
 
 
 Foresight = Callable[[ResultIndex, int, Rates], Outlook]
+WhenFull = Literal["nothing", "plain", "summary", "notes"]
+"""What happens at the threshold: nothing, a plain summary, layer 4 alone, or layers 3 and 4."""
 
 
 class Stages:
     """Makes the stages of a policy for one session."""
 
-    def __init__(self, *ways: str, layer1: bool = False, summary: bool = False, foresight: Foresight = outlook) -> None:
-        self.ways, self.layer1, self.summary, self.foresight = frozenset(ways), layer1, summary, foresight
+    def __init__(
+        self, *ways: str, layer1: bool = False, when_full: WhenFull = "nothing", foresight: Foresight = outlook
+    ) -> None:
+        self.ways, self.layer1, self.foresight = frozenset(ways), layer1, foresight
+        self.when_full: WhenFull = when_full
 
-    def of(self, setting: Setting, capabilities: Capabilities) -> dict[str, Stage]:
-        made = dict[str, Stage]()
+    def of(self, setting: Setting, capabilities: Capabilities) -> dict[str, Stage | SteppedStage]:
+        made = dict[str, Stage | SteppedStage]()
         if self.layer1:
-            made["tool_result_budget"] = MessageBudget(FOLDER, ResultLimits)
+            made["tool_result_budget"] = MessageBudget(FOLDER, lambda: ResultLimits().for_window(setting.limits.window))
         if self.ways:
             made["microcompact"] = Microcompact(
                 setting.facts,
@@ -54,8 +57,15 @@ class Stages:
                 folder=FOLDER,
                 outlook=self.foresight,
             )
-        if self.summary:
-            made["autocompact"] = Summarise()
+        match self.when_full:
+            case "nothing":
+                pass
+            case "plain":
+                made["autocompact"] = Summarise()
+            case "summary" | "notes":
+                made["autocompact"] = auto_compact(setting, notes=self.when_full == "notes")
+            case _:
+                assert_never(self.when_full)
         return made
 
 
@@ -78,7 +88,7 @@ class Summarise:
     def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
         if now.used <= now.autocompact_at or not any(e.message.role == "assistant" for e in view.entries):
             return None
-        return (AskFork(Purpose.COMPACTION, "Summarise this conversation.", SUMMARY_TOKENS),)
+        return (AskFork(Purpose.COMPACTION, "Summarise this conversation.", summary_tokens(now.window)),)
 
     def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
         last = max(i for i, entry in enumerate(view.entries) if entry.message.role == "assistant")
@@ -93,7 +103,7 @@ class Summarise:
 _ALL = (
     Policy("resend", "everything is sent again, nothing is cached", capabilities=Capabilities()),
     Policy("cached", "everything is cached, nothing is cleared, the window has no end"),
-    Policy("summarise", "at the threshold the history becomes a summary", Stages(summary=True)),
+    Policy("summarise", "at the threshold the history becomes a summary", Stages(when_full="plain")),
     Policy("langchain", "LangChain's ContextEditingMiddleware as it comes", outside="langchain"),
     Policy(
         "server",
@@ -104,11 +114,15 @@ _ALL = (
     ),
     Policy("time", "layer 2 without the economic rule: after an hour's pause only", Stages(TIME)),
     Policy("economic", "layer 2 as it comes: when it pays, and after an hour's pause", Stages(TIME, ECONOMIC)),
-    Policy("reverie", "layers 1 and 2 as they come", Stages(TIME, ECONOMIC, layer1=True)),
+    Policy("summary", "layer 4 alone: a summary with the facts beside it", Stages(when_full="summary")),
+    Policy("notes", "layers 3 and 4: notes kept while working stand for the old part", Stages(when_full="notes")),
+    Policy("reverie", "layers 1 to 4 as they come", Stages(TIME, ECONOMIC, layer1=True, when_full="notes")),
 )
 POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in _ALL}
 OURS = "reverie"
 BASELINE = "cached"
+OTHERS = frozenset({"resend", "cached", "summarise", "langchain", "server"})
+"""Policies that are no part of ours."""
 
 
 def chosen(names: Sequence[str]) -> list[Policy]:

@@ -15,10 +15,11 @@ from datetime import UTC, datetime
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.context.request import assemble
-from reverie.lab.policies import FOLDER, SUMMARY_TOKENS, Policy
+from reverie.lab.policies import Policy
+from reverie.lab.replay_compaction import DRAFT_TOKENS, Disk, Notes, answer, summary_tokens
 from reverie.lab.replay_outside import outside
 from reverie.lab.replay_recorded import Recorded
-from reverie.lab.replay_setting import NEVER_FULL, PREFIX_TOKENS, Setting
+from reverie.lab.replay_setting import FOLDER, NEVER_FULL, PREFIX_TOKENS, WINDOW, Setting
 from reverie.lab.replay_uses import Need
 from reverie.layers.base import AskFork, Effect, EffectResult
 from reverie.layers.l1_tool_results.limits import ResultLimits
@@ -54,6 +55,14 @@ class Outcome:
     read_back: int = 0
     cleared: int = 0
     cleared_tokens: int = 0
+    over_window: int = 0
+    """Requests that would not have fitted the window."""
+    compactions: int = 0
+    without_model: int = 0
+    """Compactions that asked no model."""
+    notes_updates: int = 0
+    notes_cost: float = 0.0
+    """What was paid beside the conversation for its notes; not part of `cost`."""
     by_round: list[float] = field(default_factory=list[float])
     """The cost so far after each recorded round."""
     breaks: list[str] = field(default_factory=list[str])
@@ -61,10 +70,15 @@ class Outcome:
 
 
 def replay(
-    session: Recorded, needs: Sequence[Sequence[Need]], policy: Policy, *, prefix_tokens: int = PREFIX_TOKENS
+    session: Recorded,
+    needs: Sequence[Sequence[Need]],
+    policy: Policy,
+    *,
+    prefix_tokens: int = PREFIX_TOKENS,
+    window: int = WINDOW,
 ) -> Outcome:
     """Replays one session under one policy."""
-    return asyncio.run(_Replay(session, policy, prefix_tokens).run(needs))
+    return asyncio.run(_Replay(session, policy, prefix_tokens, window).run(needs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +96,10 @@ class _Answerer:
 
 
 class _Replay:
-    def __init__(self, session: Recorded, policy: Policy, prefix_tokens: int) -> None:
+    def __init__(self, session: Recorded, policy: Policy, prefix_tokens: int, window: int = WINDOW) -> None:
         self._session = session
         self._policy = policy
-        self._setting = Setting.of(session.model, prefix_tokens)
+        self._setting = Setting.of(session.model, prefix_tokens, window)
         self._meter = Meter(window=NEVER_FULL)
         self._outside = outside(policy.outside)
         self._at = 0.0
@@ -106,6 +120,12 @@ class _Replay:
         self._previews: dict[str, str] = {}
         self._copies: dict[str, list[str]] = {}
         self._counted: set[str] = set()
+        self._limits = ResultLimits().for_window(window)
+        self._disk = Disk()
+        self._notes = Notes(window) if policy.stages.when_full == "notes" else None
+        self._forks = set[int]()
+        self._asked = False
+        self._brought = (0, "")
         self._out = Outcome(policy.name)
 
     def _now(self) -> datetime:
@@ -116,7 +136,11 @@ class _Replay:
             self._at = each.at
             for message in each.entered:
                 self._enter(message)
+            if any(message.tool_results for message in each.entered):
+                self._take_notes()  # between rounds
             await self._round(f"r{number}", each.response, needed)
+            if not each.response.tool_uses:
+                self._take_notes()
             self._out.by_round.append(self._out.cost)
         return self._out
 
@@ -132,8 +156,12 @@ class _Replay:
         self._respond(name, response.content, billing)
 
     async def _prepare(self) -> Request:
+        before, self._asked = self._log.view.boundaries, False
         request = await self._conversation.prepare(_MAX_TOKENS)
         self._conversation.went_out(request)
+        if self._log.view.boundaries > before:
+            self._out.compactions += 1
+            self._out.without_model += not self._asked
         return request
 
     # -- what comes in ----------------------------------------------------------------------------------------------
@@ -146,9 +174,11 @@ class _Replay:
         """Layer 1 for one result, if the policy has it. The disk takes everything."""
         call = block.tool_use_id
         self._results[call] = block
+        if call in self._calls:
+            self._disk.called(self._calls[call], block)
         if not self._policy.stages.layer1 or call not in self._calls:
             return block
-        judged = judge(self._calls[call].name, call, block.content or "", ResultLimits(), FOLDER)
+        judged = judge(self._calls[call].name, call, block.content or "", self._limits, FOLDER)
         if judged.write is None:
             return block
         self._previews[call] = str(judged.shown)
@@ -161,19 +191,47 @@ class _Replay:
 
     async def _carry_out(self, effect: Effect) -> EffectResult:
         """The disk takes everything; a summary is billed as a fork of the conversation that nothing goes on from."""
-        if not isinstance(effect, AskFork):
-            return EffectResult(ok=True)
-        *before, last = self._log.view.messages()
-        asked = replace(last, content=(*last.content, TextBlock(effect.directive, Origin.INJECTED)))
-        request = assemble(
-            self._setting.header,
-            (*before, asked),
+        view, tokens, alone = self._log.view, summary_tokens(self._setting.limits.window), self._is_plain
+        if isinstance(effect, AskFork):
+            self._asked = True
+            self._bill(self._beside(effect.directive, effect), tokens + (0 if alone else DRAFT_TOKENS))
+        return answer(effect, view, self._disk, self._notes, summary_tokens=tokens, alone=alone)
+
+    @property
+    def _is_plain(self) -> bool:
+        return self._policy.stages.when_full == "plain"
+
+    def _beside(self, directive: str, effect: AskFork | None = None) -> Request:
+        """The request of a fork: the conversation as it stands, or what the effect shows of it, with a directive."""
+        header, messages = self._setting.header, self._log.view.messages()
+        if effect is not None and effect.messages is not None:
+            messages = effect.messages
+        if effect is not None and effect.system is not None:
+            header = replace(header, system=(effect.system,))
+        *before, last = messages
+        asked = replace(last, content=(*last.content, TextBlock(directive, Origin.INJECTED)))
+        return assemble(
+            header,
+            (*before, asked) if last.role == "user" else (*messages, _said(directive)),
             max_tokens=_MAX_TOKENS,
             capabilities=self._policy.capabilities,
+            announced_break="it shares no prefix" if effect is not None and effect.messages is not None else None,
             reused=False,
+            sent=self._conversation.sent,
+            own_from=len(messages) - 1,
         )
-        self._bill(request, SUMMARY_TOKENS)
-        return EffectResult(ok=True, text="s" * 4 * SUMMARY_TOKENS)
+
+    def _take_notes(self) -> None:
+        """Layer 3, if the policy has it and it is time: a fork makes all its edits in one reply."""
+        notes = self._notes
+        if notes is None or not notes.due(self._log.view):
+            return
+        request = self._beside(notes.directive())
+        billing = self._meter.bill(wire.body(request), self._at, output_tokens=notes.update_tokens)
+        self._forks.add(billing.row.number)
+        self._out.notes_cost += billing.input_equivalents
+        self._out.notes_updates += 1
+        notes.updated(self._log)
 
     # -- what is paid -----------------------------------------------------------------------------------------------
 
@@ -186,11 +244,12 @@ class _Replay:
         out.cost += billing.input_equivalents
         out.dollars += billing.cost
         out.usage += billing.usage
+        out.over_window += billing.usage.prompt > self._setting.limits.window
         miss = billing.miss
         if miss is not None and miss.cause not in _NOT_A_BREAK:
             if request.announced_break is not None or miss.cause == "context_management":
                 out.announced_breaks += 1
-            else:
+            elif miss.against not in self._forks:  # a fork's own end is nothing the conversation could have read
                 out.unannounced_breaks += 1
                 out.breaks.append(f"{miss.cause} at {miss.path}")
         self._count_cleared()
@@ -215,9 +274,17 @@ class _Replay:
         it was used."""
         found = dict[str, str]()
         for need in needed:
-            if not any(self._in_view(call, need.text) for call in need.sources):
+            if need.text not in self._brought_back() and not any(self._in_view(c, need.text) for c in need.sources):
                 found.setdefault(need.sources[-1], need.text)
         return found
+
+    def _brought_back(self) -> str:
+        """What compactions have put into view."""
+        view = self._log.view
+        if self._brought[0] != view.boundaries:
+            texts = [entry.message.text for entry in view.entries if entry.brought]
+            self._brought = (view.boundaries, "\n".join(texts))
+        return self._brought[1]
 
     def _in_view(self, call: str, text: str) -> bool:
         view = self._log.view
@@ -255,6 +322,10 @@ class _Replay:
 
     def _output_cost(self, billing: Billing) -> float:
         return input_equivalents(Usage(output_tokens=billing.usage.output_tokens), self._setting.facts)
+
+
+def _said(directive: str) -> Message:
+    return Message("user", (TextBlock(directive, Origin.INJECTED),))
 
 
 def _tokens(blocks: Sequence[Block]) -> int:

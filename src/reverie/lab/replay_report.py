@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from reverie.lab.policies import BASELINE, OURS, POLICIES, Policy
+from reverie.lab.policies import BASELINE, OTHERS, OURS, POLICIES, Policy
 from reverie.lab.replay import Outcome, replay
 from reverie.lab.replay_bound import foresight, lower_bound
 from reverie.lab.replay_recorded import Recorded
@@ -34,14 +34,18 @@ class Replayed:
     foresight: float
 
     @property
-    def least(self) -> float:
-        return min(outcome.cost for outcome in self.outcomes.values())
+    def cheapest(self) -> tuple[str, ...]:
+        """The policies that paid least; more than one if they tie. Who overran the window is not compared."""
+        fitting = {name: out for name, out in self.outcomes.items() if not out.over_window} or self.outcomes
+        least = min(outcome.cost for outcome in fitting.values()) * (1 + _TIE)
+        return tuple(name for name, outcome in fitting.items() if outcome.cost <= least)
 
     @property
-    def cheapest(self) -> tuple[str, ...]:
-        """The policies that paid least; more than one if they tie."""
-        least = self.least * (1 + _TIE)
-        return tuple(name for name, outcome in self.outcomes.items() if outcome.cost <= least)
+    def cheapest_with_notes(self) -> bool:
+        """Whether ours is no dearer than any policy that is not a part of it, also with what its notes cost."""
+        ours = self.outcomes[OURS]
+        others = [out.cost for name, out in self.outcomes.items() if name in OTHERS and not out.over_window]
+        return ours.cost + ours.notes_cost <= min(others, default=float("inf")) * (1 + _TIE)
 
 
 Progress = Callable[[int, int, str], None]
@@ -52,19 +56,20 @@ def replay_all(
     policies: Sequence[Policy],
     *,
     prefix_tokens: int = PREFIX_TOKENS,
+    window: int = WINDOW,
     progress: Progress = lambda _done, _all, _name: None,
 ) -> list[Replayed]:
     """Every session under every policy. `progress` is told how many are done, of how many, and the last one's name."""
     done = list[Replayed]()
-    for one in _each(sessions, [policy.name for policy in policies], prefix_tokens):
+    for one in _each(sessions, [policy.name for policy in policies], prefix_tokens, window):
         done.append(one)
         progress(len(done), len(sessions), one.name)
     return done
 
 
-def _each(sessions: Sequence[Recorded], names: Sequence[str], prefix_tokens: int) -> Iterator[Replayed]:
+def _each(sessions: Sequence[Recorded], names: Sequence[str], prefix_tokens: int, window: int) -> Iterator[Replayed]:
     workers = min(os.cpu_count() or 1, len(sessions))
-    jobs = [(session, names, prefix_tokens) for session in sessions]
+    jobs = [(session, names, prefix_tokens, window) for session in sessions]
     if workers == 1:
         yield from map(_replayed, jobs)
         return
@@ -72,11 +77,15 @@ def _each(sessions: Sequence[Recorded], names: Sequence[str], prefix_tokens: int
         yield from pool.map(_replayed, jobs)
 
 
-def _replayed(job: tuple[Recorded, Sequence[str], int]) -> Replayed:
-    session, names, prefix_tokens = job
+def _replayed(job: tuple[Recorded, Sequence[str], int, int]) -> Replayed:
+    session, names, prefix_tokens, window = job
     needs = needs_of(session)
-    outcomes = {name: replay(session, needs, POLICIES[name], prefix_tokens=prefix_tokens) for name in names}
-    ahead = replay(session, needs, foresight(session, needs), prefix_tokens=prefix_tokens)
+
+    def under(policy: Policy) -> Outcome:
+        return replay(session, needs, policy, prefix_tokens=prefix_tokens, window=window)
+
+    outcomes = {name: under(POLICIES[name]) for name in names}
+    ahead = under(foresight(session, needs))
     return Replayed(
         session.name,
         session.model,
@@ -101,6 +110,11 @@ class Total:
     read_back: int
     cleared: int
     cleared_tokens: int
+    over_window: int
+    compactions: int
+    without_model: int
+    notes_updates: int
+    notes_cost: float
 
     @staticmethod
     def of(outcomes: Sequence[Outcome]) -> Total:
@@ -115,6 +129,11 @@ class Total:
             sum(each.read_back for each in outcomes),
             sum(each.cleared for each in outcomes),
             sum(each.cleared_tokens for each in outcomes),
+            sum(each.over_window for each in outcomes),
+            sum(each.compactions for each in outcomes),
+            sum(each.without_model for each in outcomes),
+            sum(each.notes_updates for each in outcomes),
+            sum(each.notes_cost for each in outcomes),
         )
 
     @property
@@ -134,6 +153,12 @@ class Total:
             "cleared_results": self.cleared,
             "cleared_tokens": self.cleared_tokens,
             "requests": self.requests,
+            "over_window": self.over_window,
+            "compactions": self.compactions,
+            "compactions_without_model": self.without_model,
+            "notes_updates": self.notes_updates,
+            "notes_cost": round(self.notes_cost),
+            "ratio_to_cached_with_notes": round((self.cost + self.notes_cost) / baseline, 4),
         }
 
 
@@ -141,7 +166,7 @@ def totals(done: Sequence[Replayed]) -> dict[str, Total]:
     return {name: Total.of([each.outcomes[name] for each in done]) for name in done[0].outcomes}
 
 
-def summary(done: Sequence[Replayed], prefix_tokens: int = PREFIX_TOKENS) -> dict[str, Any]:
+def summary(done: Sequence[Replayed], prefix_tokens: int = PREFIX_TOKENS, window: int = WINDOW) -> dict[str, Any]:
     """The figures a program reads. Costs are in tokens of fresh input, output included at its price."""
     paid = totals(done)
     baseline = paid[BASELINE].cost
@@ -151,7 +176,7 @@ def summary(done: Sequence[Replayed], prefix_tokens: int = PREFIX_TOKENS) -> dic
             for name, total in paid.items()
         },
         "sessions": [_row(each) for each in done],
-        "setting": {"prefix_tokens": prefix_tokens, "window": WINDOW, "ttl": TTL, "sessions": len(done)},
+        "setting": {"prefix_tokens": prefix_tokens, "window": window, "ttl": TTL, "sessions": len(done)},
         "all_knowing": {
             "lower_bound": round(sum(each.bound for each in done)),
             "lower_bound_to_cached": round(sum(each.bound for each in done) / baseline, 4),
@@ -164,8 +189,11 @@ def summary(done: Sequence[Replayed], prefix_tokens: int = PREFIX_TOKENS) -> dic
         found["all_knowing"]["reverie_over_lower_bound"] = round(ours / sum(each.bound for each in done), 4)
         found["cheapest_share"] = round(sum(OURS in each.cheapest for each in done) / len(done), 4)
         found["halves"] = [_ratio(done[start::2]) for start in (0, 1) if done[start::2]]
-        if "langchain" in paid:
-            found["ratio_to_langchain"] = round(ours / paid["langchain"].cost, 4)
+        found["cheapest_share_with_notes"] = round(sum(each.cheapest_with_notes for each in done) / len(done), 4)
+        for other in ("langchain", "summarise"):
+            if other in paid:
+                found[f"ratio_to_{other}"] = round(ours / paid[other].cost, 4)
+                found[f"ratio_to_{other}_with_notes"] = round((ours + paid[OURS].notes_cost) / paid[other].cost, 4)
     return found
 
 
@@ -209,6 +237,7 @@ def table(done: Sequence[Replayed]) -> str:
             f"{total.cleared_tokens:>11,}{total.read_back:>11}{total.regret / baseline:>10.1%}"
             f"{f'{won}/{len(done)}':>10}"
         )
+    lines += _compactions(done, paid)
     bound = sum(each.bound for each in done)
     ahead = sum(each.foresight for each in done)
     lines += [
@@ -216,10 +245,32 @@ def table(done: Sequence[Replayed]) -> str:
         f"No policy can pay less than {bound / baseline:.3f} of cached (every use known, every clear free); "
         f"the economic rule pays {ahead / baseline:.3f} if it is told the future.",
         "cost: tokens of fresh input, output included. read: share of the prompt read from the cache. regret: paid to "
-        "have content again.",
+        "have content again. over window: requests that would not have fitted. no model: compactions that asked none. "
+        "notes: paid beside the conversation, not in cost.",
         "* cheapest on this session.",
     ]
     return "\n".join(lines)
+
+
+def _compactions(done: Sequence[Replayed], paid: dict[str, Total]) -> list[str]:
+    """What happened at the threshold, and what the notes cost beside the conversation."""
+    baseline = paid[BASELINE].cost
+    lines = [
+        "",
+        f"{'policy':<11}{'over window':>13}{'compactions':>13}{'no model':>10}{'note updates':>14}{'notes':>8}"
+        f"{'with notes, of cached':>23}",
+    ]
+    for name, total in paid.items():
+        share = f"{total.without_model / total.compactions:.0%}" if total.compactions else "-"
+        lines.append(
+            f"{name:<11}{total.over_window:>13}{total.compactions:>13}{share:>10}{total.notes_updates:>14}"
+            f"{total.notes_cost / baseline:>8.3f}{(total.cost + total.notes_cost) / baseline:>23.3f}"
+        )
+    if OURS in paid:
+        won = sum(each.cheapest_with_notes for each in done)
+        others = ", ".join(name for name in paid if name in OTHERS)
+        lines += ["", f"With its notes paid, {OURS} is no dearer than {others} on {won} of {len(done)} sessions."]
+    return lines
 
 
 def _star(each: Replayed, name: str) -> str:
