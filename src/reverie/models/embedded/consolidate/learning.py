@@ -32,6 +32,9 @@ _VERB = re.compile(
     r"|moves?"
     r"|moved|comes?|gets?|wants?|prefers?|likes?|ist|sind|hat|muss|darf|wird|es|son|tiene|debe)\s"
 )
+_ORDER = re.compile(
+    r"(?:for|when|in|on|at|if|before|after|never|always|don'?t|do|use|stop|no|avoid|bei|für|nie|immer|para)\b", re.I
+)
 _ARTICLE = re.compile(r"^(?:the|a|an|our|der|die|das|el|la|los|las)\s+", re.IGNORECASE)
 _LOOSE_END = re.compile(
     r"(?:\s(?:a|an|the|of|to|in|on|at|by|for|with|its|their|our|and|or|from|below|above|over|than|as|is|are))+$",
@@ -150,7 +153,7 @@ def _new_file(desk: Desk, lesson: Lesson) -> None:
     body = _ended(lesson.text[: because.start()] if because else lesson.text)
     if because:
         body = f"{body}\n\n**Why:** {_ended(because['why'])}"
-    title = _title(lesson.text)
+    title = _title(lesson.text, least=1 if kind is MemoryType.REFERENCE else 2)
     name = file_name(kind, title)
     number = 2
     while name in desk.texts or name in desk.base:
@@ -160,10 +163,11 @@ def _new_file(desk: Desk, lesson: Lesson) -> None:
     desk.write(name, made.text, f"new: what {_told(lesson)} stood nowhere")
 
 
-def _title(text: str) -> str:
+def _title(text: str, least: int) -> str:
+    """What a lesson is about: the words before its verb, where they name something; else its first words."""
     first = next((part for part in _PAUSE.split(text) if len(part.split()) >= 2), text)
     subject = _ARTICLE.sub("", _VERB.split(first, maxsplit=1)[0])
-    chosen = subject if len(subject.split()) >= 2 else first
+    chosen = subject if len(subject.split()) >= least and not _ORDER.match(first) else first
     title = _LOOSE_END.sub("", " ".join(chosen.split()[:_TITLE_WORDS])).strip(' .,;:!“”"')
     return title[:1].upper() + title[1:]
 

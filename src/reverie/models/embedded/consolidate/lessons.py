@@ -88,6 +88,12 @@ _PASSING = re.compile(
     r"|[:;]-?\)|😂|🤣",
     re.IGNORECASE,
 )
+_ORDERS = re.compile(
+    r"^(?:always|never|immer|nie|siempre|nunca)\b|\b(?:we|you|i|should|must|please|wir|du|sie|bitte|hay que)\s+(?:\w+\s+)?"
+    r"(?:always|never|immer|nie|siempre|nunca)\b|总是|永远|不要|常に|必ず",
+    re.IGNORECASE,
+)
+"""Always and never are orders only where somebody is told to; elsewhere they describe."""
 _USE = re.compile(r"^(?:so |then |please )?use\b", re.IGNORECASE)
 _GENERAL_NOT = re.compile(r"\b(?:this|that|it|these|those|here|yet|above|below)\b", re.IGNORECASE)
 _THIS_PLACE = re.compile(
@@ -132,7 +138,8 @@ def _kind(sentence: Sentence, words: Lexicon) -> Kind | None:
     opening = _OPENING.sub("", bare)
     if words.standing.search(bare):
         return Kind.RULE
-    if (words.forbids.search(opening) or words.habit.search(opening)) and not _is_about_now(opening):
+    orders = words.forbids.search(opening) or (words.habit.search(opening) and _ORDERS.search(opening))
+    if orders and not _is_about_now(opening):
         return Kind.RULE
     return Kind.CHANGE if _CHANGES.search(bare) or words.changed.search(bare) else None
 

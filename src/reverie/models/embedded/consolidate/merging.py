@@ -156,14 +156,11 @@ def _join(desk: Desk, one: _File, other: _File) -> str:
     for said in loser.statements:
         standing = body_statements(text)
         is_head = said == loser.statements[0] or bool(said.label)
-        if any(says(said.text, its.text, NEAR if is_head else SAME) for its in standing):
-            continue
-        if (
-            _ABOUT_TRUST.match(said.text)
-            or (is_doubtful and is_guess(said.text))
-            or any(are_rivals(said.text, its.text, about_the_same=True) for its in standing)
-        ):
+        is_doubt = _ABOUT_TRUST.match(said.text) or (is_doubtful and is_guess(said.text))
+        if is_doubt or any(are_rivals(said.text, its.text, about_the_same=True) for its in standing):
             dropped.append(said.text)
+        elif any(says(said.text, its.text, NEAR if is_head else SAME) for its in standing):
+            continue
         elif said.label:
             text = with_labelled(text, label_of_line(loser.topic.text, said), said.label, said.text)
         else:

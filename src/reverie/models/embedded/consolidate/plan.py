@@ -9,7 +9,7 @@ from __future__ import annotations
 from reverie.models.embedded.consolidate.dating import date_files
 from reverie.models.embedded.consolidate.desk import Desk
 from reverie.models.embedded.consolidate.gather import Seen
-from reverie.models.embedded.consolidate.indexing import keep_detail
+from reverie.models.embedded.consolidate.index_detail import keep_detail
 from reverie.models.embedded.consolidate.learning import learn
 from reverie.models.embedded.consolidate.lessons import heard, noted
 from reverie.models.embedded.consolidate.merging import join_files

@@ -13,7 +13,8 @@ from reverie.models.base import Request
 from reverie.models.embedded.consolidate.brief import Brief, find_brief
 from reverie.models.embedded.consolidate.desk import Desk
 from reverie.models.embedded.consolidate.gather import ROOM, Seen, gathered, look_round, read_all
-from reverie.models.embedded.consolidate.indexing import INDEXES, tidied
+from reverie.models.embedded.consolidate.index_detail import INDEXES
+from reverie.models.embedded.consolidate.index_text import tidied
 from reverie.models.embedded.consolidate.plan import think
 from reverie.models.embedded.conversation import Done, done_calls
 from reverie.models.embedded.step import Act, Call, Say, Step, offered_tools
