@@ -25,13 +25,13 @@ def in_words(letter: Letter, message: Structured) -> Letter:
 
 def _text(sender: str, message: Structured) -> str:
     match message:
-        case ShutdownRequest(request_id, reason):
+        case ShutdownRequest(_, reason):
             return (
                 f"{sender} asks you to end{_because(reason)}. If you have something to finish first, send {sender} "
-                f'{{"type": "shutdown_response", "request_id": "{request_id}", "approve": false, "reason": "..."}}; '
+                '{"type": "shutdown_response", "approve": false, "reason": "..."}; '
                 "otherwise finish your turn."
             )
-        case ShutdownResponse(_, approve, reason):
+        case ShutdownResponse(approve, _, reason):
             return f"{sender} {'ends' if approve else 'does not end yet'}{_because(reason)}."
         case PlanApprovalResponse(approve, _, feedback):
             verdict = "Your plan is approved: carry it out." if approve else "Your plan is not approved: send another."

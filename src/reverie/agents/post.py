@@ -41,6 +41,8 @@ class TeamPost:
     name: str
     color: str = ""
     sent: Callable[[Letter, Structured | None], None] = field(default=lambda _letter, _structured: None)
+    complete: Callable[[Structured], Structured] = field(default=lambda structured: structured)
+    """Fills in what a model need not say; raises a UserError if it makes no sense now."""
 
 
 class Post:
@@ -214,4 +216,4 @@ class Post:
             raise UserError(f"A shutdown_response goes from a teammate to the lead, {lead}.")
         if to == EVERYONE:
             raise UserError(f"A {message.kind} goes to one at a time: name whom you mean.")
-        return message
+        return self.team.complete(message)

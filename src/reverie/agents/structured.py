@@ -36,11 +36,11 @@ class ShutdownRequest:
 
 @dataclass(frozen=True, slots=True)
 class ShutdownResponse:
-    """The teammate ends (`approve`), or goes on and says why."""
+    """The teammate ends (`approve`), or goes on and says why. Without an id it answers the request that is open."""
 
     kind: ClassVar[str] = "shutdown_response"
-    request_id: str
     approve: bool
+    request_id: str = ""
     reason: str = ""
 
 

@@ -105,7 +105,7 @@ class Team:
     def names(self) -> list[str]:
         return [member.name for member in self.read()[1]]
 
-    def depart(self, name: str, place: Place, why: str = "", *, seat: Seat | None = None) -> None:
+    def depart(self, name: str, place: Place, why: str = "") -> None:
         """Somebody has ended, or is about to: no letter reaches it from now on, and unread ones go back.
 
         All under the mailbox's lock, so that a letter is either read, or its sender learns that nobody will.
@@ -115,8 +115,6 @@ class Team:
             with exclusive(self.folder / "team.json.lock", timeout_s=_LOCK_S, what=f"the team {self.name}"):
                 lead, members = self.read()
                 self._write(lead, [replace(m, place=place, why=why) if m.name == name else m for m in members])
-            if seat is not None:
-                seat.leave()
 
         for letter in self.mailbox(name).close(leave):
             if parse(letter.text) is None and letter.sender != name:
@@ -149,10 +147,10 @@ class Team:
         )
 
     def is_reachable(self, name: str) -> bool:
-        """Whether a letter to this member will be read: it is there, or about to come."""
-        if self.presence(name) is not None:
-            return True
-        return any(member.name == name and member.place is Place.EXPECTED for member in self.read()[1])
+        """Whether a letter to this member will be read, or come back: it is there, or somebody watches over it."""
+        if not any(member.name == name and member.place is Place.EXPECTED for member in self.read()[1]):
+            return False
+        return self.presence(name) is not None or Lease.holder(self.lock) is not None
 
     def take_seat(self, name: str, session_id: str, socket: str) -> Seat:
         """The seat of a member of this team, for this process. SessionBusy, naming the process, if it is taken."""
@@ -212,8 +210,14 @@ class Seat:
             self._say(doing=text)
 
     def leave(self) -> None:
-        """Gives it up. Twice is once."""
+        """Gives it up, as the last thing its process does. Twice is once."""
         self._lease.release()
+
+    def __enter__(self) -> Seat:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
 
     def _say(self, **changed: object) -> None:
         self._info = {**self._info, **changed}

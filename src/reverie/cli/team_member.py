@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -42,26 +43,28 @@ async def run_member(
     places = Places.of(cwd, settings)
     kind = _kind(places, member)
     is_lead = member.name == plan.lead.name
-    session = await Session.open(
-        cwd=cwd,
-        model=member.model or (kind.model if kind is not None else "") or model,
-        interactive=ask if is_lead else True,  # a teammate's questions go to its lead
-        overrides=overrides,
-        tools=_tools(settings, kind),
-    )
-    async with session:
-        team = Team(places, plan.team)
-        seat = team.take_seat(member.name, session.id, str(places.socket(session.id)))
-        color = next((one.color for one in team.read()[1] if one.name == member.name), "")
-        session.letters.introduction = introduce(plan, member, kind.prompt if kind is not None else "")
-        show = JsonView().show
-        if is_lead:
-            host: Host = Lead(session, seat, show, color=color)
-        else:
-            host = Teammate(session, seat, plan.lead.name, show, color=color, plan=member.plan)
-        signals.cancel = host.stop
-        _at_end_of_input(host.stop)
-        return await host.run(plan.task if is_lead else member.task)
+    team, id = Team(places, plan.team), str(uuid.uuid4())
+    color = next((one.color for one in team.read()[1] if one.name == member.name), "")
+    # The seat first and last: whoever sees it empty knows that the process is gone.
+    with team.take_seat(member.name, id, str(places.socket(id))) as seat:
+        session = await Session.open(
+            cwd=cwd,
+            model=member.model or (kind.model if kind is not None else "") or model,
+            session_id=id,
+            interactive=ask if is_lead else True,  # a teammate's questions go to its lead
+            overrides=overrides,
+            tools=_tools(settings, kind),
+        )
+        async with session:
+            session.letters.introduction = introduce(plan, member, kind.prompt if kind is not None else "")
+            show = JsonView().show
+            if is_lead:
+                host: Host = Lead(session, seat, show, color=color)
+            else:
+                host = Teammate(session, seat, plan.lead.name, show, color=color, plan=member.plan)
+            signals.cancel = host.stop
+            _at_end_of_input(host.stop)
+            return await host.run(plan.task if is_lead else member.task)
 
 
 def _overrides(member: MemberPlan) -> JsonObject:

@@ -209,12 +209,14 @@ class Supervisor:
     # -- the end --------------------------------------------------------------------------------------------------
 
     async def _end_all(self, watching: list[asyncio.Task[None]]) -> None:
-        """Whoever is left: SIGTERM, a while, SIGKILL; then everything they said is shown."""
+        """Whoever is left: SIGTERM (unless it said goodbye), a while, SIGKILL; then what they said is shown."""
         left = self._left()
         if left:
-            if len(left) > 1 or self._plan.lead.name not in left:
-                self._view.say(f"ending {', '.join(left)}")
-            self._signal(left, signal.SIGTERM)
+            places = {member.name: member.place for member in self._team.read()[1]}
+            staying = [name for name in left if places.get(name) is not Place.ENDED]
+            if staying:
+                self._view.say(f"ending {', '.join(staying)}")
+                self._signal(staying, signal.SIGTERM)
             waiting = [asyncio.ensure_future(self._members[name].process.wait()) for name in left]
             wait_s = self._flags.number("messages.kill_s", self._settings.messages.kill_s)
             await asyncio.wait(waiting, timeout=wait_s)

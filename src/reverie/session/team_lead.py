@@ -85,13 +85,15 @@ class Lead(Host):
             self.tell(str(error))
 
     def _remaining(self) -> list[str]:
-        return [name for name in self.team.names() if name != self.name and self.team.is_reachable(name)]
+        """Who can still be written to, or has said goodbye and not gone yet."""
+        others = [name for name in self.team.names() if name != self.name]
+        return [name for name in others if self.team.is_reachable(name) or self.team.presence(name) is not None]
 
     # -- what arrives ---------------------------------------------------------------------------------------------
 
     def control(self, letter: Letter, message: Structured) -> Letter | None:
         match message:
-            case ShutdownResponse(_, approve, reason):
+            case ShutdownResponse(approve, _, reason):
                 now = asyncio.get_running_loop().time()
                 if self.handshake.answered(letter.sender, message, now) and approve:
                     return None

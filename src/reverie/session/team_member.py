@@ -10,6 +10,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Any
 
 from reverie.agents.in_words import in_words
@@ -17,6 +18,7 @@ from reverie.agents.letters import Letter
 from reverie.agents.post import TeamPost
 from reverie.agents.roster import Mode as Kind
 from reverie.agents.structured import (
+    FOR_MODELS,
     IdleNotification,
     IdleState,
     PermissionRequest,
@@ -29,7 +31,7 @@ from reverie.agents.structured import (
     render,
 )
 from reverie.agents.team import Place, Seat
-from reverie.errors import ReverieError
+from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice, PermissionAsked, ToolStarted, TurnEnded
 from reverie.permissions.policy import Mode
 from reverie.session.session import Session
@@ -55,7 +57,7 @@ class Host(ABC):
         self._background = set[asyncio.Task[None]]()
         self._wrote_to_lead = False
         session.listen(show)
-        session.letters.join(TeamPost(self.team, self.name, color, self.sent), self.control)
+        session.letters.join(TeamPost(self.team, self.name, color, self.sent, self.complete), self.control)
 
     def stop(self) -> bool:
         """Whoever runs the team wants it to end: what is under way is stopped, and the end begins."""
@@ -73,7 +75,7 @@ class Host(ABC):
                 task.cancel()
             await asyncio.gather(*self._background, return_exceptions=True)
             await self.session.letters.settle()
-            await asyncio.to_thread(self.team.depart, self.name, Place.ENDED, seat=self.seat)
+            await asyncio.to_thread(self.team.depart, self.name, Place.ENDED)
         return self.code
 
     @abstractmethod
@@ -86,8 +88,13 @@ class Host(ABC):
 
     def sent(self, letter: Letter, message: Structured | None) -> None:
         """Learns what left this process for the team."""
-        if letter.to == self.lead and letter.sender == self.name and message is None:
+        is_word = message is None or isinstance(message, FOR_MODELS)
+        if letter.to == self.lead and letter.sender == self.name and is_word:
             self._wrote_to_lead = True
+
+    def complete(self, message: Structured) -> Structured:
+        """A structured message that the model wants to send, with what the model need not know."""
+        return message
 
     async def turn(self, text: str = "") -> TurnEnded:
         """One turn: with a text, or about the letters that wait."""
@@ -170,7 +177,7 @@ class Teammate(Host):
     async def _may_leave(self) -> bool:
         """Whether it was asked to end and agrees: by its own word, or by having seen the request and said nothing."""
         if self._shutdown is not None and not self._leaving:
-            await self._to_lead(ShutdownResponse(self._shutdown.request_id, True))
+            await self._to_lead(ShutdownResponse(True, self._shutdown.request_id))
             self._leaving = True
         return self._leaving
 
@@ -208,6 +215,13 @@ class Teammate(Host):
             case ShutdownResponse() | IdleNotification() | PermissionRequest():
                 return letter
         return in_words(letter, message)
+
+    def complete(self, message: Structured) -> Structured:
+        if not isinstance(message, ShutdownResponse):
+            return message
+        if self._shutdown is None:
+            raise UserError("Nobody asked you to end, so there is nothing to answer.")
+        return replace(message, request_id=self._shutdown.request_id)
 
     def sent(self, letter: Letter, message: Structured | None) -> None:
         super().sent(letter, message)
