@@ -205,15 +205,25 @@ class Post:
             return None
         if not isinstance(message, FOR_MODELS):
             raise UserError(f"A {message.kind} is sent by the program, not by a message: write plain text.")
-        if self._ends_here(message, sender, to):
-            return message
-        if self.team is None:
-            raise UserError(f"A {message.kind} has a meaning within a team only: write plain text.")
-        lead = self.team.team.lead
-        if isinstance(message, ShutdownRequest | PlanApprovalResponse) and sender != lead:
-            raise UserError(f"Only the lead, {lead}, sends a {message.kind}.")
-        if isinstance(message, ShutdownResponse) and (to != lead or sender != self.team.name):
-            raise UserError(f"A shutdown_response goes from a teammate to the lead, {lead}.")
         if to == EVERYONE:
             raise UserError(f"A {message.kind} goes to one at a time: name whom you mean.")
-        return self.team.complete(message)
+        lead = self._lead_of(sender if isinstance(message, ShutdownResponse) else to)
+        if lead is None:
+            raise UserError(f"A {message.kind} is between a teammate and its lead only: write plain text.")
+        if isinstance(message, ShutdownResponse) and to != lead:
+            raise UserError(f"A shutdown_response goes from a teammate to its lead, {lead}.")
+        if isinstance(message, ShutdownRequest | PlanApprovalResponse) and sender != lead:
+            raise UserError(f"Only the lead, {lead}, sends a {message.kind}.")
+        is_own = self.team is not None and sender == self.team.name
+        return self.team.complete(message) if is_own and self.team is not None else message
+
+    def _lead_of(self, name: str) -> str | None:
+        """Whose teammate this is: of somebody in this process, or of the lead of the team. None if it is nobody's."""
+        here = self._here(name)
+        if here is not None and here.mode is Mode.TEAMMATE and here.parent is not None:
+            parent = self._roster.find(here.parent)
+            return parent.name if parent is not None else None
+        if self.team is None:
+            return None
+        lead = self.team.team.lead
+        return lead if name in self.team.team.names() and name != lead else None

@@ -94,7 +94,7 @@ class TeammateHere:
                 said = ended.text or said
                 is_idle = not len(member.inbox)
                 if asked is not None and not self._refused and is_idle:
-                    await self._tell_lead(ShutdownResponse(asked.request_id, True), "leaves")
+                    await self._tell_lead(ShutdownResponse(True, asked.request_id), "leaves")
                     return said
                 if is_idle:
                     await self._tell_lead(_idle(ended), "is idle")
