@@ -119,7 +119,7 @@ def prefix_breaks(path: Path) -> list[PrefixBreak]:
     """Every request of a log that does not continue the one before it in its thread and did not say why.
 
     A fork's first request continues the last one of the conversation it was forked from; or an earlier one and its
-    answer, if the conversation went on before the fork was run.
+    answer, if the conversation went on before the fork was run; or the last one of another fork, whose own it is.
     """
     before: dict[tuple[str, str, int], LoggedRequest] = {}
     mains: dict[str, list[LoggedRequest]] = {}
@@ -132,7 +132,12 @@ def prefix_breaks(path: Path) -> list[PrefixBreak]:
         if last and request.announced_break is None:
             index = _shared(last.parts, request.parts)
             earlier = mains.get(request.conversation, ()) if own is None else ()
-            if index < len(last.parts) and not any(_goes_on_from(one, request, index) for one in earlier):
+            forks = [one for one in before.values() if one.conversation == request.conversation] if own is None else []
+            if (
+                index < len(last.parts)
+                and not any(_goes_on_from(one, request, index) for one in earlier)
+                and not any(_shared(one.parts, request.parts) == len(one.parts) for one in forks)
+            ):
                 found.append(PrefixBreak(last, request, index))
         before[key] = request
         if request.thread == MAIN:
