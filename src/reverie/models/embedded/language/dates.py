@@ -18,6 +18,7 @@ from reverie.models.embedded.language.calendar import Moment
 from reverie.models.embedded.language.tongue import Tongue, tongue_of
 
 _ISO = re.compile(r"(?<![\d-])(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)(?![\d-])")
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _CLAUSE = re.compile(r"[,;.!?()\n—–，。；！？、:：]")
 
 
@@ -89,7 +90,13 @@ def absolute(text: str, today: date, tongue: Tongue | None = None) -> str:
     """The text with every day written out."""
     for one in reversed(find_days(text, today, tongue)):
         if not one.is_absolute:
-            text = text[: one.start] + one.words + text[one.end :]
+            before, after = text[: one.start], text[one.end :]
+            words = one.words
+            if before and _IDEOGRAPH.match(before[-1]):  # a day that grows together with words is no day any more
+                words = f" {words}"
+            if after and _IDEOGRAPH.match(after[0]):
+                words = f"{words} "
+            text = before + words + after
     return text
 
 

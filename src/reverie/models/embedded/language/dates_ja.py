@@ -78,13 +78,13 @@ def _period(match: re.Match[str], clause: Clause) -> Reading:
             found = Moment(cal.weekday_in(today, 4, _WEEKS[said]))
             return found, found.iso
         found = Moment(cal.monday_of(today, _WEEKS[said]), "week")
-        return found, f"{found.iso}の週"
+        return found, f"{found.iso} の週"
     if said.endswith("月"):
         first = cal.months_on(today.replace(day=1), {"来月": 1, "先月": -1}.get(said, 0))
         found = Moment(cal.month_end(first.year, first.month)) if is_end else Moment(first, "month")
         return found, found.iso
     year = today.year + {"来年": 1, "去年": -1, "昨年": -1}.get(said, 0)
-    return Moment(date(year, 1, 1), "year"), f"{year}年"
+    return Moment(date(year, 1, 1), "year"), f"{year} 年"
 
 
 def _edge(match: re.Match[str], clause: Clause) -> Reading:

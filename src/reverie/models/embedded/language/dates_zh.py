@@ -95,13 +95,13 @@ def _period(match: re.Match[str], clause: Clause) -> Reading:
             found = Moment(cal.weekday_in(today, 4, ahead))
             return found, found.iso
         found = Moment(cal.monday_of(today, ahead), "week")
-        return found, f"{found.iso}那一周"
+        return found, f"{found.iso} 那一周"
     if unit == "月":
         first = cal.months_on(today.replace(day=1), ahead)
         found = Moment(cal.month_end(first.year, first.month)) if is_end else Moment(first, "month")
         return found, found.iso
     found = Moment(date(today.year + ahead, 12, 31)) if is_end else Moment(date(today.year + ahead, 1, 1), "year")
-    return found, found.iso if is_end else f"{found.iso}年"
+    return found, found.iso if is_end else f"{found.iso} 年"
 
 
 def _month_end(match: re.Match[str], clause: Clause) -> Reading:

@@ -1,0 +1,175 @@
+"""What is worth keeping of the new messages: sentences of one kind together, with the reasons beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from reverie.memory.evidence import content_terms, is_assent
+from reverie.memory.secrets import find_secrets
+from reverie.memory.taxonomy import MemoryType
+from reverie.models.embedded.extract.judging import ENOUGH, points
+from reverie.models.embedded.extract.marks import Marked, Message
+from reverie.models.embedded.extract.systems import IN_REPOSITORY
+from reverie.models.embedded.language.sentences import sentences
+
+_FEW = 3  # content words: a sentence with fewer leans on the one before it
+_REASONS = 2  # sentences of reasons that go along
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something to keep: what was said, and why."""
+
+    type: MemoryType
+    said: tuple[Marked, ...]
+    why: tuple[Marked, ...] = ()
+    confirmed: str = ""
+    """What the agent had proposed, where the person said yes to it in few words."""
+    points: float = 0.0
+    terms: frozenset[str] = field(default=frozenset())
+
+    @property
+    def message(self) -> Message:
+        return self.said[0].message
+
+    @property
+    def sentences(self) -> tuple[Marked, ...]:
+        return (*self.said, *self.why)
+
+
+def find_candidates(messages: Sequence[Message]) -> list[Candidate]:
+    """Of all new messages, in order; what the person is comes together as one."""
+    found: list[Candidate] = []
+    for message in messages:
+        if not message.shape.is_void:
+            found += _in_message(message)
+    persons = [one for one in found if one.type is MemoryType.USER]
+    if len(persons) > 1:
+        together = Candidate(
+            MemoryType.USER,
+            tuple(each for one in persons for each in one.said),
+            tuple(each for one in persons for each in one.why),
+            points=max(one.points for one in persons),
+        )
+        found = [one for one in found if one.type is not MemoryType.USER]
+        found.insert(0, together)
+    return [_with_terms(one) for one in found if _is_fit(one)]
+
+
+def _in_message(message: Message) -> Iterator[Candidate]:
+    kinds = _kinds(message)
+    taken: set[int] = set()
+    at = 0
+    while at < len(kinds):
+        kind = kinds[at]
+        if kind is None:
+            at += 1
+            continue
+        group = [at]
+        step = at + 1
+        while step < len(kinds) and (
+            kinds[step] is kind
+            or (step + 1 < len(kinds) and kinds[step + 1] is kind and _is_plain(message, step, kinds))
+        ):
+            group.append(step)
+            step += 1
+        taken.update(group)
+        said = [message.marked[i] for i in group]
+        why: list[Marked] = []
+        for i in range(step, min(step + _REASONS, len(kinds))):
+            if not _goes_along(message, i, kinds, kind):
+                break
+            why.append(message.marked[i])
+            taken.add(i)
+        before = at - 1
+        if before >= 0 and before not in taken and _is_plain(message, before, kinds) and _leans(said, kind):
+            said.insert(0, message.marked[before])
+            taken.add(before)
+        elif (
+            kind is MemoryType.FEEDBACK
+            and before >= 0
+            and before not in taken
+            and _is_plain(message, before, kinds)
+            and not why
+            and any(message.marked[before].has(mark) for mark in ("reason", "mishap", "displeased"))
+        ):
+            why.insert(0, message.marked[before])
+        best = max(points(message.marked[i]).get(kind, 0.0) for i in group)
+        yield Candidate(kind, tuple(said), tuple(why), _confirmed(message, said, kind), best)
+        at = max(step, at + 1)
+
+
+def _kinds(message: Message) -> list[MemoryType | None]:
+    """The kind each sentence is of: the one with the most points beyond what is enough."""
+    found: list[MemoryType | None] = []
+    for one in message.marked:
+        scored = [(given - ENOUGH[kind], kind) for kind, given in points(one).items() if given >= ENOUGH[kind]]
+        kind = max(scored, key=lambda each: each[0])[1] if scored else None
+        after_rule = bool(found) and found[-1] is MemoryType.FEEDBACK
+        if kind is MemoryType.USER and after_rule and not one.bare.lower().startswith(("i'm", "i am", "im ")):
+            kind = None  # why the rule is so, not who somebody is
+        if kind is MemoryType.PROJECT and after_rule and one.has("mishap") and not one.is_ahead:
+            kind = None  # what went wrong without the rule
+        found.append(kind)
+    return found
+
+
+def _is_plain(message: Message, at: int, kinds: Sequence[MemoryType | None]) -> bool:
+    """A sentence that tells something and is nothing by itself."""
+    one = message.marked[at]
+    if kinds[at] is not None or one.is_asked or one.is_filler or one.is_request or one.has("quoted"):
+        return False
+    return not one.has("once")
+
+
+def _goes_along(message: Message, at: int, kinds: Sequence[MemoryType | None], kind: MemoryType) -> bool:
+    one = message.marked[at]
+    if kinds[at] is not None or one.is_asked or one.is_filler or one.has("quoted"):
+        return False
+    explains = any(one.has(mark) for mark in ("reason", "mishap", "permits", "forbids", "excepts", "habit"))
+    if kind is MemoryType.FEEDBACK:
+        is_reason = one.has("reason") or one.has("mishap") or one.has("forbids")
+        return is_reason or (explains and not one.is_request) or _is_plain(message, at, kinds)
+    return _is_plain(message, at, kinds) or (explains and not one.is_request)
+
+
+def _leans(said: Sequence[Marked], kind: MemoryType) -> bool:
+    """Whether what was said cannot be understood alone."""
+    first = said[0]
+    if kind is MemoryType.USER:
+        return False
+    return first.has("keep_on") or first.leans or len(content_terms(first.bare)) < _FEW
+
+
+def _confirmed(message: Message, said: Sequence[Marked], kind: MemoryType) -> str:
+    """The agent's proposal, if the person took it up without saying what it was."""
+    if kind is not MemoryType.FEEDBACK or not message.shape.is_pleased or not is_assent(message.said.text):
+        return ""
+    own = [term for one in said for term in content_terms(one.bare)]
+    if len(set(own)) > 2 * _FEW:
+        return ""
+    proposal = [one.text for one in sentences(message.said.answer) if len(content_terms(one.text)) >= _FEW]
+    return proposal[0] if proposal else ""
+
+
+def _is_fit(one: Candidate) -> bool:
+    """Not what must never be kept: secrets, where code is, what was done in this session."""
+    text = " ".join(each.text for each in one.sentences)
+    if find_secrets(text) and one.type is not MemoryType.REFERENCE:
+        return False
+    if one.type is not MemoryType.REFERENCE and len(content_terms(text)) < 2:
+        return False
+    if any(each.has("remember") for each in one.said) and IN_REPOSITORY.search(text):
+        return one.points >= ENOUGH[one.type] + 2
+    return True
+
+
+def _with_terms(one: Candidate) -> Candidate:
+    said = " ".join(each.bare for each in one.sentences)
+    return Candidate(one.type, one.said, one.why, one.confirmed, one.points, frozenset(content_terms(said)))
+
+
+def all_terms(messages: Iterable[Message]) -> frozenset[str]:
+    """The content words of everything a person said."""
+    return frozenset(term for message in messages for term in content_terms(message.text))

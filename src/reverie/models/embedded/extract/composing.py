@@ -1,0 +1,152 @@
+"""The words of a memory: its title, its description and its body, all taken from what the person said.
+
+Days are written out; reasons go behind `**Why:**`, when it applies behind `**How to apply:**`, if they were said. No
+word of our own but for those labels: a rule that nobody gave must not look as if somebody had.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reverie.memory.taxonomy import MemoryType, file_name
+from reverie.memory.topic_file import TopicFile
+from reverie.models.embedded.extract.candidates import Candidate
+from reverie.models.embedded.extract.marks import Marked
+from reverie.models.embedded.language.dates import absolute
+
+_TITLE = 60
+_DESCRIPTION = 150
+_LEAD = re.compile(
+    r"^(?:(?:and|also|so|ok(?:ay)?|but|well|right|btw|fyi|yes|yeah|yep|no|nope|oh|ah|hm+|hi|hey\w*|hello|pls"
+    r"|please|heads[- ]?up(?: that)?|"
+    r"remember(?: that| this)?(?: for the future)?|just so you know|small change|before i forget"
+    r"|quick background[^:]*|context(?: on me| for this)?|background|"
+    r"from now on|going forward|in (?:the )?future|from here on|rule for the future|und|also|bitte|kurz zu mir"
+    r"|übrigens|künftig|y|por cierto|ojo que|wait|hmm*|ouch|whoa|ugh|jeez|also|then)\b[,:!.、，：]?\s*"
+    r"|[-–—•,:;…、，：]\s*)+",
+    re.IGNORECASE,
+)
+_LEAD_CJK = re.compile(r"^(?:另外|对了|顺便(?:说|提)(?:一下)?|先说(?:明)?一下|ちなみに|あと|それと|[，,、：:\s])+")
+_IDENTITY = re.compile(
+    r"^(?:i'm|i am|im|ich bin|soy|我是|私は)\s+(?:an?\s+|the\s+|eine?\s+|la\s+|el\s+|una?\s+|一名|一个)?", re.IGNORECASE
+)
+_BECAUSE = re.compile(
+    r"(?:,|\s[-–—(])?\s*\b(?P<why>(?:because|bc|since(?! (?:\w+day|\d|today|yesterday))|as otherwise|otherwise"
+    r"|so that|weil|da sonst|sonst|damit|porque|ya que|si no)\b.+)$"
+    r"|[，,。]?(?P<whyc>(?:因为|由于|否则|不然).+)$",
+    re.IGNORECASE,
+)
+_SO = re.compile(
+    r"(?:,|;|\s[-–—])\s*(?P<so>(?:so|therefore|hence|that's why|deshalb|deswegen|daher|así que|por eso)\b\s.+)$"
+    r"|[，,](?P<soc>所以.+)$",
+    re.IGNORECASE,
+)
+_SCOPE = re.compile(
+    r"\b(?P<scope>(?:when|whenever|if|before|after|every time|each time) (?:you|i) [^,.;:]{3,70}(?=[,.;:]|$)"
+    r"|(?:in|for|on|with) (?:every|all|any|anything|each) [^,.;:]{3,60}(?=[,.;:]|$)"
+    r"|(?:in|at|on) (?:this|our) \w+|bei (?:solchen|allen|jedem|jeder) [^,.;:]{3,60}|immer wenn [^,.;:]{3,60}"
+    r"|wenn du [^,.;:]{3,60}|cuando [^,.;:]{3,60}|cada vez que [^,.;:]{3,60})",
+    re.IGNORECASE,
+)
+_CREDENTIALS = re.compile(
+    r"\s*\((?=[^()]*(?:/|:|\b(?:user|login|pass\w*|pw|pwd|guest|token"
+    r"|key)\b))(?=[^()]*\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{6,})[^()]*\)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory to write."""
+
+    file: str
+    text: str
+
+
+def compose(candidate: Candidate, taken: Sequence[str]) -> Memory:
+    """A new memory under a name that is not taken."""
+    title = _title(candidate)
+    lines = statement_lines(candidate)
+    topic = TopicFile.new(
+        name=title, description=_cut(_plain(lines[0]), _DESCRIPTION), type=candidate.type, body="\n".join(lines)
+    )
+    name = file_name(candidate.type, title)
+    number = 2
+    while name in taken:
+        name = file_name(candidate.type, f"{title} {number}")
+        number += 1
+    return Memory(name, topic.text)
+
+
+def statement_lines(candidate: Candidate) -> list[str]:
+    """The body of a memory, line by line: what was said, then why and when it applies, as far as that was said."""
+    said, why, so = list[str](), [_spoken(one) for one in candidate.why], list[str]()
+    for one in candidate.said:
+        text = _spoken(one)
+        if candidate.type in (MemoryType.FEEDBACK, MemoryType.PROJECT):
+            text, reason = _parted(text, _BECAUSE)
+            why += [reason] if reason else []
+        if candidate.type is MemoryType.PROJECT:
+            text, then = _parted(text, _SO)
+            so += [then] if then else []
+        said += [text] if text else []
+    if candidate.confirmed:
+        said.append(candidate.confirmed)
+    lines = [" ".join(_sentence(text) for text in said)]
+    if candidate.type in (MemoryType.FEEDBACK, MemoryType.PROJECT):
+        scope = _SCOPE.search(lines[0]) if candidate.type is MemoryType.FEEDBACK else None
+        so += [scope["scope"]] if scope else []
+        lines += ["", f"**Why:** {' '.join(map(_sentence, why))}"] if why else []
+        lines += ["", f"**How to apply:** {' '.join(map(_sentence, so))}"] if so else []
+        if why and so:
+            del lines[3]
+    elif why:
+        lines[0] += " " + " ".join(map(_sentence, why))
+    return lines
+
+
+def _spoken(one: Marked) -> str:
+    """A sentence as it is kept: days written out, credentials and what leads in left out."""
+    text = absolute(one.text, one.message.said.day, one.message.tongue)
+    text = _LEAD_CJK.sub("", _LEAD.sub("", _CREDENTIALS.sub("", text))).strip()
+    return text.strip(" ,;:-–—")
+
+
+def _parted(text: str, pattern: re.Pattern[str]) -> tuple[str, str]:
+    """A sentence and the clause in it that gives the reason, or the consequence."""
+    found = pattern.search(text)
+    if found is None or found.start() < 12:
+        return text, ""
+    clause = next(group for group in found.groups() if group)
+    return text[: found.start()].rstrip(" ,;:-–—("), clause.rstrip(")")
+
+
+def _title(candidate: Candidate) -> str:
+    text = _plain(_spoken(candidate.said[0]))
+    if candidate.type is MemoryType.USER:
+        text = _IDENTITY.sub("", text)
+    limit = _TITLE // 3 if candidate.message.tongue in ("zh", "ja") else _TITLE
+    if len(text) > limit:
+        text = re.split(r"[,;(。，；、]|:\s|\s[-–—]\s", text, maxsplit=1)[0]
+    return _capital(_cut(text, limit).strip(" .!?…。！？"))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("*", "").replace("`", "").split())
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    cut = text[: limit - 1]
+    return (cut.rpartition(" ")[0] if " " in cut[limit // 2 :] else cut).rstrip(" ,;:") + "…"
+
+
+def _sentence(text: str) -> str:
+    text = _capital(text.strip())
+    return text if not text or text[-1] in ".!?。！？…:)" else f"{text}{'。' if ord(text[-1]) > 0x2E80 else '.'}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

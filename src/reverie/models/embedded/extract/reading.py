@@ -1,0 +1,141 @@
+"""What a request for extraction holds: who said what in the new messages, on which day, and what is known already."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+
+from reverie.memory.taxonomy import MemoryType
+from reverie.models.base import Request
+from reverie.models.wire import as_object
+from reverie.types import Block, Origin, Role, TextBlock, ToolResultBlock, ToolUseBlock
+
+_COUNT = re.compile(r"^The last (?:(?P<count>\d+) messages|message) before this one", re.MULTILINE)
+_DAY = re.compile(r"The user wrote them on \w+, (?P<day>\d{4}-\d\d-\d\d)\.")
+_DAY_FROM = re.compile(r"^- from “(?P<words>.*)” on: \w+, (?P<day>\d{4}-\d\d-\d\d)$", re.MULTILINE)
+_DIRECTORY = re.compile(r"Write a file of its own in `(?P<directory>[^`\n]+)`")
+_KNOWN = re.compile(
+    r"^- (?:\[(?P<type>\w+)\] )?(?P<file>.+?\.md) \((?P<when>[\dTZ:.+-]+)\)(?:: (?P<description>.*))?$", re.MULTILINE
+)
+_NUMBERED = re.compile(r"^ *\d+\t(?P<line>.*)$")
+_MARK = "It is a task of its own beside the conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A memory there is, as the directive lists it."""
+
+    file: str
+    type: MemoryType | None
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a person typed in one go, the day they typed it, and what came right before."""
+
+    text: str
+    day: date
+    answer: str = ""
+    """What the agent had said before; empty at the beginning."""
+    acted: bool = False
+    """The agent had used tools for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """Everything a run may rest on."""
+
+    said: tuple[Said, ...]
+    directory: str
+    known: tuple[Known, ...]
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+    """What was read of the memories, by file."""
+    looked: bool = False
+    """The reading has been done."""
+    wrote: bool = False
+    """The writing has been done."""
+
+
+def read_brief(request: Request) -> Brief | None:
+    """None if the request holds no directive of layer 5."""
+    blocks: list[tuple[Role, Block]] = [
+        (message.role, block) for message in request.messages for block in message.content
+    ]
+    at = next((i for i in range(len(blocks) - 1, -1, -1) if _is_directive(blocks[i][1])), None)
+    if at is None:
+        return None
+    block = blocks[at][1]
+    directive = block.text if isinstance(block, TextBlock) else ""
+    place = _DIRECTORY.search(directive)
+    day = _DAY.search(directive)
+    days = [(one["words"], date.fromisoformat(one["day"])) for one in _DAY_FROM.finditer(directive)]
+    first = date.fromisoformat(day["day"]) if day else days[0][1] if days else None
+    if place is None or first is None:
+        return None
+    counted = _COUNT.search(directive)
+    count = int(counted["count"] or 1) if counted else 1
+    after = [one for _, one in blocks[at + 1 :]]
+    calls = {one.id: one for one in after if isinstance(one, ToolUseBlock)}
+    directory = place["directory"]
+    return Brief(
+        tuple(_said(blocks[:at], count, first, days)),
+        directory,
+        tuple(_known(directive)),
+        dict(_read(after, calls, directory)),
+        looked=bool(calls),
+        wrote=any(call.name in ("Write", "Edit") for call in calls.values()),
+    )
+
+
+def _is_directive(block: Block) -> bool:
+    return isinstance(block, TextBlock) and block.origin is Origin.INJECTED and _MARK in block.text
+
+
+def _known(directive: str) -> Iterator[Known]:
+    listed = directive.rpartition("The memories there are:")[2]
+    for one in _KNOWN.finditer(listed):
+        yield Known(one["file"], MemoryType.read(one["type"] or ""), one["description"] or "")
+
+
+def _said(blocks: list[tuple[Role, Block]], count: int, first: date, days: list[tuple[str, date]]) -> Iterator[Said]:
+    """The person's turns among the last `count` messages; records of one role in a row are one message."""
+    start, runs = len(blocks), 0
+    while start > 0:
+        if start == len(blocks) or blocks[start - 1][0] != blocks[start][0]:
+            runs += 1
+        if runs > count:
+            break
+        start -= 1
+    answer, acted, day = "", False, first
+    for number, (_, block) in enumerate(blocks):
+        match block:
+            case TextBlock(text=text, origin=Origin.MODEL):
+                answer = text
+            case ToolUseBlock():
+                acted = True
+            case TextBlock(text=text, origin=Origin.PERSON) if text.strip():
+                day = next((on for words, on in days if _begins(text, words)), day)
+                if number >= start:
+                    yield Said(text, day, answer, acted)
+                answer, acted = "", False
+            case _:
+                continue
+
+
+def _begins(text: str, words: str) -> bool:
+    opening = words.removesuffix("…")
+    return bool(opening) and " ".join(text.split()).startswith(opening)
+
+
+def _read(after: list[Block], calls: dict[str, ToolUseBlock], directory: str) -> Iterator[tuple[str, str]]:
+    for block in after:
+        call = calls.get(block.tool_use_id) if isinstance(block, ToolResultBlock) else None
+        if call is None or not isinstance(block, ToolResultBlock) or block.is_error or call.name != "Read":
+            continue
+        path = str(as_object(call.input).get("file_path", ""))
+        lines = [found["line"] for line in block.text.split("\n") if (found := _NUMBERED.match(line))]
+        if lines:
+            yield path.removeprefix(directory).lstrip("/"), "\n".join(lines) + "\n"

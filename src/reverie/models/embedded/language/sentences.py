@@ -1,0 +1,95 @@
+"""What a person says in a message, sentence by sentence; what they only show (code, logs, quotes) is left out.
+
+A chat has no good grammar: no capitals, no commas, bullets and brackets everywhere. So sentences end at marks and line
+ends, never by guessing, and abbreviations, versions and file names hold together.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_FENCE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_TAGGED = re.compile(r"<([a-z][\w-]*)\b[^<>]*>.*?(?:</\1>|\Z)", re.DOTALL)
+_SHOWN = re.compile(
+    r"^\s*(?:>|\||[{}\[\]<]|\$ |%|at \S+\(|File \"|Traceback|\+\+|--|@@|//|/\*|\*/|import |from \S+ import|def |class "
+    r"|function |const |let |var |return |public |private |#include|#define|[A-Z][A-Za-z]*(?:Error|Exception)\b)"
+    r"|^\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|^\s*\[?\d\d:\d\d:\d\d|^\s*(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b"
+    r"|[{;]\s*$|^\s*[\w./-]+:\d+(?::\d+)?[: ]|^\s*-{3,}\s*$|^(?: {4,}|\t)(?!\s*[-*•\d])"
+)
+_HEADING = re.compile(r"^\s*(?:#{1,6}\s+\S|\*\*[^*]+\*\*:?\s*$|={3,}$)", re.MULTILINE)
+_BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)]|\(?[a-z]\)|\[[ x]\])\s+", re.MULTILINE)
+_END = re.compile(
+    r"(?<=[.!?…])(?<!\b[a-zA-Z]\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)"
+    r"(?<!\bbzw\.)(?<!\bz\.B\.)(?<!\bSr\.)(?<!\bca\.)(?<!\bapprox\.)(?<!\bNr\.)(?<!\bNo\.)(?<!\b\d\.)(?<!\b\d\d\.)"
+    r"[\"'”’)\]]*\s+|(?<=[。！？])|\n+|;\s+|(?<=\?)(?=\()"
+)
+_QUOTE = re.compile(
+    r"[\"“„«「『](?P<said>[^\"“”„»」』\n]{2,}?)[\"”“»」』]|(?<!\w)['‘‚](?P<word>[^'’‘\n]{2,}?)['’‘](?!\w)"
+)
+_LONG_QUOTE: Final = 24  # characters, and more than three words: no name or title any more
+_LONG: Final = 1_500
+_MANY_BULLETS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """`text` as it was typed; `bare` without what stands between quotes, which is what its meaning is read from."""
+
+    text: str
+    bare: str
+
+    @property
+    def is_question(self) -> bool:
+        """By its mark; “…, ok?” is none."""
+        end = self.bare.rstrip(" \"'”’)]:🙂🙃😉")
+        if not end.endswith(("?", "？")) and not end.endswith(("吗", "呢", "ですか", "ますか")):
+            return False
+        return not re.search(
+            r"[,;—-]\s*(?:ok(?:ay)?|right|yes|alright|deal|please|gell|ja|vale|sí|no)\s*\?$", end, re.I
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """What is said in a message. `is_document`: it is a text that was pasted or drawn up, not somebody talking."""
+
+    sentences: tuple[Sentence, ...]
+    is_document: bool
+
+
+def read_prose(text: str) -> Prose:
+    """The sentences of a message."""
+    said = _TAGGED.sub("\n", _FENCE.sub("\n", text))
+    lines = [line for line in said.splitlines() if not _SHOWN.search(line) and not _is_shown(line)]
+    prose = "\n".join(lines)
+    bullets, headings = len(_BULLET.findall(prose)), len(_HEADING.findall(prose))
+    is_document = len(prose) > _LONG or headings >= 1 or bullets >= _MANY_BULLETS
+    return Prose(tuple(sentences(prose)), is_document)
+
+
+def sentences(text: str) -> list[Sentence]:
+    """Cuts a text of prose; bullets and list numbers are taken off."""
+    pieces = (_BULLET.sub("", piece).strip() for piece in _END.split(text))
+    return [Sentence(piece, without_quotes(piece)) for piece in pieces if any(char.isalnum() for char in piece)]
+
+
+def without_quotes(text: str) -> str:
+    """The text with long quotations replaced by an ellipsis; names and titles between quotes stay."""
+
+    def cut(match: re.Match[str]) -> str:
+        said = match["said"] or match["word"] or ""
+        is_long = len(said) > _LONG_QUOTE and (len(said.split()) > 3 or not said.isascii())
+        return "“…”" if is_long else match[0]
+
+    return _QUOTE.sub(cut, text)
+
+
+def _is_shown(line: str) -> bool:
+    """A table, a stack, a dump: more signs than words."""
+    bare = line.strip()
+    if len(bare) < 12:
+        return False
+    wordy = sum(char.isalpha() or char.isspace() for char in bare)
+    return wordy < 0.6 * len(bare) or bare.count("|") >= 3
