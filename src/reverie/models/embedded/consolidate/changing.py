@@ -13,7 +13,7 @@ from typing import Final
 
 from reverie.memory.evidence_words import NUMBER_WORDS
 from reverie.memory.secret_shapes import words
-from reverie.models.embedded.consolidate.likeness import values_of
+from reverie.models.embedded.consolidate.likeness import subject_of, values_of
 from reverie.models.embedded.consolidate.statements import terms_of
 
 _TOKEN = r"(?:`[^`\n]+`|[^\s,;:()“”\"]+)"
@@ -34,6 +34,22 @@ _IS_GONE = re.compile(
     r"(?P<old>[^\s,;:]+(?:\s[^\s,;:]+)?)\s+(?:is|are|was|were|has been|have been|ist|sind)\s+"
     r"(?:gone|dead|retired|history|deprecated|discontinued|closed|sold|weg|abgeschafft)\b",
     re.IGNORECASE,
+)
+_NO_MORE = re.compile(r"\b(?:any ?more|no longer|nicht mehr|ya no)\b", re.IGNORECASE)
+_WENT = re.compile(
+    r"(?P<old>[A-ZÀ-Ý][\w'’-]+)\s+(?:has |is |hat |ist )?(?:left|quit|retired|leaving|moved on|resigned|gekündigt"
+    r"|weg)\b"
+)
+_TAKES_OVER = re.compile(
+    r"(?:^|[,;.]\s*|\band\s+|\bnow\s+)(?P<new>[A-ZÀ-Ý][\w'’-]+)\s+(?:does|is|handles|takes|owns|runs|leads|has|manages"
+    r"|covers|approves|macht|übernimmt|leitet|lleva|dirige)\b"
+)
+_RENAMED = re.compile(
+    r"\b(?:renamed|is called|are called|heißt jetzt|se llama ahora)\s+(?:to\s+)?(?P<new>[\w.-]+\w)", re.IGNORECASE
+)
+_CALLED = re.compile(r"\b(?:called|named|heißt|se llama)\s+(?P<old>`?[\w.-]*\w`?)", re.IGNORECASE)
+_NOT_THIS = re.compile(
+    r"\b(?:not|instead of|rather than|no longer|statt|nicht|no)\s+(?:at |on |in |the )?$", re.IGNORECASE
 )
 _ARRIVES = re.compile(
     r"\b(?:it'?s|its|it is|they'?re|we'?re on|is|are|now|use|using|uses|to|with|on|by|in|via|from|jetzt|nutzen|mit"
@@ -69,6 +85,8 @@ def swaps(statement: str, said: str, about: frozenset[str]) -> list[Swap]:
     """What `said` changes in a statement of memory. `about`: the words of that memory's name and description."""
     tells_of_change = bool(_CHANGED_THERE.search(statement))  # both names stand there, each in its place
     found = [] if tells_of_change else [*_from_to(statement, said), *_given_up(statement, said)]
+    if not found and _shares(statement, said, about):
+        found += _renamed(statement, said)
     if not found or _shares(statement, said, about):
         found += [one for one in _counted(statement, said, about) if all(one.old != other.old for other in found)]
     return list(dict.fromkeys(found))
@@ -119,6 +137,10 @@ def _given_up(statement: str, said: str) -> list[Swap]:
         )
         if old:
             olds.append((old, False, match.start()))
+    for match in _NO_MORE.finditer(said):
+        before = re.findall(r"[^\s,;:()“”\".]+", said[max(0, match.start() - 50) : match.start()])[-5:]
+        olds += [(old, False, 0) for word in before if _NAME_LIKE.fullmatch(word) and (old := _has(statement, word))]
+    olds += [(old, False, 0) for match in _WENT.finditer(said) if (old := _has(statement, match["old"]))]
     negated = [match.end() for match in _GIVEN_UP.finditer(said)]
     for old, is_weak, _ in olds:
         is_name = bool(_NAME_LIKE.fullmatch(old))
@@ -136,20 +158,29 @@ def _arriving(statement: str, said: str, old: str, negated: list[int]) -> str | 
         for match in _ARRIVES.finditer(said)
         if match.start("new") not in negated and not _has(statement, match["new"]) and not _is_time(match["new"])
     ]
+    if not options:
+        options = [match["new"] for match in _TAKES_OVER.finditer(said) if not _has(statement, match["new"])]
     options = [one for one in options if one.lower() not in terms_of(old) and one.lower() != old.lower()]
     same = [one for one in options if any(char.isdigit() for char in one) == wants_digits]
     return next(iter(same), None)
+
+
+def _renamed(statement: str, said: str) -> list[Swap]:
+    new, old = _RENAMED.search(said), _CALLED.search(statement)
+    return [Swap(old["old"].strip("`"), new["new"])] if new and old else []
 
 
 def _counted(statement: str, said: str, about: frozenset[str]) -> list[Swap]:
     """Numbers, days and times of one kind that differ."""
     there, here = values_of(statement), values_of(said)
     found: list[Swap] = []
-    for kind in sorted(there.kinds & here.kinds):
-        if kind == "name" or (kind == "date" and not _MOVES.search(said)):
+    for kind in sorted(there.kinds & here.kinds, key=lambda one: (one == "number", one)):
+        if kind == "name" or (kind in ("date", "place") and not _MOVES.search(said)):
             continue
-        old, new = there.of(kind) - here.of(kind), here.of(kind) - there.of(kind)
-        new = {value for value in new if not re.search(rf"\bnot\s+(?:\w+\s)?{re.escape(value)}\b", said, re.IGNORECASE)}
+        if kind == "number" and (found or len(_shared(statement, said, frozenset())) < 2):
+            continue
+        meant = {value for value in here.of(kind) if not _is_denied(said, value)}
+        old, new = there.of(kind) - meant, meant - there.of(kind)
         unit = kind.removeprefix("number ")
         is_enough = _shares(statement, said, about, without=unit) or (kind.startswith("number ") and unit not in _UNITS)
         if len(old) == 1 and len(new) == 1 and is_enough:
@@ -168,8 +199,18 @@ _UNITS: Final = words(
 
 def _shares(statement: str, said: str, about: frozenset[str], without: str = "") -> bool:
     """Whether the two speak of the same thing: a word that is no value stands in both."""
-    own = (terms_of(said) - values_of(said).terms) & ((terms_of(statement) | about) - values_of(statement).terms)
-    return bool(own - terms_of(without))
+    return bool(_shared(statement, said, about) - terms_of(without))
+
+
+def _shared(statement: str, said: str, about: frozenset[str]) -> frozenset[str]:
+    return subject_of(said) & (subject_of(statement) | about)
+
+
+def _is_denied(said: str, value: str) -> bool:
+    """Whether a value is named only to say that it is no more."""
+    spelled = _spelled(said, value)
+    places = [match.start() for match in re.finditer(re.escape(spelled), said)] if spelled else []
+    return bool(places) and all(_NOT_THIS.search(said[:at]) for at in places)
 
 
 def _has(statement: str, phrase: str) -> str | None:

@@ -89,7 +89,8 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 _ORDERS = re.compile(
-    r"^(?:always|never|immer|nie|siempre|nunca)\b|\b(?:we|you|i|should|must|please|wir|du|sie|bitte|hay que)\s+(?:\w+\s+)?"
+    r"^(?:always|never|immer|nie|siempre|nunca)\b|\b(?:we|you|i|should|must|please|wir|du|sie|bitte"
+    r"|hay que)\s+(?:\w+\s+)?"
     r"(?:always|never|immer|nie|siempre|nunca)\b|总是|永远|不要|常に|必ず",
     re.IGNORECASE,
 )

@@ -29,6 +29,9 @@ _WEEKDAY = re.compile(
 )
 _DATE = re.compile(r"\b\d{4}-\d\d(?:-\d\d)?\b")
 _TIME = re.compile(r"\b\d{1,2}:\d\d\b")
+_PLACE = re.compile(
+    r"https?://\S+|[\w.+-]+@[\w-]+\.[\w.]+|(?<![\w.])/[\w./-]+|\b[a-z][\w-]*(?:\.[a-z][\w-]+){1,}(?:/\S*)?\b"
+)
 _SPELLED: Final = "|".join(word for word in NUMBER_WORDS if word.isascii())
 _COUNTED = re.compile(
     rf"(?P<before>[^\W\d_]+)?\s?(?<![\w.])(?P<number>\d+(?:[.,]\d+)*|(?:{_SPELLED})\b)"
@@ -64,7 +67,7 @@ class Values:
 
     @property
     def terms(self) -> frozenset[str]:
-        return frozenset(term for _, value in self.by_kind for term in terms_of(value))
+        return frozenset(term for kind, value in self.by_kind if kind != "place" for term in terms_of(value))
 
 
 @lru_cache(maxsize=65_536)
@@ -74,11 +77,13 @@ def values_of(text: str) -> Values:
     found = [("weekday", match[0].lower().rstrip("s")) for match in _WEEKDAY.finditer(text)]
     found += [("date", match[0]) for match in _DATE.finditer(text)]
     found += [("time", match[0]) for match in _TIME.finditer(text)]
-    plain = _TIME.sub(" ", _DATE.sub(" ", text))
+    found += [("place", match[0].rstrip(".,;:").lower()) for match in _PLACE.finditer(text)]
+    plain = _PLACE.sub(" ", _TIME.sub(" ", _DATE.sub(" ", text)))
     for match in _COUNTED.finditer(plain):
         number = NUMBER_WORDS.get(match["number"].lower(), match["number"].replace(",", ""))
         words = [word.lower() for word in (match["unit"], match["next"], match["before"]) if word]
-        found += [(f"number {_singular(word)}", number) for word in words if word not in _SMALL]
+        kinds = [f"number {_singular(word)}" for word in words if word not in _SMALL]
+        found += [(kind, number) for kind in [*kinds, "number"]]
     for match in _NAME.finditer(text):
         name = match[0].strip("`").lower()
         if name not in _MONTHS and not _WEEKDAY.fullmatch(name):
@@ -88,7 +93,7 @@ def values_of(text: str) -> Values:
 
 def subject_of(text: str) -> frozenset[str]:
     """The content words of a statement without its values and without when it began."""
-    bare = _SINCE.sub(" ", text)
+    bare = _PLACE.sub(" ", _SINCE.sub(" ", text))
     return terms_of(bare) - values_of(text).terms
 
 
@@ -119,7 +124,7 @@ def are_rivals(one: str, other: str, *, about_the_same: bool = False) -> bool:
     values, others = values_of(one), values_of(other)
     differing = {
         kind
-        for kind in values.kinds & others.kinds
+        for kind in (values.kinds & others.kinds) - {"number"}
         if values.of(kind) - others.of(kind) and others.of(kind) - values.of(kind)
     }
     subject, its = subject_of(one), subject_of(other)
