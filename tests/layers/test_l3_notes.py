@@ -175,6 +175,28 @@ def test_by_hand_at_any_time(tmp_path: Path) -> None:
     assert "A short talk." in notes_path(tmp_path).read_text()
 
 
+@pytest.mark.parametrize(("old", "requests"), [("{LESSONS}", 1), ("no such line", 2)])
+def test_several_edits_that_go_through_are_the_whole_update(
+    tmp_path: Path, prefix_watch: Path, old: str, requests: int
+) -> None:
+    """A round less to pay; where one of them fails the writer is told, and may try again."""
+    first, _, rest = notes_script(tmp_path, "A short talk.").partition("---\n")
+    lessons = "_What worked well, what did not, and what to avoid._"
+    found = old.replace("{LESSONS}", lessons)
+    second = (
+        f'call Edit {{"file_path": "{notes_path(tmp_path)}", "old_string": "{found}", "new_string": "{found}\\nX"}}'
+    )
+    model = script(tmp_path, f"say Hello.\n{first}{second}\n---\n{rest}")
+
+    async def work(session: Session) -> str:
+        await turn(session, "hello")
+        return (await session.note_keeper.update_now().wait(10)).state.value
+
+    assert in_session(work, cwd=tmp_path, model=model, session_id=SESSION) == "completed"
+    assert "A short talk." in notes_path(tmp_path).read_text()
+    assert len(sent(prefix_watch, "notes")) == requests
+
+
 def test_runs_never_overlap(tmp_path: Path) -> None:
     slow = notes_script(tmp_path).replace("[notes]\n", "[notes]\nwait 0.2\n")
     model = script(tmp_path, "say Hello.\n" + slow)
@@ -270,7 +292,7 @@ def test_the_embedded_model_writes_its_notes_like_any_other(tmp_path: Path, pref
     in_session(work, cwd=tmp_path, model="embedded", session_id=SESSION)
     text = notes_path(tmp_path).read_text()
     assert "harbour_light" in text and is_intact(text, default_template())
-    assert len(sent(prefix_watch, "notes")) == 2, "one round with its edits, one to be done"
+    assert len(sent(prefix_watch, "notes")) == 1, "its edits in one round, and done with them"
 
 
 def test_notes_broken_by_hand_are_mended_and_nothing_written_is_lost(tmp_path: Path) -> None:

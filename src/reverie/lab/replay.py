@@ -27,6 +27,8 @@ from reverie.layers.l1_tool_results.single import judge
 from reverie.models import wire
 from reverie.models.base import Capabilities, ModelEvent, Request
 from reverie.models.prices import input_equivalents
+from reverie.models.window import REFERENCE_WINDOW, scaled
+from reverie.settings.sections import Tools
 from reverie.simulator import Billing, Meter
 from reverie.simulator.tokens import block_tokens
 from reverie.storage.session_log import SessionLog
@@ -118,6 +120,7 @@ class _Replay:
         self._results: dict[str, ToolResultBlock] = {}
         self._calls: dict[str, ToolUseBlock] = {}
         self._previews: dict[str, str] = {}
+        self._cut: dict[str, str] = {}
         self._copies: dict[str, list[str]] = {}
         self._counted: set[str] = set()
         self._limits = ResultLimits().for_window(window)
@@ -176,6 +179,7 @@ class _Replay:
         self._results[call] = block
         if call in self._calls:
             self._disk.called(self._calls[call], block)
+            block = self._as_read(self._calls[call], block)
         if not self._policy.stages.layer1 or call not in self._calls:
             return block
         judged = judge(self._calls[call].name, call, block.content or "", self._limits, FOLDER)
@@ -183,6 +187,18 @@ class _Replay:
             return block
         self._previews[call] = str(judged.shown)
         return replace(block, content=judged.shown)
+
+    def _as_read(self, call: ToolUseBlock, block: ToolResultBlock) -> ToolResultBlock:
+        """What Read shows in a small window: its own limits shrink with it, whatever the policy."""
+        window = self._setting.limits.window
+        if call.name != "Read" or window >= REFERENCE_WINDOW or not isinstance(block.content, str):
+            return block
+        lines = block.content.splitlines(keepends=True)[: scaled(Tools().read_lines, window)]
+        shown = "".join(lines)[: scaled(Tools().read_bytes, window)]
+        if len(shown) == len(block.content):
+            return block
+        self._cut[call.id] = shown
+        return replace(block, content=shown)
 
     def _respond(self, name: str, blocks: tuple[Block, ...], billing: Billing) -> None:
         self._calls |= {block.id: block for block in blocks if isinstance(block, ToolUseBlock)}
@@ -293,7 +309,7 @@ class _Replay:
                 continue
             if view.call_name(each) is None:
                 continue  # summarised away, or it never was in the conversation
-            shown = self._previews.get(each, view.replaced.get(each))
+            shown = self._previews.get(each, view.replaced.get(each, self._cut.get(each)))
             if shown is None or text in shown:
                 return True
         return False
@@ -306,9 +322,9 @@ class _Replay:
             copies = self._copies.setdefault(call, [])
             again, before, result = f"{call}-again-{len(copies) + 1}", self._calls[call], self._results[call]
             copies.append(again)
-            if call in self._previews:
+            if call in self._previews or call in self._cut:
                 start = max(0, result.text.find(used) - PAGE // 2)
-                page = self._previews[again] = result.text[start : start + PAGE]
+                page = self._cut[again] = result.text[start : start + PAGE]
                 before = ToolUseBlock(again, "Read", {"file_path": str(FOLDER / f"{call}.txt"), "offset": start})
                 result = replace(result, content=page)
             calls.append(replace(before, id=again))

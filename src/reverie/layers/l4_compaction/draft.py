@@ -18,6 +18,8 @@ from reverie.types import Block, Origin, TextBlock
 
 _SMALLEST_SHARE = 10
 _WORTH = 0.8
+_ROOMY = 0.6
+"""Of the threshold: files come back whole only where the new context stays below this."""
 
 
 @dataclass(slots=True)
@@ -56,9 +58,18 @@ class Draft:
         return files
 
     def made(
-        self, attachments: tuple[Block, ...], heard: str, unsaved: frozenset[Path], numbers: CompactionNumbers
+        self,
+        attachments: tuple[Block, ...],
+        heard: str,
+        unsaved: frozenset[Path],
+        numbers: CompactionNumbers,
+        *,
+        roomy: bool = False,
     ) -> Commit | None:
-        """The commit within these budgets; None if the new context would still be over the threshold."""
+        """The commit within these budgets; None if the new context would still be over the threshold.
+
+        `roomy`: or if it would leave little room to work in.
+        """
         view, scope, now = self.view, self.scope, self.now
         appends = records(
             scope,
@@ -74,7 +85,7 @@ class Draft:
         )
         then = after(view, appends)
         tokens = round(then.meter.tokens * self._off)
-        if max(tokens, then.meter.tokens) >= self._limit():
+        if max(tokens, then.meter.tokens) >= (self.now.autocompact_at * _ROOMY if roomy else self._limit()):
             return None
         report = survival(
             inventory(texts_of(view.messages()), requests_in(scope.gone)),

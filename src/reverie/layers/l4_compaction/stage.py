@@ -23,6 +23,8 @@ from reverie.storage.view import View
 
 _SHARES = (1.0, 0.5, 0.25, 0.1)
 """How much of their budgets the parts may use; less is tried when the result would not fit."""
+_RESTORED = (1.0, 0.5, 0.25)
+"""The same for files that come back: they give way first, since a context that is full again at once helps nobody."""
 
 
 class Compaction:
@@ -113,10 +115,16 @@ class Compaction:
         results = yield [*writes, *reads, hook]
         unsaved = frozenset(w.path for w, result in zip(writes, results, strict=False) if not result.ok)
         files = results[len(writes) : len(writes) + len(reads)]
+        heard = results[-1].text.strip()
+        for share in _RESTORED:
+            attachments = (*ground.attachments(), *restored(reads, files, numbers.tighter(share)))
+            made = draft.made(attachments, heard, unsaved, numbers, roomy=True)
+            if made is not None:
+                return made
         for share in _SHARES:
-            tight = numbers if share == 1.0 else numbers.tighter(share)
-            attachments = (*ground.attachments(), *restored(reads, files, tight))
-            made = draft.made(attachments, results[-1].text.strip(), unsaved, tight)
+            tight = numbers.tighter(share)
+            attachments = (*ground.attachments(), *restored(reads, files, tight.tighter(_RESTORED[-1])))
+            made = draft.made(attachments, heard, unsaved, tight)
             if made is not None:
                 return made
         return None
