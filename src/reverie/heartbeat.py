@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from reverie.errors import StorageError
 from reverie.storage.atomic import make_private_dir, write_atomic
-from reverie.types import JsonObject
+from reverie.types import JsonObject, Usage
 
 FAILURES_TOLD: Final = 3
 """So many in a row are told to the person, once, until the next success."""
@@ -37,6 +37,17 @@ class Beat:
     stopped: str = ""
     gate: str = ""
     """Which gate kept it from running last."""
+
+
+def run_figures(usage: Usage, *, rounds: int, seconds: float | None = None) -> JsonObject:
+    """What is kept of a run: how long it took, what it sent, and how much of that the cache had."""
+    told: JsonObject = {} if seconds is None else {"seconds": round(seconds, 3)}
+    return told | {
+        "rounds": rounds,
+        "prompt_tokens": usage.prompt,
+        "output_tokens": usage.output_tokens,
+        "cache_read_share": round(usage.cache_read_input_tokens / usage.prompt, 4) if usage.prompt else 0.0,
+    }
 
 
 class Heartbeat:

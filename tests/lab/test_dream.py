@@ -169,7 +169,7 @@ def test_the_command_prints_the_keys_programs_read(scenario: Path, tmp_path: Pat
     found = json.loads(done.stdout)
     assert found["checks"] == found["passed"] == 13
     assert found["scenarios"]["canal"]["passed"] == 13 and found["scenarios"]["canal"]["failed"] == []
-    table = CliRunner().invoke(dream, [str(scenario), "--model", "embedded"], catch_exceptions=False)
+    table = CliRunner().invoke(dream, [str(scenario), "--mind", "idle"], catch_exceptions=False)
     assert "✗ dates: 2026-05-08" in table.stdout and "of 13 checks hold" in table.stdout
 
 

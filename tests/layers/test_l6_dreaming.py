@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from reverie.background_log import BackgroundLog
-from reverie.events import Notice, TaskChanged, TurnEnded
+from reverie.events import Event, Notice, TaskChanged, TurnEnded
 from reverie.layers.l6_dreaming.gates import Closed, Gate
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.pricing import estimate
@@ -418,13 +418,29 @@ def test_three_failures_in_a_row_are_told_once(place: House) -> None:
     assert again.info.state is TaskState.COMPLETED
 
 
-def test_ask_and_inbox_wait_for_a_person(place: House) -> None:
-    for mode, notices in (("ask", 1), ("inbox", 0)):
+def test_ask_and_inbox_wait_for_a_person(place: House, own_home: Path) -> None:
+    """Begun by itself, one in the inbox says nothing; begun by hand it is told in any mode."""
+    sessions_before(place, own_home, 5)
+
+    async def by_itself(mode: str) -> list[str]:
+        heard: list[Event] = []
+        overrides = {"dream.mode": mode}
+        async with await Session.open(cwd=place.work, model=place.script(GOOD), overrides=overrides) as session:
+            session.listen(heard.append)
+            heard += await turn(session, "hello")
+            assert [info.purpose.value for info in session.tasks.running] == ["dream"]
+            await session.tasks.drain(20)
+            assert begun(session).proposals.count() == 1
+            begun(session).proposals.remove(begun(session).proposals.find())
+            (place.memory / ".consolidate-lock").unlink()
+        return [event.text for event in heard if isinstance(event, Notice) and "waits for you" in event.text]
+
+    assert [len(asyncio.run(by_itself(mode))) for mode in ("ask", "inbox")] == [1, 0]
+    for mode in ("ask", "inbox"):
         night = dream(place, GOOD, overrides={"dream.mode": mode})
         assert night.dreamt is not None and night.dreamt.outcome == "proposed"
         assert untouched(place)
-        said = [event for event in night.events if isinstance(event, Notice) and "waits for you" in event.text]
-        assert len(said) == notices
+        assert [event for event in night.events if isinstance(event, Notice) and "waits for you" in event.text]
 
     async def run() -> Closed | None:
         clock = lambda: utc_now() + timedelta(days=3)  # noqa: E731

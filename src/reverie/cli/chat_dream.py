@@ -31,6 +31,7 @@ async def dream(chat: Chat, rest: str) -> None:
     word, _, id = rest.partition(" ")
     match word:
         case "" | "now" | "dry-run":
+            dreaming.shown = None
             task = dreaming.start(dry_run=word == "dry-run")
             chat.view.tell(f"Dreaming in the background ({task.id}); /dream status shows how it goes.")
         case "status":
@@ -74,12 +75,17 @@ def _review(chat: Chat, dreaming: Dreaming, id: str) -> None:
     from reverie.layers.l6_dreaming.review import dreams
 
     paint = chat.view.paint
-    waiting = [one for one in dreaming.proposals.list() if one.id.startswith(id)]
+    waiting = [one for one in dreaming.proposals.list() if one.id.startswith(id.lower())]
     for proposal in waiting:
         for line in show_proposal(proposal, paint):
             chat.view.say(line)
     if waiting:
         chat.view.tell("/dream accept makes it memory, /dream reject drops it.")
+        return
+    if dreaming.shown is not None and not id:
+        for line in show_proposal(dreaming.shown, paint):
+            chat.view.say(line)
+        chat.view.tell("That was a dry run: nothing was changed. /dream does it.")
         return
     version = next(dreams(dreaming.directory), None) if dreaming.directory.history.head() else None
     if version is None:

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from reverie.session.session import Session
     from reverie.storage.records import CacheBreak
 
-_BY = ("layer", "day", "session", "model", "project")
-_HEADS = ("requests", "input", "cache write", "cache read", "output", "cost")
+_BY = ("layer", "run", "day", "session", "model", "project")
+_HEADS = ("requests", "input", "cache write", "cache read", "output", "cached", "cost")
 _EPILOG = """\b
 Examples:
   reverie cost
   reverie cost last --by model
+  reverie cost last --by run
   reverie cost --today
   reverie cost --all --by day --json | jq '.parts'
 """
@@ -50,7 +51,8 @@ def command(session: str | None, today: bool, by: str, everywhere: bool, as_json
     """Show what was spent, in tokens and in currency, by what caused it.
 
     `main` is the conversation itself; the other layers are work beside it: recall, notes, compaction, extraction,
-    dreams, agents. ID is a session's id, its beginning, `last`, or the path of a transcript.
+    dreams, agents. `--by run` tells their runs apart, and whether a dream was a fork or fresh. ID is a session's id,
+    its beginning, `last`, or the path of a transcript.
     """
     from reverie.context.ledger import Ledger
     from reverie.models.catalogue import Catalogue
@@ -152,7 +154,7 @@ def _cells(sums: Totals) -> tuple[str, ...]:
         used.output_tokens,
     )
     price = "no price" if sums.unpriced == sums.requests else dollars(sums.cost)
-    return (f"{sums.requests:,}", *(tokens(count) for count in counts), price)
+    return (f"{sums.requests:,}", *(tokens(count) for count in counts), f"{sums.hit_rate:.0%}", price)
 
 
 def _row(cells: Sequence[str], wides: Sequence[int]) -> str:

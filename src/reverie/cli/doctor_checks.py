@@ -63,7 +63,7 @@ def examine(cwd: Path) -> Iterator[Check]:
         ("git", _git),
         ("live", _live),
         ("cache", _cache),
-        ("extraction", _extraction),
+        ("writers", _writers),
         ("background", _background),
         ("dream", _dream),
     )
@@ -227,10 +227,11 @@ def _cache(settings: Settings, places: Places) -> Iterator[Check]:
     yield Check("cache", state, rates + forks + breaks, "`reverie cost` names their causes" if found else "")
 
 
-def _extraction(settings: Settings, places: Places) -> Iterator[Check]:
-    from reverie.cli.doctor_extraction import extraction_checks
+def _writers(settings: Settings, places: Places) -> Iterator[Check]:
+    from reverie.cli.doctor_writers import budget_check, writer_checks
 
-    yield from extraction_checks(settings, places)
+    yield from writer_checks(places)
+    yield from budget_check(settings, places)
 
 
 def _background(_settings: Settings, places: Places) -> Iterator[Check]:
@@ -238,7 +239,8 @@ def _background(_settings: Settings, places: Places) -> Iterator[Check]:
 
     since = datetime.now(UTC) - _RECENT
     log = BackgroundLog(places.background_log)
-    failed = [entry for entry in log.read(since=since) if entry.kind.endswith("_failed")]
+    told_twice = "dream_failed"  # its task failed too
+    failed = [entry for entry in log.read(since=since) if entry.kind.endswith("_failed") and entry.kind != told_twice]
     if not failed:
         yield Check("background", "ok", "nothing failed in the last 7 days")
         return
@@ -261,6 +263,5 @@ def _dream(settings: Settings, places: Places) -> Iterator[Check]:
         found = look(memory, flags)
     finally:
         flags.close()
-    text = "; ".join(f"{name}: {said}" for name, said in found.lines())
     state: State = "warning" if found.state.failures_in_a_row >= 3 or found.lock.stale else "ok"
-    yield Check("dream", state, text, "`reverie dream log` shows what went wrong" if state == "warning" else "")
+    yield Check("dream", state, found.line(), "`reverie dream log` shows what went wrong" if state == "warning" else "")

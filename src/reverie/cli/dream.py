@@ -86,7 +86,8 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
             session.listen(_Progress())
         info = await task.wait()
     if task.result is None:
-        raise ReverieError(info.error or f"The dream was {info.state.value}; nothing was changed.")
+        why = info.error or f"The dream was {info.state.value}; nothing was changed."
+        raise ReverieError(f"{why} {dreaming.telling.among}".rstrip())
     if as_json:
         say_json(task.result.to_json())
         return 0
@@ -176,29 +177,22 @@ def log_command(limit: int, as_json: bool, cwd: Path) -> None:
     Example:
       reverie dream log -n 5
     """
-    from itertools import islice
-
     from reverie.background_log import BackgroundLog
-    from reverie.layers.l6_dreaming.review import dreams
+    from reverie.cli.dream_log import told_lines
+    from reverie.layers.l6_dreaming.proposal import Proposals
 
     memory = memory_in(cwd)
-    versions = list(islice(dreams(memory.directory), limit)) if memory.directory.history.head() else []
+    versions = list(memory.directory.log()) if memory.directory.history.head() else []
     entries = BackgroundLog(memory.places.background_log).read(kind="dream_")
-    told = [entry for entry in entries if entry.kind in ("dream_failed", "dream_killed", "dream_completed")][-limit:]
+    runs = [entry for entry in entries if entry.fields.get("memory") == str(memory.directory.root)]
     if as_json:
-        say_json({"dreams": [version_json(one) for one in versions], "runs": [entry.to_json() for entry in told]})
+        from reverie.cli.dream_log import dreams_and_runs
+
+        say_json(dreams_and_runs(versions, runs, limit))
         return
-    paint = painted()
-    for version in versions:
-        when = version.when.astimezone().strftime("%Y-%m-%d %H:%M")
-        files = ", ".join(change.name for change in version.files)
-        say(f"{paint.accent(version.short)}  {paint.dim(when)}  {version.info.why} {files}")
-    for entry in reversed(told):
-        when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M")
-        what = entry.fields.get("error") or f"{entry.fields.get('outcome')} ({entry.fields.get('way')})"
-        say(f"{paint.dim(when)}  {entry.kind.removeprefix('dream_')}: {what}")
-    if not versions and not told:
-        say("No dream yet.")
+    waiting = {proposal.id for proposal in Proposals(memory.directory.root).list()}
+    for line in told_lines(versions, runs, waiting, limit, painted()):
+        say(line)
 
 
 @command.command("review")

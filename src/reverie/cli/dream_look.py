@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from reverie.cli.output import age
 from reverie.layers.l6_dreaming.gates import Circumstances, Closed, GateNumbers, Gates, transcript_folders
 from reverie.layers.l6_dreaming.lock import ConsolidationLock, LockState
 from reverie.layers.l6_dreaming.proposal import Proposals
@@ -18,6 +19,14 @@ from reverie.types import JsonObject, Purpose
 if TYPE_CHECKING:
     from reverie.flags import Flags
     from reverie.memory.opening import OpenedMemory
+
+
+_CAME_TO_NOTHING = ("failed", "killed")
+_MODES = {
+    "auto": "what a dream changes lands at once and can be undone",
+    "ask": "what a dream wants to change waits, and you are told",
+    "inbox": "what a dream wants to change waits quietly",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +55,45 @@ class DreamLook:
     def lines(self) -> list[tuple[str, str]]:
         """What people are shown, as a name and a text each."""
         last, state = self.lock.last_success, self.state
-        found = [("last success", _local(last) if last is not None else "never")]
+        found = [("last success", f"{_local(last)}, {_ago(last)}" if last is not None else "never")]
         if state.outcome:
-            cost = f", {state.rounds} rounds as a {state.way} agent, ${state.cost_usd:.4f}, {state.hit_rate:.0%} cached"
-            found.append(("last try", f"{_local(state.last_attempt)}: {state.outcome}{cost if state.way else ''}"))
+            found.append(("last try", f"{_local(state.last_attempt)}, {_ago(state.last_attempt)}: {state.outcome}"))
             found.append(("came to", state.reason))
+            if state.way and state.outcome not in _CAME_TO_NOTHING:
+                found.append(("cost", self._cost()))
         if state.failures_in_a_row:
             found.append(("failures", f"{state.failures_in_a_row} in a row"))
-        if self.lock.held:
-            found.append(("now", f"process {self.lock.pid} dreams"))
-        elif self.closed is not None:
-            found.append(("next", f"not yet ({self.closed.gate.value}): {self.closed.reason}"))
-        else:
-            found.append(("next", "after the next turn: every gate is open"))
+        found.append(("now", f"process {self.lock.pid} dreams") if self.lock.held else ("next", self._next()))
         if self.waiting:
             found.append(("waiting", f"{self.waiting} to look at: `reverie dream review`"))
-        found.append(("mode", self.mode))
+        found.append(("mode", f"{self.mode} ({_MODES.get(self.mode, '')})"))
         return found
+
+    def line(self) -> str:
+        """All of it in one sentence, for `reverie doctor`."""
+        last, state = self.lock.last_success, self.state
+        parts = [f"last success {_ago(last)}" if last is not None else "never succeeded"]
+        if state.outcome in _CAME_TO_NOTHING:
+            parts.append(f"the last try, {_ago(state.last_attempt)}, was {state.outcome}: {state.reason}")
+        elif state.outcome:
+            parts[0] += f": {state.outcome} ({self._cost()})" if state.way else f": {state.outcome}"
+        if state.failures_in_a_row:
+            parts.append(f"{state.failures_in_a_row} failures in a row")
+        parts.append(f"process {self.lock.pid} dreams now" if self.lock.held else f"next: {self._next()}")
+        if self.waiting:
+            parts.append(f"{self.waiting} wait for you")
+        return "; ".join(parts)
+
+    def _cost(self) -> str:
+        state = self.state
+        money = f", ${state.cost_usd:.4f}" if state.cost_usd else ""
+        rounds = f"{state.rounds} round{'s' if state.rounds != 1 else ''}"
+        return f"{rounds} as a {state.way} agent, {state.tokens:,} tokens, {state.hit_rate:.0%} cached{money}"
+
+    def _next(self) -> str:
+        if self.closed is None:
+            return "after the next turn, since every gate is open"
+        return f"not yet ({self.closed.gate.value}): {self.closed.reason}"
 
 
 def look(memory: OpenedMemory, flags: Flags, *, now: datetime | None = None) -> DreamLook:
@@ -97,6 +128,10 @@ def look(memory: OpenedMemory, flags: Flags, *, now: datetime | None = None) -> 
     found = Gates(lock, state, around).look(moment)
     closed = found if isinstance(found, Closed) else None
     return DreamLook(state.read(), lock.state(moment.timestamp()), closed, proposals.count(), given.mode)
+
+
+def _ago(moment: float | None) -> str:
+    return "some time ago" if moment is None else f"{age(moment)} ago"
 
 
 def _iso(moment: float | None) -> str | None:

@@ -20,7 +20,7 @@ from reverie.storage.records import CacheBreak, Clears, CompactBoundary, ForkUsa
 from reverie.storage.transcript import parse_line
 from reverie.types import JsonObject, Purpose, Record, Usage
 
-By: TypeAlias = Literal["layer", "day", "session", "model", "project"]
+By: TypeAlias = Literal["layer", "run", "day", "session", "model", "project"]
 UNDATED = "undated"
 _TELLING = (b'"usage"', b'"fork_usage"', b'"cache_break"', b"keptBytes", b"clears", b"compact_boundary")
 
@@ -44,11 +44,15 @@ class Entry:
     session: str = ""
     project: str = ""
     priced: bool = True
+    thread: str = ""
+    """Which run beside the conversation it belongs to, such as `dream-fresh-2`; empty for the conversation."""
 
     def key(self, by: By) -> str:
         match by:
             case "layer":
                 return self.purpose
+            case "run":
+                return " ".join(filter(None, (self.session[:8], self.thread or self.purpose)))
             case "day":
                 return self.at.astimezone().date().isoformat() if self.at is not None else UNDATED
             case "session":
@@ -68,6 +72,7 @@ def entry(
     at: datetime | None = None,
     session: str = "",
     project: str = "",
+    thread: str = "",
 ) -> Entry:
     """Books one request."""
     name = model_id(model)
@@ -85,6 +90,7 @@ def entry(
         session,
         project,
         facts.priced,
+        thread,
     )
 
 
@@ -213,6 +219,7 @@ class Ledger:
                     at=at,
                     session=session,
                     project=project,
+                    thread=payload.thread,
                 )
             )
         elif isinstance(payload, CacheBreak):
@@ -264,7 +271,7 @@ class Ledger:
         return part
 
     def by(self, what: By) -> dict[str, Totals]:
-        """Sums by purpose (`layer`), day, session, model or project, in the order they first appear."""
+        """Sums by purpose (`layer`), run, day, session, model or project, in the order they first appear."""
         found = dict[str, Totals]()
         for one in self.entries:
             key = one.key(what)

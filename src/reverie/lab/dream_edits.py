@@ -6,7 +6,7 @@ it, and the index follows. Works on texts; whoever uses it takes the result thro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -25,10 +25,11 @@ _INDEXES = (INDEX, f"{TEAM}/{INDEX}")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Something that was said, on which day."""
+    """Something that was said, on which day; `about`: the file that an index says it of."""
 
     text: str
     day: date
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,39 +194,43 @@ class _Work:
     def _topics(self) -> list[str]:
         return [text for name, text in self.after.items() if is_topic(name)]
 
-    def _piece_for(self, missing: Sequence[Sequence[str]]) -> str | None:
+    def _piece_for(self, missing: Sequence[Sequence[str]]) -> Piece | None:
         """What somebody said that holds most of what is missing, in the fewest words."""
         terms = [term.split("|") for one in missing for term in one]
-        best: tuple[int, int, str] | None = None
+        best: tuple[int, int, str, Piece] | None = None
         standing = _Said(self._topics())
         for piece in self._pieces():
-            count = sum(any(holds(piece, one) for one in term) for term in terms)
-            if count and not self._is_gone(piece) and not standing.has_exactly(piece):
-                found = (-count, len(piece), piece)
-                best = found if best is None or found < best else best
-        return best[2] if best is not None else None
+            text = piece.text
+            count = sum(any(holds(text, one) for one in term) for term in terms)
+            if count and not self._is_gone(text) and not standing.has_exactly(text):
+                found = (-count, len(text), text, piece)
+                best = found if best is None or found[:3] < best[:3] else best
+        return best[3] if best is not None else None
 
-    def _pieces(self) -> Iterable[str]:
+    def _pieces(self) -> Iterable[Piece]:
         """Whole lines and single sentences of what was typed, logged or put into the index, dates written out."""
         scene = self._scene
         said = list(scene.typed)
         said += [Piece(text, scene.days[name]) for name, text in scene.before.items() if is_log(name)]
-        said += [Piece(_hooks(text), scene.days[name]) for name, text in scene.before.items() if is_index(name)]
+        said += [
+            piece for name, text in scene.before.items() if is_index(name) for piece in _hooks(text, scene.days[name])
+        ]
         for one in said:
             for line in one.text.splitlines():
                 for text in (line, *statements(line)):
                     plain = written_out(_unmarked(text), self._count_from or one.day)
                     if plain:
-                        yield plain
+                        yield Piece(plain, one.day, one.about)
 
-    def _add(self, piece: str, missing: Sequence[Sequence[str]]) -> None:
+    def _add(self, said: Piece, missing: Sequence[Sequence[str]]) -> None:
         """Puts a statement into the file that then holds what was missing, or speaks of it; else into a new one."""
+        piece = said.text
         words = set(content_terms(piece))
 
-        def fits(name: str) -> tuple[int, int]:
+        def fits(name: str) -> tuple[int, bool, int]:
             text = self.after[name]
             whole = sum(survives(terms, [f"{text}\n{piece}"]) for terms in missing if not survives(terms, [piece]))
-            return whole, len(words & set(content_terms(text)))
+            return whole, name == said.about, len(words & set(content_terms(text)))
 
         near = {name: fits(name) for name in self._free()}
         best = max(near, key=lambda name: (near[name], name), default=None)
@@ -298,11 +303,12 @@ def _lines(body: str) -> list[str]:
     return [line.strip() for line in body.splitlines() if line.strip()]
 
 
-def _hooks(index: str) -> str:
+def _hooks(index: str, day: date) -> Iterator[Piece]:
     """What an index says itself: the hooks of its entries, and lines that are none."""
-    known = {entry.line: entry.hook for entry in entries(index)}
-    lines = enumerate(index.splitlines(), 1)
-    return "\n".join(known.get(number, line) for number, line in lines)
+    known = {entry.line: entry for entry in entries(index)}
+    for number, line in enumerate(index.splitlines(), 1):
+        entry = known.get(number)
+        yield Piece(line, day) if entry is None else Piece(entry.hook, day, entry.file)
 
 
 def _unmarked(line: str) -> str:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 from reverie.agents.dreamer import DreamFailed, DreamProgress, fresh_point, own_tokens, run_dream, to_the_end
 from reverie.agents.fork import ForkPoint, ForkResult
 from reverie.errors import ReverieError, UserError
-from reverie.events import Notice
 from reverie.layers.l6_dreaming.copy import MemoryCopy, sweep
 from reverie.layers.l6_dreaming.gates import (
     Circumstances,
@@ -35,22 +34,22 @@ from reverie.layers.l6_dreaming.lock import ConsolidationLock, Holding
 from reverie.layers.l6_dreaming.outcome import Dreamt, told
 from reverie.layers.l6_dreaming.phases import directive
 from reverie.layers.l6_dreaming.pricing import Estimate, estimate, expected_rounds, is_cached
-from reverie.layers.l6_dreaming.proposal import Proposals, propose
+from reverie.layers.l6_dreaming.proposal import Proposal, Proposals, propose
 from reverie.layers.l6_dreaming.review import dream_info
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.daily_log import logs
 from reverie.models.prices import cost
 from reverie.session.dream_guard import DreamGuard
+from reverie.session.dream_telling import DreamTelling
 from reverie.session.parts import Parts
 from reverie.tasks import Task, TaskHandle
-from reverie.types import JsonObject, Purpose
+from reverie.types import Purpose
 
 if TYPE_CHECKING:
     from reverie.session.remembering import Remembering
     from reverie.session.session import Session
     from reverie.session.wiring import Wiring
 
-FAILURES_TOLD: Final = 3
 _ROOM: Final = 40_000  # tokens a fork needs below the blocking limit to come to an end
 
 
@@ -61,6 +60,7 @@ class _Run:
     transcripts: tuple[Path, ...]
     undistilled: tuple[Path, ...] = ()
     dry: bool = False
+    by_hand: bool = False
     progress: DreamProgress = field(default_factory=DreamProgress)
     estimate: Estimate | None = None
     way: str = ""
@@ -89,8 +89,11 @@ class Dreaming:
         rule_s = parts.flags.number("dream.lock_minutes", parts.settings.dream.lock_minutes) * 60
         self.lock = ConsolidationLock(root, rule_s=rule_s)
         self.state = StateFile(root)
+        self.telling = DreamTelling(root, self.state, parts.background, session.emit)
         self.proposals = Proposals(root)
         self.running: DreamProgress | None = None
+        self.shown: Proposal | None = None
+        """What the last dry run of this session would change."""
         self.closed: Counter[Gate] = Counter()
         """How often each gate was shut in this session."""
         self._waiting: dict[str, Holding] = {}
@@ -123,7 +126,8 @@ class Dreaming:
             self._parts.background.write("dream_recover_failed", error=str(error))
             return
         if waiting and self._parts.settings.dream.mode == "ask":
-            self._tell(f"{waiting} dream(s) wait for you: /dream review, or `reverie dream review`")
+            wait = "1 dream waits" if waiting == 1 else f"{waiting} dreams wait"
+            self.telling.tell(f"{wait} for you: /dream review, or `reverie dream review`")
 
     def after_turn(self) -> Closed | None:
         """Asks the gates, and begins a dream if all are open; else says which is not. Raises nothing."""
@@ -151,7 +155,7 @@ class Dreaming:
             without=self._session.id,
         )
         undistilled = tuple(self._undistilled()) if self._keeps_log() else ()
-        begun = self._begin(_Run(transcripts, undistilled, dry_run))
+        begun = self._begin(_Run(transcripts, undistilled, dry_run, by_hand=True))
         if isinstance(begun, Closed):
             raise UserError(begun.reason)
         return begun
@@ -161,7 +165,8 @@ class Dreaming:
         holding = self.lock.take(now)
         if holding is None:
             holder = self.lock.state(now).pid
-            return Closed(Gate.LOCK, f"another process dreams just now (PID {holder})")
+            own = "a dream is under way already; /dream status shows how it goes"
+            return Closed(Gate.LOCK, own if self.running else f"another process dreams just now (PID {holder})")
         title = "dream (dry run)" if run.dry else "dream"
         begun = self._session.tasks.start(
             Purpose.DREAM, title, lambda task: self._dream(task, holding, run), serial="dream"
@@ -207,16 +212,19 @@ class Dreaming:
         try:
             dreamt = await self._within_its_time(task, holding, run)
         except BaseException as error:
-            self._failed(error, run)
+            self.telling.failed(error, self._now().timestamp(), way=run.way, dry=run.dry, by_hand=run.by_hand)
             holding.give_back(self._now().timestamp())
             raise
         else:
             now = self._now().timestamp()
             if run.dry:
                 holding.give_back(now)
+                self.shown = dreamt.proposal
+                self.telling.tell(told(dreamt))
             else:
                 holding.succeed(now)
-                self._succeeded(dreamt, run, now)
+                asks = run.by_hand or (dreamt.outcome == "proposed" and self._parts.settings.dream.mode == "ask")
+                self.telling.succeeded(dreamt, now, undistilled=run.undistilled, asks=asks)
             return dreamt
         finally:
             self.running = None
@@ -259,7 +267,7 @@ class Dreaming:
         parts = self._parts
         point, run.estimate = self._point()
         run.way = "fresh" if point.conversation.log is not parts.log else "fork"
-        parts.background.write("dream_started", way=run.way, estimate=run.estimate.told())
+        self.telling.note("dream_started", way=run.way, estimate=run.estimate.told())
         asked = directive(
             self.directory.root,
             today=self._now().astimezone().date(),
@@ -324,6 +332,7 @@ class Dreaming:
             hit_rate=usage.cache_read_input_tokens / usage.prompt if usage.prompt else 0.0,
             tokens=usage.prompt + usage.output_tokens,
             denied=result.denied,
+            refused=len(guard.refused),
             proposal=proposal,
         )
         if proposal is None:
@@ -337,53 +346,6 @@ class Dreaming:
             texts = [change.after for change in proposal.changes if change.after is not None]
             landed = land(self.directory, proposal, dream_info(proposal, guard.evidence(*texts)))
         return replace(dreamt, outcome="landed" if landed.version else "unchanged", landed=landed)
-
-    def _succeeded(self, dreamt: Dreamt, run: _Run, now: float) -> None:
-        version = dreamt.landed.version if dreamt.landed is not None else None
-        changed: JsonObject = {"version": version.id} if version is not None else {}
-        if run.undistilled:
-            changed["distilled"] = run.undistilled[-1].stem
-        self.state.change(
-            last_success=now,
-            last_attempt=now,
-            outcome=dreamt.outcome,
-            reason=told(dreamt),
-            failures_in_a_row=0,
-            told=False,
-            way=dreamt.way,
-            rounds=dreamt.rounds,
-            tokens=dreamt.tokens,
-            cost_usd=dreamt.cost_usd,
-            hit_rate=dreamt.hit_rate,
-            denied=len(dreamt.denied),
-            **changed,
-        )
-        told_of = {name: value for name, value in dreamt.to_json().items() if name not in ("files", "lost", "left")}
-        changed_files = list(dreamt.landed.files) if dreamt.landed is not None else []
-        left = list(dreamt.landed.left.values()) if dreamt.landed is not None else []
-        self._parts.background.write("dream_completed", **told_of, files=changed_files, left=left)
-        if dreamt.outcome == "landed" or (dreamt.outcome == "proposed" and self._parts.settings.dream.mode == "ask"):
-            self._tell(told(dreamt))
-
-    def _failed(self, error: BaseException, run: _Run) -> None:
-        """Counts and logs; says so once, when it was the third time in a row. A kill is no failure."""
-        killed = isinstance(error, asyncio.CancelledError)
-        reason = "killed" if killed else str(error) if isinstance(error, ReverieError) else type(error).__name__
-        self._parts.background.write("dream_killed" if killed else "dream_failed", error=reason, way=run.way)
-        if run.dry:
-            return
-        before, now = self.state.read(), self._now().timestamp()
-        failures = before.failures_in_a_row + (not killed)
-        tell = failures >= FAILURES_TOLD and not before.told
-        outcome = "killed" if killed else "failed"
-        self.state.change(
-            last_attempt=now, outcome=outcome, reason=reason, failures_in_a_row=failures, told=before.told or tell
-        )
-        if tell:
-            self._tell(f"dreaming has failed {failures} times in a row: {reason}; see `reverie dream log`", "warning")
-
-    def _tell(self, text: str, level: str = "info") -> None:
-        self._session.emit(Notice(text, level, "dream"))
 
     @property
     def _copies(self) -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 from reverie.agents.fork import ForkPoint, run_fork
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
-from reverie.heartbeat import Heartbeat
+from reverie.heartbeat import Heartbeat, run_figures
 from reverie.layers.l5_extraction.directive import directive
 from reverie.layers.l5_extraction.gates import Gate, Turn, stopped_by
 from reverie.layers.l5_extraction.notice import notice
@@ -64,15 +64,11 @@ class Learnt:
 
     def figures(self) -> JsonObject:
         """What the log and the heartbeat keep of it."""
-        used = self.usage
         return {
-            "rounds": self.rounds,
             "written": len(self.done),
             "refused": len(self.refused),
             "denied": len(self.denied),
-            "prompt_tokens": used.prompt,
-            "output_tokens": used.output_tokens,
-            "cache_read_share": round(used.cache_read_input_tokens / used.prompt, 4) if used.prompt else 0.0,
+            **run_figures(self.usage, rounds=self.rounds),
         }
 
 

@@ -11,11 +11,13 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from time import monotonic
 from typing import Protocol
 
 from reverie.agents.fork import ForkResult
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
+from reverie.heartbeat import Heartbeat, run_figures
 from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import is_empty, is_intact, mended
 from reverie.layers.l3_session_notes.trigger import WRITER, due, growth, safe_point
@@ -78,6 +80,7 @@ class NoteKeeper:
         self._auto_on = auto_on
         self._may_spend = may_spend
         self._emit = emit
+        self._heartbeat = Heartbeat(parts.places.heartbeat(WRITER))
         self._tried: str | None = None
         self._told = set[str]()
 
@@ -98,15 +101,26 @@ class NoteKeeper:
     async def consider(self) -> None:
         """Starts an update if one is due and none is under way."""
         parts = self._parts
-        if not parts.flags.on("session_notes") or not self._auto_on() or self._under_way():
+        if (why := self._switched_off()) is not None:
+            self._heartbeat.stop(why)
+            return
+        if self._under_way():
             return
         numbers = note_numbers(parts)
         patience = 1 + self._tasks.failures_in_a_row(Purpose.NOTES)  # whoever keeps failing is asked less and less
         numbers = replace(numbers, growth_tokens=numbers.growth_tokens * patience)
-        if not due(growth(parts.log.view, self._tried), numbers) or self._may_spend(Purpose.NOTES):
+        if not due(growth(parts.log.view, self._tried), numbers):
+            return
+        if (why := self._may_spend(Purpose.NOTES)) is not None:
+            self._heartbeat.stop(why)
             return
         self._start()
         await asyncio.sleep(0)  # its request goes out before ours: it shares what is cached now
+
+    def _switched_off(self) -> str | None:
+        if not self._parts.flags.on("session_notes"):
+            return "the flag `session_notes` is off"
+        return None if self._auto_on() else "auto-compaction is off, and notes are taken for it"
 
     def update_now(self) -> Task[None]:
         """Starts an update by hand, whatever the conversation's size; it waits for one under way."""
@@ -132,11 +146,23 @@ class NoteKeeper:
         return any(info.purpose is Purpose.NOTES for info in self._tasks.running)
 
     def _start(self) -> Task[None]:
-        return self._tasks.start(Purpose.NOTES, "session notes", self._update, serial=SERIAL)
+        return self._tasks.start(Purpose.NOTES, "session notes", self._counted, serial=SERIAL)
 
     # -- one update -----------------------------------------------------------------------------------------------
 
-    async def _update(self, task: TaskHandle) -> None:
+    async def _counted(self, task: TaskHandle) -> None:
+        """One update, and what the heartbeat keeps of it."""
+        began = monotonic()
+        try:
+            result = await self._update(task)
+        except ReverieError as error:
+            if self._heartbeat.failure(str(error)):
+                text = f"taking notes has failed three times in a row: {error} (`reverie doctor` says more)"
+                self._emit(Notice(text, "warning", "notes"))
+            raise
+        self._heartbeat.success(**run_figures(result.usage, rounds=result.rounds, seconds=monotonic() - began))
+
+    async def _update(self, task: TaskHandle) -> ForkResult:
         parts, path = self._parts, self.path
         view = parts.log.view
         reached, self._tried = safe_point(view), next((e.uuid for e in reversed(view.entries) if e.uuid), None)
@@ -150,7 +176,7 @@ class NoteKeeper:
         status = path.stat()
         seen = FileSeen(status.st_mtime_ns, status.st_size, digest(before), partial=False, order=0)
         try:
-            await self._fork(
+            result = await self._fork(
                 asked,
                 purpose=Purpose.NOTES,
                 permission=only_edit(path),
@@ -167,6 +193,7 @@ class NoteKeeper:
             raise
         if reached is not None:
             parts.log.append(Cursor(WRITER, reached))
+        return result
 
     def _check(self, before: bytes, template: str) -> None:
         """Raises if the fork changed nothing, or broke the notes; these are then put back."""

@@ -95,8 +95,9 @@ class Gates:
         numbers, moment = around.numbers(), now.timestamp()
         last = self._lock.mtime()
         if last is not None and moment - last < numbers.hours * 3_600:
-            passed = max(0.0, moment - last) / 3_600
-            return Closed(Gate.TIME, f"the last dream was {passed:.1f} h ago, and {numbers.hours:g} h lie between two")
+            passed = max(0.0, moment - last)
+            left = lasting(numbers.hours * 3_600 - passed)
+            return Closed(Gate.TIME, f"the last dream was {lasting(passed)} ago, the next may begin in {left}")
         if self._scanned is not None and 0 <= moment - self._scanned < numbers.scan_minutes * 60:
             return Closed(Gate.SCAN, f"transcripts were looked at less than {numbers.scan_minutes:g} min ago")
         self._scanned = moment
@@ -106,16 +107,25 @@ class Gates:
         around = self._around
         wait = retry_after(self._state.read(), moment)
         if wait > 0:
-            return Closed(Gate.RETRY, f"the last dream came to nothing; the next try is in {wait / 3_600:.1f} h")
+            return Closed(Gate.RETRY, f"the last dream came to nothing; the next try is in {lasting(wait)}")
         if waiting := around.waiting():
-            return Closed(Gate.REVIEW, f"{waiting} dream(s) wait for you: `reverie dream review`")
+            wait = "1 dream waits" if waiting == 1 else f"{waiting} dreams wait"
+            return Closed(Gate.REVIEW, f"{wait} for you: `reverie dream review`")
         changed = changed_transcripts(around.folders, last, without=around.current())
         if len(changed) < numbers.transcripts:
-            need = f"{len(changed)} transcripts changed since the last dream, and {numbers.transcripts} are needed"
-            return Closed(Gate.TRANSCRIPTS, need)
+            since = "since the last dream" if last is not None else "so far"
+            held = f"{len(changed)} other session{'s were' if len(changed) != 1 else ' was'} held {since}"
+            return Closed(Gate.TRANSCRIPTS, f"{held}, and {numbers.transcripts} are needed")
         if reason := around.may_spend():
             return Closed(Gate.BUDGET, reason)
         return Open(changed)
+
+
+def lasting(seconds: float) -> str:
+    """A span of time as people say it."""
+    if seconds < 5_400:
+        return f"{max(0.0, seconds) / 60:.0f} min"
+    return f"{seconds / 3_600:.0f} h" if seconds < 172_800 else f"{seconds / 86_400:.0f} days"
 
 
 def transcript_folders(places: Places) -> tuple[Path, ...]:

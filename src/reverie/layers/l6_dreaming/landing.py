@@ -47,7 +47,7 @@ def land(directory: MemoryDirectory, proposal: Proposal, info: WriteInfo) -> Lan
         plan = _Plan(directory, proposal, left)
         if not plan.changes:
             if left and set(proposal.files) <= set(left):
-                raise DreamRefused(f"Nothing of the dream could land. {_first(left)}")
+                raise DreamRefused("Nothing of the dream could land.", _first(left))
             return Landed(None, (), left)
         try:
             version = directory.transaction(plan.changes, info)

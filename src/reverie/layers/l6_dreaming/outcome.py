@@ -20,8 +20,15 @@ class Dreamt:
     hit_rate: float
     tokens: int = 0
     denied: tuple[str, ...] = ()
+    refused: int = 0
+    """Files it was not allowed to write as it wanted to."""
     proposal: Proposal | None = None
     landed: Landed | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether something it wanted to do was not done."""
+        return bool(self.denied or self.refused)
 
     def to_json(self) -> JsonObject:
         changes = self.proposal.changes if self.proposal is not None else ()
@@ -32,6 +39,7 @@ class Dreamt:
             "cost_usd": round(self.cost_usd, 6),
             "hit_rate": round(self.hit_rate, 4),
             "denied": list(self.denied),
+            "refused": self.refused,
             "id": self.proposal.id if self.proposal is not None else None,
             "files": [{"file": one.name, "change": one.verb, "reason": one.reason} for one in changes],
             "lost": list(self.proposal.lost) if self.proposal is not None else [],
@@ -50,8 +58,9 @@ def told(dreamt: Dreamt) -> str:
             left = f"; left as they are: {', '.join(landed.left)}" if landed is not None and landed.left else ""
             return f"a dream put memory in order: {files}{left}; `reverie dream undo` takes it back"
         case "proposed" | "shown":
-            files = ", ".join(dreamt.proposal.files) if dreamt.proposal is not None else ""
-            waits = "would change" if dreamt.outcome == "shown" else "waits for you, it would change"
-            return f"a dream {waits}: {files or 'the index'}; `reverie dream review` shows how"
+            files = (", ".join(dreamt.proposal.files) if dreamt.proposal is not None else "") or "the index"
+            if dreamt.outcome == "shown":
+                return f"a dream would change: {files}; nothing was changed, /dream review shows how"
+            return f"a dream waits for you, it would change: {files}; `reverie dream review` shows how"
         case _:
-            return "a dream found everything in order"
+            return "a dream changed nothing" if dreamt.stopped else "a dream found everything in order"

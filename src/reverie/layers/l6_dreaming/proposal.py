@@ -32,7 +32,14 @@ _REASON = re.compile(
 
 
 class DreamRefused(ReverieError):
-    """The result of a dream may not become memory; the sentence says why."""
+    """The result of a dream may not become memory; the sentence says why.
+
+    `among` quotes what it is about, for the person who asks and for no log.
+    """
+
+    def __init__(self, message: str, among: str = "") -> None:
+        super().__init__(message)
+        self.among = among
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +117,8 @@ def propose(
     if found.share * 100 > max_loss_pct:
         raise DreamRefused(
             f"The dream would lose {len(found.unnamed)} of {found.statements} statements without naming them, and "
-            f"{max_loss_pct:g}% is the most; nothing was changed. Among them: {listed(found.unnamed)}."
+            f"{max_loss_pct:g}% is the most; nothing was changed.",
+            f"Among them: {listed(found.unnamed)}.",
         )
     return Proposal(
         id=id,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from reverie.errors import UserError
 from reverie.layers.l6_dreaming.landing import Landed, land
-from reverie.layers.l6_dreaming.proposal import Proposal, Proposals
+from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, Proposals
 from reverie.memory.changes import Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.storage.history import Version
@@ -27,7 +27,10 @@ def accept(directory: MemoryDirectory, proposals: Proposals, spec: str = "") -> 
     """Lands a proposal that waits, merged with what happened meanwhile, and takes it out."""
     proposal = proposals.find(spec)
     info = WriteInfo(Writer.USER, f"Accepted dream {proposal.id}.", session=proposal.session)
-    landed = land(directory, proposal, info)
+    try:
+        landed = land(directory, proposal, info)
+    except DreamRefused as error:  # a person asked, and may read what it is about
+        raise DreamRefused(f"{error} {error.among}".rstrip()) from error
     proposals.remove(proposal)
     return proposal, landed
 
