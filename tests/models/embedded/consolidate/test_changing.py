@@ -26,7 +26,11 @@ def changed(statement: str, said: str, about: str = "") -> str:
         ("Python 3.10 is the minimum.", "Actually the minimum is Python 3.12 since summer.", "Python 3.12 is"),
         ("Tests live in /tests.", "Tests moved to /spec.", "in /spec."),
         ("Docs are at docs.acme.example.", "The docs moved to handbook.acme.example.", "handbook.acme.example."),
-        ("Wir nutzen Jenkins für die Builds.", "Jenkins nutzen wir nicht mehr, seit Mai ist es GitLab.", "nutzen GitLab"),
+        (
+            "Wir nutzen Jenkins für die Builds.",
+            "Jenkins nutzen wir nicht mehr, seit Mai ist es GitLab.",
+            "nutzen GitLab",
+        ),
         ("La caché es Memcached.", "Ya no usamos Memcached, ahora es Valkey.", "es Valkey."),
         ("We chat on Slack.", "We don't use Slack any more, it's Mattermost.", "on Mattermost."),
         ("Carla approves releases.", "Releases are approved by Deniz now, not Carla.", "Deniz approves"),

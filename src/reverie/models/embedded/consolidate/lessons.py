@@ -1,22 +1,19 @@
-"""What is worth keeping of what a person typed and of what a log noted down.
+"""What is worth keeping of what a person typed.
 
 A lesson is a rule, a note that was asked for, or a change of how things are. Questions, tasks for now, suppositions,
-jokes, chores and secrets are none. It judges words alone; whether memory knows it already is looked at elsewhere.
+jokes and secrets are none. It judges words alone; whether memory knows it already is looked at elsewhere.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
-from reverie.memory.daily_log import day_of
 from reverie.memory.secrets import find_secrets
 from reverie.models.embedded.consolidate.dating import written_out
 from reverie.models.embedded.consolidate.gather import Said
-from reverie.models.embedded.consolidate.opposites import corrected
 from reverie.models.embedded.consolidate.statements import terms_of
 from reverie.models.embedded.language.lexicon import Lexicon, lexicon
 from reverie.models.embedded.language.sentences import Sentence, read_prose
@@ -84,6 +81,7 @@ _PASSING = re.compile(
     r"\b(?:just this once|this time|for now|for the moment|temporarily|right now|today only|the last (?:commit"
     r"|message|one)"
     r"|in this (?:file|pr|commit|function|branch|case|test)|wonder|weather|lunch|coffee|weekend|haha|lol|kidding"
+    r"|never mind"
     r"|joke)\b"
     r"|[:;]-?\)|😂|🤣",
     re.IGNORECASE,
@@ -96,6 +94,19 @@ _ORDERS = re.compile(
 )
 """Always and never are orders only where somebody is told to; elsewhere they describe."""
 _USE = re.compile(r"^(?:so |then |please )?use\b", re.IGNORECASE)
+_NO_MORE = re.compile(r"\b(?:no longer|any ?more|nicht mehr|ya no)\b|不再", re.IGNORECASE)
+_FIRST_PERSON = re.compile(
+    r"^I (?P<really>generally |usually |really |much )?(?P<verb>prefer|like|hate|dislike|want)\b"
+)
+_DISPLEASED = re.compile(r"^(?:no|nope|nah|wrong|stop|nein|falsch)\b", re.IGNORECASE)
+_USE_NOT = re.compile(r"^(?:please )?use\b.+\b(?:not|instead of|rather than|never)\b", re.IGNORECASE)
+_PREFERS = re.compile(
+    r"^i (?:generally |usually |really |much )?(?:prefer|like|hate|dislike|don'?t like|can'?t stand)\b"
+    r"|^ich (?:bevorzuge|mag)\b"
+    r"|^prefiero\b",
+    re.IGNORECASE,
+)
+_MAIN_CLAUSE = re.compile(r"[,;:(–—]|\s(?:because|since|so|as|weil|porque)\s")
 _GENERAL_NOT = re.compile(r"\b(?:this|that|it|these|those|here|yet|above|below)\b", re.IGNORECASE)
 _THIS_PLACE = re.compile(
     r"\bth(?:is|at|ese) (?:code ?base|project|repo(?:sitory)?|team|company|house|lab|office|product)\b", re.I
@@ -139,7 +150,10 @@ def _kind(sentence: Sentence, words: Lexicon) -> Kind | None:
     opening = _OPENING.sub("", bare)
     if words.standing.search(bare):
         return Kind.RULE
+    if _NO_MORE.search(bare):
+        return Kind.CHANGE
     orders = words.forbids.search(opening) or (words.habit.search(opening) and _ORDERS.search(opening))
+    orders = orders or _PREFERS.search(opening) or (_DISPLEASED.match(bare) and _USE_NOT.match(opening))
     if orders and not _is_about_now(opening):
         return Kind.RULE
     return Kind.CHANGE if _CHANGES.search(bare) or words.changed.search(bare) else None
@@ -147,7 +161,7 @@ def _kind(sentence: Sentence, words: Lexicon) -> Kind | None:
 
 def _is_about_now(text: str) -> bool:
     """Whether an order points at something at hand, so that it holds for this task and no longer."""
-    return bool(_GENERAL_NOT.search(_THIS_PLACE.sub(" ", text)))
+    return bool(_GENERAL_NOT.search(_MAIN_CLAUSE.split(_THIS_PLACE.sub(" ", text), maxsplit=1)[0]))
 
 
 def cleaned(text: str) -> str:
@@ -155,79 +169,22 @@ def cleaned(text: str) -> str:
     said = _ASKED_AFTER.sub("", text.strip())
     for _ in range(2):
         said = _ASKED_FOR.sub("", _OPENING.sub("", said)).strip()
-    return said[:1].upper() + said[1:] if said else text.strip()
+    said = _FIRST_PERSON.sub(r"The user \g<really>\g<verb>s", said[:1].upper() + said[1:])
+    return said or text.strip()
 
 
 def _ended(text: str) -> str:
     return text if text.endswith((".", "!", "?", "。")) else f"{text}."
 
 
-# -- logs ---------------------------------------------------------------------------------------------------------
-
-_ENTRY = re.compile(r"^\s*[-*+]\s+(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s*[-–—:]?\s*)?(?P<text>.+)$")
-_SPEAKER = re.compile(r"^(?:[A-ZÀ-Ý][\w'’-]+|she|he|they|user)(?: (?:said|says|noted|added|wrote|told me))?: (?=\S)")
-_SAID = re.compile(
-    r"^(?P<who>[A-ZÀ-Ý][\w'’-]+|[Ss]he|[Hh]e|[Tt]hey|[Tt]he user) (?:corrected (?:me|that|this)|insisted|said|told me"
-    r"|reminded me|confirmed)(?: that)?[:,]? (?=\S)"
-)
-_DECIDED = re.compile(
-    r"^(?:decision|decided|agreed|rule|policy|note|reminder|remember|important|todo later)\s?[:–—-]\s*", re.I
-)
-_LASTING = re.compile(
-    r"\b(?:never|always|must(?:n'?t)?|only|cannot|can'?t|may not|not allowed|no longer|prefers?|likes?|wants?|hates?"
-    r"|dislikes?|from now on|instead of|rather than|goes? from|(?:is|are|was|were) (?:now|moved|renamed|replaced)"
-    r"|moves? to|moved to|switch(?:ed|es)? to|deadline|due|contact|owner|responsible|in charge|lives? (?:at|in|on)"
-    r"|stored|kept|arrives?|starts?|begins?|opens?|closes?|ends?|launch(?:es)?|freez(?:e|es)|expires?|because|decid\w+"
-    r"|agreed|rule|policy|nie|immer|nur|darf nicht|muss|möchte|bevorzugt|ab sofort|statt|nunca|siempre|solo|debe"
-    r"|prefiere|a partir de)\b"
-    r"|https?://|\b[\w-]+(?:\.[\w-]+)+/\S|[\w.+-]+@[\w-]+\.\w+|必须|总是|不要|只能|喜欢|必ず|常に|禁止",
-    re.IGNORECASE,
-)
-_CHORE = re.compile(
-    r"^(?:re-?)?(?:ran|run|fixed|fix|renamed|restarted|started|stopped|printed|deployed|merged|committed|pushed|pulled"
-    r"|updated|upgraded|cleaned|tested|debugged|installed|reviewed|answered|sent|wrote|read|looked|checked|added"
-    r"|removed"
-    r"|deleted|made|built|created|opened|closed|asked|tried|typo|tests? (?:took|green|red|pass)|lunch|coffee|break"
-    r"|meeting|call|stand-?up|\w+ (?:asked for|was (?:down|slow|late|up)|is (?:down|broken)))\b",
-    re.IGNORECASE,
-)
-_SECRET_WORD = re.compile(
+_SECRET = re.compile(
     r"\b(?:password|passwort|passphrase|passwd|pwd|contraseña|secret|api[ _-]?key|private key|token|credentials?|pin)\b"
-    r".{0,40}(?:\bis\b|:|=|\bist\b|\bes\b)|密码|暗証|パスワード",
-    re.IGNORECASE,
-)
-
-
-def noted(name: str, text: str) -> Iterator[Lesson]:
-    """The lessons in a daily log, each told from its day."""
-    day = day_of(name)
-    if day is None:
-        return
-    for line in text.splitlines():
-        entry = _ENTRY.match(line)
-        if entry is None or holds_secret(entry["text"]):
-            continue
-        said = entry["text"].strip()
-        plain = _SPEAKER.sub("", said)
-        told = _SAID.sub("", plain)
-        asked, plain = plain != said or told != plain, told
-        plain = corrected(_DECIDED.sub("", plain))
-        decided = bool(_DECIDED.match(_SPEAKER.sub("", said)))
-        lasting = bool(_LASTING.search(plain)) or decided
-        if not lasting or (_CHORE.match(plain) and not decided and not asked):
-            continue
-        is_rule = bool(_RULE.search(plain))
-        clean = written_out(plain[:1].upper() + plain[1:], day)
-        yield Lesson(clean, Kind.RULE if is_rule else Kind.NOTE, day, Source.LOG)
-
-
-_RULE = re.compile(
-    r"\b(?:never|always|must(?:n'?t)?|not allowed|from now on|prefers?|likes?|wants?|hates?|dislikes?|nie|immer|muss"
-    r"|möchte|bevorzugt|nunca|siempre|debe|prefiere)\b|必须|总是|不要|必ず|禁止",
+    r".{0,40}?(?:\bis\b|:|=|\bist\b|\bes\b)\s*(?!in\b|stored|kept|at\b|on\b|with\b|not\b|no\b|required|managed|rotated"
+    r"|under|the\b|a\b|an\b|from\b|changed|gone|wrong|im\b|bei\b|en\b)\S|(?:密码|暗証番号|パスワード)[是はが:：]",
     re.IGNORECASE,
 )
 
 
 def holds_secret(text: str) -> bool:
     """Whether a text holds a password, key or token, or says that it does."""
-    return bool(_SECRET_WORD.search(text) or find_secrets(text))
+    return bool(_SECRET.search(text) or find_secrets(text))

@@ -11,7 +11,8 @@ from reverie.models.embedded.consolidate.desk import Desk
 from reverie.models.embedded.consolidate.gather import Seen
 from reverie.models.embedded.consolidate.index_detail import keep_detail
 from reverie.models.embedded.consolidate.learning import learn
-from reverie.models.embedded.consolidate.lessons import heard, noted
+from reverie.models.embedded.consolidate.lessons import heard
+from reverie.models.embedded.consolidate.log_entries import noted
 from reverie.models.embedded.consolidate.merging import join_files
 
 

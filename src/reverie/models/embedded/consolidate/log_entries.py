@@ -1,0 +1,96 @@
+"""What is worth keeping of a daily log: rules, decisions, dates, places and contacts; chores and small talk are not.
+
+An entry is a line, with or without a bullet and a time, and the indented lines below it. One that holds a secret is
+left out whole. Dates are told from the log's own day.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from reverie.memory.daily_log import day_of
+from reverie.models.embedded.consolidate.dating import written_out
+from reverie.models.embedded.consolidate.lessons import Kind, Lesson, Source, holds_secret
+from reverie.models.embedded.consolidate.opposites import corrected
+from reverie.models.embedded.consolidate.statements import terms_of
+
+_ENTRY = re.compile(
+    r"^(?P<mark>[-*+•]\s+)?(?P<time>\[?\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]m)?\]?\s*[-–—:]?\s*)?(?P<text>\S.*)$",
+    re.IGNORECASE,
+)
+_SPEAKER = re.compile(r"^(?:[A-ZÀ-Ý][\w'’-]+|she|he|they|user)(?: (?:said|says|noted|added|wrote|told me))?: (?=\S)")
+_SAID = re.compile(
+    r"^(?:[A-ZÀ-Ý][\w'’-]+|[Ss]he|[Hh]e|[Tt]hey|[Tt]he user) (?:corrected (?:me|that|this)|insisted|said|told me"
+    r"|reminded me|confirmed|asked (?:me )?to remember)(?: that)?[:,]? (?=\S)"
+)
+_DECIDED = re.compile(
+    r"^(?:decision|decided|agreed|rule|policy|note|reminder|remember|important|entscheidung|beschluss|regel|decisión)"
+    r"\s?[:–—-]\s*",
+    re.IGNORECASE,
+)
+_LASTING = re.compile(
+    r"\b(?:never|always|must(?:n'?t)?|cannot|can'?t|may not|not allowed|no longer|prefers?|likes?|wants?|hates?"
+    r"|dislikes?"
+    r"|from now on|instead of|rather than|goes? from|(?:is|are) now|moves? to|moved (?:to|from)|switch(?:ed|es)? to"
+    r"|renamed to|deadline|contact|owner|responsible|in charge|lives? (?:at|in|on)|(?:is|are) (?:kept|stored|with|at)"
+    r"|only (?:on|in|by|from|via|with|for|after|before|if|when|the)|decid(?:ed|es)|agreed|rule|policy"
+    r"|nie|immer|darf nicht|dürfen nicht|muss|müssen|möchte|bevorzugt|ab sofort|künftig|zuständig|beschlossen"
+    r"|nunca|siempre|debe|deben|prefiere|a partir de|responsable)\b|\bonly[,.;]|\bonly$"
+    r"|https?://|\b[\w-]+(?:\.[\w-]+)+/\S|[\w.+-]+@[\w-]+\.\w+"
+    r"|必须|总是|不要|只能|喜欢|负责|决定|必ず|常に|禁止|担当",
+    re.IGNORECASE,
+)
+_HAPPENS = re.compile(
+    r"\b(?:arrives?|starts?|begins?|opens?|closes?|ends?|launch(?:es)?|freez(?:e|es)|expires?|due|happens?|takes place"
+    r"|visits?|comes?|leaves?|goes live|moves?|beginnt|endet|kommt|startet|fällig|empieza"
+    r"|termina|llega|开始|到期|始まる)",
+    re.IGNORECASE,
+)
+_DATED = re.compile(r"\d{4}-\d\d")
+_CHORE = re.compile(
+    r"^(?:re-?)?(?:ran|run|fixed|fix|renamed|restarted|started|stopped|printed|deployed|merged|committed|pushed|pulled"
+    r"|updated|upgraded|cleaned|tested|debugged|installed|reviewed|answered|sent|wrote|read|looked|checked|added"
+    r"|removed"
+    r"|deleted|made|built|created|opened|closed|asked|tried|typo|tests? (?:took|green|red|pass)|lunch|coffee|break"
+    r"|meeting|call|stand-?up|\w+ (?:asked for|was (?:down|slow|late|up)|is (?:down|broken)))\b",
+    re.IGNORECASE,
+)
+_RULE = re.compile(
+    r"\b(?:never|always|must(?:n'?t)?|not allowed|from now on|prefers?|likes?|wants?|hates?|dislikes?|nie|immer|muss"
+    r"|möchte|bevorzugt|nunca|siempre|debe|prefiere)\b|必须|总是|不要|必ず|禁止",
+    re.IGNORECASE,
+)
+
+
+def noted(name: str, text: str) -> Iterator[Lesson]:
+    """The lessons in a daily log, each told from its day."""
+    day = day_of(name)
+    if day is None:
+        return
+    for entry in _entries(text):
+        if holds_secret(entry):
+            continue
+        spoken = _SAID.sub("", _SPEAKER.sub("", entry))
+        is_decided = bool(_DECIDED.match(spoken))
+        plain = corrected(_DECIDED.sub("", spoken))
+        clean = written_out(plain[:1].upper() + plain[1:], day)
+        is_lasting = is_decided or bool(_LASTING.search(plain)) or bool(_HAPPENS.search(plain) and _DATED.search(clean))
+        is_chore = bool(_CHORE.match(plain)) and not is_decided and spoken == entry
+        if is_lasting and not is_chore and len(terms_of(clean)) >= 2:
+            yield Lesson(clean, Kind.RULE if _RULE.search(plain) else Kind.NOTE, day, Source.LOG)
+
+
+def _entries(text: str) -> list[str]:
+    """The entries of a log, without bullets and times; indented lines belong to the one above."""
+    found: list[str] = []
+    for line in text.splitlines():
+        bare = line.strip()
+        if not bare or bare.startswith("#"):
+            continue
+        entry = _ENTRY.match(bare)
+        if line[:1].isspace() and found and not (entry and entry["mark"]):
+            found[-1] = f"{found[-1]} {bare}"
+        elif entry is not None:
+            found.append(entry["text"].strip())
+    return found
