@@ -47,6 +47,7 @@ def auto_compact(setting: Setting, *, notes: bool) -> AutoCompact:
     window = setting.limits.window
     ground = Ground(
         cwd=FOLDER,
+        home=FOLDER,
         transcript=FOLDER / "session.jsonl",
         requests=FOLDER / "requests",
         notes=NOTES,

@@ -15,6 +15,7 @@ from reverie.context.asking import ask
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.context.rule_attachments import RuleAttachments
+from reverie.errors import Unreachable
 from reverie.events import Event, Notice
 from reverie.hooks import HookEvent
 from reverie.instructions import Instructions, load_instructions
@@ -37,6 +38,7 @@ from reverie.session.hook_points import HookPoints
 from reverie.session.note_keeper import NoteKeeper, note_numbers
 from reverie.session.parts import Parts, new_header
 from reverie.session.remembering import Remembering
+from reverie.session.stand_in import StandIn
 from reverie.storage.records import SessionHeader
 from reverie.storage.session_log import Clock
 from reverie.tasks import Tasks
@@ -59,6 +61,7 @@ class Wiring:
     memory: Remembering | None
     letters: Correspondence
     clock: Clock
+    stand_in: StandIn
     rules: RuleAttachments
     compaction: Compaction
     notes: NoteKeeper
@@ -88,10 +91,13 @@ class Wiring:
         wiring.points, wiring.gate, wiring.accounts, wiring.clock = points, gate, accounts, clock
         wiring.memory, wiring.letters = memory, letters
         wiring.attached = tuple
+        wiring.stand_in = StandIn(parts, accounts, emit)
+        if memory is not None:
+            memory.stand_in = wiring.stand_in
         wiring.rules = wiring._rules()
         wiring.compaction = Compaction(wiring._ground())
         wiring.notes = NoteKeeper(
-            parts, tasks, wiring.fork, auto_on=wiring.auto_on, may_spend=accounts.may_spend, emit=emit
+            parts, tasks, wiring.fork, auto_on=wiring.auto_on, may_spend=wiring.stand_in.may_begin, emit=emit
         )
         wiring.conversation = wiring._converse()
         wiring.thread = wiring._main_thread({tool.name: tool for tool in tools})
@@ -129,7 +135,7 @@ class Wiring:
             ),
             clock=self.clock,
             account=self.accounts.main(),
-            ask=ask,
+            ask=self._ask_about,
         )
 
     def _stages(self, effects: Effects) -> dict[str, Stage | SteppedStage]:
@@ -163,6 +169,7 @@ class Wiring:
 
         return Ground(
             cwd=places.cwd,
+            home=places.home,
             transcript=places.transcript(parts.log.session_id),
             requests=folder / "requests",
             notes=places.session_notes(parts.log.session_id),
@@ -273,19 +280,31 @@ class Wiring:
         for path, known in (seen or {}).items():
             context.read_cache.note(path, known)
         point = ForkPoint(self.conversation, thread.tools, context, thread.output_cap, thread.output_cap_raised)
-        return await run_fork(
-            point,
-            directive,
-            purpose=purpose,
-            permission=permission,
-            max_rounds=max_rounds,
-            max_tokens=max_tokens,
-            progress=progress,
-            enough=enough,
-        )
+
+        async def work(begun: ForkPoint) -> ForkResult:
+            return await run_fork(
+                begun,
+                directive,
+                purpose=purpose,
+                permission=permission,
+                max_rounds=max_rounds,
+                max_tokens=max_tokens,
+                progress=progress,
+                enough=enough,
+            )
+
+        return await (self.stand_in.run(purpose, point, work) if purpose is Purpose.NOTES else work(point))
 
     async def _ask_fork(self, effect: AskFork) -> EffectResult:
-        return await ask(self.conversation, effect)
+        return await self._ask_about(self.conversation, effect)
+
+    async def _ask_about(self, conversation: Conversation, effect: AskFork) -> EffectResult:
+        """Asks the model, unless such work is kept from it: code then writes what it would have, and that is told."""
+        why = self.stand_in.unwanted(effect.purpose)
+        if why is not None:
+            self.stand_in.tell(effect.purpose, why)
+            return EffectResult(ok=False, text=why, error=Unreachable(why))
+        return await ask(conversation, effect)
 
     async def _run_hook(self, effect: RunHook) -> EffectResult:
         outcome = await self.parts.hooks.fire(HookEvent(effect.event), effect.payload, match_on=effect.match_on)

@@ -41,6 +41,7 @@ class Ground:
     """What a compaction stands on: places, numbers as they hold now, and what only the session can say."""
 
     cwd: Path
+    home: Path
     transcript: Path
     requests: Path
     notes: Path
@@ -54,5 +55,5 @@ class Ground:
     """What the instruction files want of a summary."""
     leave_out: Callable[[Path], bool] = lambda _path: False
     attachments: Callable[[], Sequence[Block]] = _no_blocks
-    """What others want restored: skills, plan, lists of tools and agents."""
+    """What only the session can list again, such as the kinds of agents; files, skills and plans are read from disk."""
     new_id: Callable[[], str] = lambda: str(uuid4())

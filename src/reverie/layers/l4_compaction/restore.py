@@ -1,8 +1,14 @@
-"""The working set after a compaction: the files read last, from disk again, within their budgets. Pure."""
+"""The working set after a compaction: plan, skills and the files read last, from disk again, within budgets. Pure.
+
+A skill is a `SKILL.md` in a folder of its own under `skills/` of a `.reverie` or `.claude` folder, or of our home;
+reading it invokes it. A plan is a Markdown file right under `plans/` there; the one touched last is the plan. Neither
+counts among the files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.layers.base import EffectResult, ReadFile
@@ -15,47 +21,109 @@ from reverie.storage.view import Entry
 from reverie.types import Block, Origin, TextBlock
 
 _TOUCHED = ("read", "edit", "write")
+_OWN_FOLDERS = (".reverie", ".claude")
+SKILL = "SKILL.md"
 
 
-def files_read_last(
+@dataclass(frozen=True, slots=True)
+class WorkingSet:
+    """What to read again, each kind newest first."""
+
+    plans: tuple[ReadFile, ...] = ()
+    skills: tuple[ReadFile, ...] = ()
+    files: tuple[ReadFile, ...] = ()
+
+    @property
+    def reads(self) -> tuple[ReadFile, ...]:
+        """All of them, in the order `restored` takes their results."""
+        return (*self.plans, *self.skills, *self.files)
+
+
+def working_set(
     said: Sequence[Entry],
     visible: Sequence[Entry],
     cwd: Path,
+    home: Path,
     numbers: CompactionNumbers,
     leave_out: Callable[[Path], bool],
-) -> list[ReadFile]:
-    """What to read again: the last files that were read or written, but for those whose content is still in view."""
+) -> WorkingSet:
+    """What was read or written last, but for what is still in view and what `leave_out` names. `home` is Reverie's."""
     in_view = {cwd / o.target for o in operations(visible) if o.kind == "read" and o.ok}
-    found = dict[Path, None]()
+    touched, read = dict[Path, None](), set[Path]()
     for operation in reversed(operations(said)):
         path = cwd / operation.target
-        if operation.kind in _TOUCHED and operation.ok and operation.target and path not in found:
-            found[path] = None
-    chosen = [path for path in found if path not in in_view and not leave_out(path)][: numbers.restore_files]
-    return [ReadFile(path, numbers.restore_file_tokens * PROSE_BYTES + 1) for path in chosen]
+        if operation.kind in _TOUCHED and operation.ok and operation.target:
+            touched.setdefault(path)
+            read |= {path} if operation.kind == "read" else set()
+    found = [path for path in touched if path not in in_view and not leave_out(path)]
+    plans = [path for path in touched if is_plan(path, home)][:1]
+    skills = [path for path in found if path in read and is_skill(path, home)]
+    files = [path for path in found if path not in skills and not is_plan(path, home)][: numbers.restore_files]
+    most = numbers.restore_file_tokens * PROSE_BYTES + 1
+    return WorkingSet(
+        plans=tuple(ReadFile(path, most) for path in plans if path in found),
+        skills=tuple(ReadFile(path, numbers.restore_skill_tokens * PROSE_BYTES + 1) for path in skills),
+        files=tuple(ReadFile(path, most) for path in files),
+    )
 
 
-def restored(
-    wanted: Sequence[ReadFile], results: Sequence[EffectResult], numbers: CompactionNumbers
-) -> tuple[Block, ...]:
-    """The files as they are shown, newest first, until the budget is used up; what could not be read is left out."""
-    blocks, left = list[Block](), numbers.restore_tokens
-    for effect, result in zip(wanted, results, strict=True):
+def is_skill(path: Path, home: Path) -> bool:
+    """Whether this file is what a skill says."""
+    return path.name == SKILL and len(path.parts) > 3 and _is_own(path.parents[1], "skills", home)
+
+
+def is_plan(path: Path, home: Path) -> bool:
+    """Whether this file is a plan."""
+    return path.suffix == ".md" and len(path.parts) > 2 and _is_own(path.parent, "plans", home)
+
+
+def _is_own(folder: Path, name: str, home: Path) -> bool:
+    return folder.name == name and (folder.parent == home or folder.parent.name in _OWN_FOLDERS)
+
+
+def restored(wanted: WorkingSet, results: Sequence[EffectResult], numbers: CompactionNumbers) -> tuple[Block, ...]:
+    """What is shown of it, each kind until its budget is used up; what could not be read is left out."""
+    read = dict(zip(wanted.reads, results, strict=True))
+    each, skill = numbers.restore_file_tokens, numbers.restore_skill_tokens
+    shown = [
+        *(_plan(*one) for one in _within_budget(wanted.plans, read, each, each)),
+        *(_skill(*one) for one in _within_budget(wanted.skills, read, skill, numbers.restore_skills_tokens)),
+        *(_file(*one) for one in _within_budget(wanted.files, read, each, numbers.restore_tokens)),
+    ]
+    return tuple(TextBlock(text, Origin.TOOL) for text in shown)
+
+
+def _plan(path: Path, text: str, cut: str) -> str:
+    return render(PACKAGE, "restored_plan.md", {"path": str(path), "cut": cut, "text": text})
+
+
+def _skill(path: Path, text: str, cut: str) -> str:
+    values = {"name": path.parent.name, "path": str(path), "cut": cut, "text": text}
+    return render(PACKAGE, "restored_skill.md", values)
+
+
+def _file(path: Path, text: str, cut: str) -> str:
+    return render(PACKAGE, "restored.md", {"path": str(path), "cut": cut, "text": text})
+
+
+def _within_budget(
+    wanted: Sequence[ReadFile], read: dict[ReadFile, EffectResult], each: int, together: int
+) -> Iterator[tuple[Path, str, str]]:
+    """Path, text and a note where only the beginning is shown, as long as there is room. Numbers are tokens."""
+    left = together
+    for effect in wanted:
+        result = read[effect]
         if not result.ok or not result.text.strip():
             continue
         is_json = is_json_file(str(effect.path))
-        room = min(left, numbers.restore_file_tokens)
-        text, cut = _within(result.text, room * (JSON_BYTES if is_json else PROSE_BYTES))
+        text, cut = _beginning(result.text, min(left, each) * (JSON_BYTES if is_json else PROSE_BYTES))
         if not text:
-            break
+            return
         left -= estimate_text(text, is_json=is_json)
-        note = " (its beginning only: Read the rest when you need it)" if cut else ""
-        shown = render(PACKAGE, "restored.md", {"path": str(effect.path), "cut": note, "text": text})
-        blocks.append(TextBlock(shown, Origin.TOOL))
-    return tuple(blocks)
+        yield effect.path, text, " (its beginning only: Read the rest when you need it)" if cut else ""
 
 
-def _within(text: str, most: int) -> tuple[str, bool]:
+def _beginning(text: str, most: int) -> tuple[str, bool]:
     raw = text.encode("utf-8", "replace")
     if len(raw) <= most:
         return text, False

@@ -17,7 +17,7 @@ from reverie.layers.l4_compaction.ground import Ground, Wanted
 from reverie.layers.l4_compaction.numbers import CompactionNumbers
 from reverie.layers.l4_compaction.partial import scope_from, scope_up_to, scope_whole
 from reverie.layers.l4_compaction.requests import requests_in
-from reverie.layers.l4_compaction.restore import files_read_last, restored
+from reverie.layers.l4_compaction.restore import restored, working_set
 from reverie.layers.l4_compaction.writers import Writers
 from reverie.storage.view import View
 
@@ -110,20 +110,21 @@ class Compaction:
         if prose.writer == "notes" and draft.made((), "", frozenset(), numbers) is None:
             return None
         writes = draft.writes()
-        reads = files_read_last(view.history, scope.kept, ground.cwd, numbers, ground.leave_out)
+        working = working_set(view.history, scope.kept, ground.cwd, ground.home, numbers, ground.leave_out)
+        reads = working.reads
         hook = RunHook("SessionStart", {"source": "compact"}, match_on="compact")
         results = yield [*writes, *reads, hook]
         unsaved = frozenset(w.path for w, result in zip(writes, results, strict=False) if not result.ok)
         files = results[len(writes) : len(writes) + len(reads)]
         heard = results[-1].text.strip()
         for share in _RESTORED:
-            attachments = (*ground.attachments(), *restored(reads, files, numbers.tighter(share)))
+            attachments = (*ground.attachments(), *restored(working, files, numbers.tighter(share)))
             made = draft.made(attachments, heard, unsaved, numbers, roomy=True)
             if made is not None:
                 return made
         for share in _SHARES:
             tight = numbers.tighter(share)
-            attachments = (*ground.attachments(), *restored(reads, files, tight.tighter(_RESTORED[-1])))
+            attachments = (*ground.attachments(), *restored(working, files, tight.tighter(_RESTORED[-1])))
             made = draft.made(attachments, heard, unsaved, tight)
             if made is not None:
                 return made
