@@ -57,10 +57,10 @@ class Accounts:
                 break
         return Account(self, watch, beside=False)
 
-    def may_spend(self, purpose: Purpose) -> str | None:
-        """None if work for this purpose may be begun; else why not. A new reason is also told, once."""
+    def may_spend(self, purpose: Purpose, *, tell: bool = True) -> str | None:
+        """None if work for this purpose may be begun; else why not. With `tell` a new reason is also told, once."""
         reason = self._caps.may_spend(purpose)
-        if reason is not None and purpose not in self._refused:
+        if tell and reason is not None and purpose not in self._refused:
             self._refused.add(purpose)
             self._emit(Notice(f"{purpose.value} was left out: {reason}", "warning", "budget"))
         return reason

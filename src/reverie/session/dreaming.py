@@ -39,6 +39,7 @@ from reverie.layers.l6_dreaming.review import dream_info
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.daily_log import logs
 from reverie.models.prices import cost
+from reverie.models.registry import EMBEDDED
 from reverie.session.dream_guard import DreamGuard
 from reverie.session.dream_telling import DreamTelling
 from reverie.session.parts import Parts
@@ -109,7 +110,7 @@ class Dreaming:
                 folders=transcript_folders(parts.places),
                 current=lambda: parts.log.session_id,
                 waiting=self.proposals.count,
-                may_spend=lambda: session.accounts.may_spend(Purpose.DREAM),
+                may_spend=lambda: wiring.stand_in.may_begin(Purpose.DREAM),
             ),
         )
 
@@ -154,7 +155,7 @@ class Dreaming:
             self.lock.state(self._now().timestamp()).last_success,
             without=self._session.id,
         )
-        undistilled = tuple(self._undistilled()) if self._keeps_log() else ()
+        undistilled = tuple(self._undistilled(also_today=True)) if self._keeps_log() else ()
         begun = self._begin(_Run(transcripts, undistilled, dry_run, by_hand=True))
         if isinstance(begun, Closed):
             raise UserError(begun.reason)
@@ -182,11 +183,11 @@ class Dreaming:
 
     # -- logs of the day ------------------------------------------------------------------------------------------
 
-    def _undistilled(self) -> list[Path]:
-        """Logs of past days that no dream has looked at yet."""
+    def _undistilled(self, *, also_today: bool = False) -> list[Path]:
+        """Logs of past days that no dream has looked at yet, perhaps with today's, to which more is added."""
         told = self.state.read().distilled
-        after = date.fromisoformat(told) if told else None
-        return logs(self.directory.root, after=after, before=self._now().astimezone().date())
+        after, today = date.fromisoformat(told) if told else None, self._now().astimezone().date()
+        return logs(self.directory.root, after=after, before=None if also_today else today)
 
     def _keeps_log(self) -> bool:
         """Whether this session keeps a log of the day: decided once, since it shapes the prefix."""
@@ -195,12 +196,12 @@ class Dreaming:
 
     def _distil_if_due(self) -> bool:
         """The first turn of a new day distils the logs of the days before; whether it does."""
-        today, may_spend = self._now().astimezone().date(), self._session.accounts.may_spend
+        today, may_begin = self._now().astimezone().date(), self._wiring.stand_in.may_begin
         if self._distilled_on == today or not self._parts.flags.on("dream") or self._parts.settings.remote.enabled:
             return False
         self._distilled_on = today
         found = self._undistilled()
-        if not found or retry_after(self.state.read(), self._now().timestamp()) or may_spend(Purpose.DREAM):
+        if not found or retry_after(self.state.read(), self._now().timestamp()) or may_begin(Purpose.DREAM):
             return False
         return not isinstance(self._begin(_Run((), tuple(found))), Closed)
 
@@ -224,7 +225,9 @@ class Dreaming:
             else:
                 holding.succeed(now)
                 asks = run.by_hand or (dreamt.outcome == "proposed" and self._parts.settings.dream.mode == "ask")
-                self.telling.succeeded(dreamt, now, undistilled=run.undistilled, asks=asks)
+                today = self._now().astimezone().date().isoformat()  # its log is not over yet
+                past = [path for path in run.undistilled if path.stem < today]
+                self.telling.succeeded(dreamt, now, undistilled=past, asks=asks)
             return dreamt
         finally:
             self.running = None
@@ -275,18 +278,26 @@ class Dreaming:
             undistilled=run.undistilled,
             here=run.way == "fork",
         )
-        return await run_dream(
-            point,
-            asked,
-            copy=copy,
-            home=parts.settings.places.user_home,
-            permission=guard.permission,
-            keeper=guard.keeper,
-            max_rounds=parts.flags.number("dream.max_rounds", parts.settings.dream.max_rounds),
-            kind=run.way,
-            progress=run.progress,
-            on_progress=lambda: task.progress(run.progress.line()),
-        )
+
+        async def work(begun: ForkPoint) -> ForkResult:
+            if begun is not point:  # the embedded model stands in, and begins anew
+                copy.restore()
+                guard.refused.clear()
+                begun, run.way = fresh_point(begun, EMBEDDED), "embedded"
+            return await run_dream(
+                begun,
+                asked,
+                copy=copy,
+                home=parts.settings.places.user_home,
+                permission=guard.permission,
+                keeper=guard.keeper,
+                max_rounds=parts.flags.number("dream.max_rounds", parts.settings.dream.max_rounds),
+                kind=run.way,
+                progress=run.progress,
+                on_progress=lambda: task.progress(run.progress.line()),
+            )
+
+        return await self._wiring.stand_in.run(Purpose.DREAM, point, work)
 
     def _point(self) -> tuple[ForkPoint, Estimate]:
         """A fork's beginning or a fresh one's, whichever is cheaper by the catalogue."""
@@ -328,7 +339,7 @@ class Dreaming:
             outcome="unchanged",
             way=run.way,
             rounds=result.rounds,
-            cost_usd=cost(usage, parts.facts),
+            cost_usd=0.0 if run.way == EMBEDDED else cost(usage, parts.facts),
             hit_rate=usage.cache_read_input_tokens / usage.prompt if usage.prompt else 0.0,
             tokens=usage.prompt + usage.output_tokens,
             denied=result.denied,

@@ -35,10 +35,11 @@ from reverie.storage.session_log import Clock
 from reverie.storage.view import View
 from reverie.tools.base import Keeper, ReadCache, ToolOutput
 from reverie.tools.ripgrep import find_ripgrep
-from reverie.types import Block, JsonObject, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Block, JsonObject, Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock
 
 if TYPE_CHECKING:
     from reverie.memory.write_gate import Refusal
+    from reverie.session.stand_in import StandIn
 
 T = TypeVar("T")
 
@@ -59,6 +60,8 @@ class Remembering:
         self.opened = open_memory(parts.settings, parts.places, report=self._refused)
         self.directory = self.opened.directory
         self._selector = Selector(parts)
+        self.stand_in: StandIn | None = None
+        """Who says so when the ranker stands in for the model that selects; the session sets it."""
         self._ranker: Ranker | None = None
         self._repo = RepoNames(parts.places.checkout, find_ripgrep)
         self._thread: ThreadPoolExecutor | None = None
@@ -103,14 +106,23 @@ class Remembering:
         local = asyncio.ensure_future(self._in_thread(lambda: self._rank(query, tools, known)))
         try:
             names, by = None, "model"
-            if self._selector.available:
+            if self._selector.available and not self._is_kept_from_model():
                 names = await self._select(query, tools, known, local, until)
+                if (why := self._selector.failed) and self.stand_in is not None and self.stand_in.is_on:
+                    self.stand_in.tell(Purpose.RECALL, why)
             if names is None:
                 async with asyncio.timeout(max(until - monotonic(), _GRACE_S)):
                     names, by = [candidate.path for candidate in (await local).shown], "ranker"
         finally:
             local.cancel()
         return await self._looked_up(names, until), by
+
+    def _is_kept_from_model(self) -> bool:
+        """Whether the model must not be asked now; the ranker stands in, and that is told once."""
+        why = self.stand_in.unwanted(Purpose.RECALL) if self.stand_in is not None else None
+        if why is not None and self.stand_in is not None and self.stand_in.is_on:
+            self.stand_in.tell(Purpose.RECALL, why)
+        return why is not None
 
     async def _select(
         self, query: str, tools: Sequence[str], known: set[str], local: asyncio.Future[Ranking], until: float

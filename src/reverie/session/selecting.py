@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 
-from reverie.errors import ReverieError
+from reverie.errors import ModelError, ReverieError
 from reverie.memory.recall import SCHEMA, SELECTOR_TOKENS, chosen, selector_question, selector_system
 from reverie.memory.scan import ScanEntry, manifest
 from reverie.models.base import Finished, Model, Request, Response
@@ -30,6 +30,8 @@ class Selector:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._model: Model | None = None
+        self.failed = ""
+        """Why the model could not answer the last question; empty if it did, or only took too long."""
 
     @property
     def available(self) -> bool:
@@ -39,11 +41,13 @@ class Selector:
         self, query: str, entries: Sequence[ScanEntry], tools: Sequence[str], ceiling_s: float
     ) -> list[str] | None:
         """The names chosen; None if it did not answer in time or not as asked."""
+        self.failed = ""
         try:
             async with asyncio.timeout(ceiling_s):
                 response = await self._ask(selector_question(query, manifest(entries), tools))
         except (TimeoutError, ReverieError) as error:
             self._parts.background.write("recall_selector_failed", error=str(error) or "it took too long")
+            self.failed = str(error) if isinstance(error, ModelError) else ""
             return None
         text = Message("assistant", response.content).text
         return chosen(text, {entry.name for entry in entries})

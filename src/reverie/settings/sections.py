@@ -282,6 +282,18 @@ class Team(Section):
 class Background(Section):
     """Work that runs beside the conversation."""
 
+    mind: Literal["model", "embedded"] = choice(
+        "model",
+        ("model", "embedded"),
+        "Who takes notes, chooses memories, learns, compacts and dreams: the session's model or the embedded one.",
+        env="REVERIE_BACKGROUND_MIND",
+        project=Project.NEVER,
+    )
+    fallback: bool = switch(
+        True,
+        "Where the session's model is down or its budget spent, the embedded one does such work, and says so once.",
+        env="REVERIE_BACKGROUND_FALLBACK",
+    )
     exit_wait_s: float = number(60.0, "seconds", "Longest wait at exit for a run in flight.")
     log_bytes: int = whole(5_000_000, "bytes", "The background log starts anew beyond this; one old one is kept.")
 

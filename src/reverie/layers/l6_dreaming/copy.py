@@ -110,6 +110,11 @@ class MemoryCopy:
             if self.base.get(name) != now.get(name)
         )
 
+    def restore(self) -> None:
+        """Puts every file back as it was in the beginning, for a dream that begins anew."""
+        for one in self.changes():
+            self.write(one.name, one.before)
+
     def remove(self) -> None:
         """Throws the copy away."""
         shutil.rmtree(self.folder.parent, ignore_errors=True)
