@@ -60,6 +60,8 @@ COMMANDS: Mapping[str, Entry] = {
     "settings": Entry("reverie.cli.settings:command", "Show every setting and where its value came from."),
     "cost": Entry("reverie.cli.cost:command", "Show what was spent, on what, and what the cache saved."),
     "context": Entry("reverie.cli.context:command", "Show what fills the window of a conversation."),
+    "agents": Entry("reverie.cli.agents:command", "List kinds of agents and those at work; share their memories."),
+    "btw": Entry("reverie.cli.btw:command", "Ask something about a conversation without it noticing."),
     "team": Entry("reverie.cli.team:command", "Let several agents work on one task, each in its own process."),
     "tasks": Entry("reverie.cli.tasks:command", "List and kill the background tasks of live sessions."),
     "log": Entry("reverie.cli.log:command", "Read the background log."),

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reverie.cli import chat_context, chat_dream, chat_memory
+from reverie.cli import chat_agents, chat_context, chat_dream, chat_memory
 from reverie.cli.output import columns, one_line, pad, seconds, tokens
 from reverie.errors import UserError
 
@@ -107,6 +107,10 @@ COMMANDS: dict[str, SlashCommand] = {
     "cost": SlashCommand("/cost", "what this conversation has used", _cost),
     "model": SlashCommand("/model [NAME]", "who answers; or somebody else from now on", _model, _model_names),
     "tasks": SlashCommand("/tasks [kill ID]", "what runs in the background", _tasks, _task_ids),
+    "agents": SlashCommand(
+        "/agents [allow|deny ID]", "who is at work, and what they ask", chat_agents.agents, chat_agents.answers
+    ),
+    "btw": SlashCommand("/btw QUESTION", "ask something the conversation will not see", chat_agents.aside),
     "compact": SlashCommand(
         "/compact [TEXT | --preview | --from MSG | --up-to MSG]",
         "summarise to make room; TEXT says what to mind",

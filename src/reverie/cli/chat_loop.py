@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reverie import __version__
+from reverie.cli.chat_agents import agents_line
 from reverie.cli.chat_commands import COMMANDS, command_in
 from reverie.cli.chat_input import TWICE_S, ChatInput, Verdict
 from reverie.cli.chat_view import ChatView
@@ -26,7 +27,7 @@ from reverie.errors import ReverieError, UserError
 from reverie.events import Event, PermissionAsked, TurnEnded
 from reverie.permissions.patterns import rule_for
 from reverie.permissions.rules import ToolCall
-from reverie.types import Origin, TextBlock
+from reverie.types import Origin, Purpose, TextBlock
 
 if TYPE_CHECKING:
     from reverie.session.session import Session
@@ -96,6 +97,8 @@ class Chat:
                 self.view.pause()
 
     def _between_turns(self, event: Event) -> None:
+        if isinstance(event, PermissionAsked):
+            self.view.tell(f"{event.reason} /agents allow {event.id}, or deny {event.id}", "warning")
         self.view.show(event)
 
     # -- questions ------------------------------------------------------------------------------------------------
@@ -188,10 +191,12 @@ class Chat:
 
     def toolbar(self) -> str:
         budget = self.session.conversation.budget()
-        running = self.session.tasks.running
+        running = [info for info in self.session.tasks.running if info.purpose is not Purpose.AGENT]
         parts = [self.session.model_name, f"{budget.used / budget.window:.0%} of {tokens(budget.window)}"]
         if running:
             parts.append(f"{plural(len(running), 'task')}: {', '.join(sorted({info.purpose for info in running}))}")
+        if at_work := agents_line(self.session):
+            parts.append(at_work)
         parts.append("/help")
         return cut(" · ".join(parts), columns() - 2)
 

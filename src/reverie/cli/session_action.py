@@ -60,6 +60,7 @@ def _beside(session: str, cwd: Path, request: JsonObject, model: str | None) -> 
     """The session is not open anywhere: opened, changed and closed."""
     from reverie.cli.running import CANCELLED, Signals, run_async
     from reverie.errors import Cancelled
+    from reverie.session.agent_verbs import agent_verbs
     from reverie.session.context_verbs import context_verbs
     from reverie.session.session import Session
 
@@ -67,7 +68,8 @@ def _beside(session: str, cwd: Path, request: JsonObject, model: str | None) -> 
 
     async def main(_signals: Signals) -> int:
         async with await Session.open(cwd=cwd, resume=session, model=model) as opened:
-            answer.update(await context_verbs(opened)[str(request["do"])](request))
+            verbs = {**context_verbs(opened), **agent_verbs(opened)}
+            answer.update(await verbs[str(request["do"])](request))
         return 0
 
     if run_async(main) == CANCELLED:

@@ -29,6 +29,8 @@ def _target(name: str, given: JsonObject, cwd: Path | None) -> str:
     match name:
         case "Bash":
             return f"$ {text.get('command', '')}"
+        case "Agent":
+            return " ".join(filter(None, (text.get("subagent_type", ""), f"({text.get('description', '')})")))
         case "Grep" | "Glob":
             where = [f"in {_near(text[key], cwd)}" for key in ("path", "glob") if text.get(key)]
             pattern = text.get("pattern", "")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from reverie.context.window_fill import fill
 from reverie.errors import UserError
+from reverie.session.agent_verbs import agent_verbs
 from reverie.session.context_verbs import context_verbs
 from reverie.types import JsonObject, Purpose
 
@@ -65,4 +66,5 @@ def verbs(session: Session) -> Mapping[str, Verb]:
         **session.tasks.verbs(),
         **session.letters.verbs(),
         **context_verbs(session),
+        **agent_verbs(session),
     }

@@ -1,0 +1,163 @@
+"""`reverie agents`: the kinds of agents of a folder, who is at work in live sessions, and snapshots of their memories.
+
+Looking loads no model, no flags and no event loop.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+if TYPE_CHECKING:
+    from reverie.agents.definition import AgentDefinition
+    from reverie.memory.agent_memory import AgentMemory
+    from reverie.paths import Places
+    from reverie.types import JsonObject
+
+_EPILOG = """\b
+Examples:
+  reverie agents
+  reverie agents list --json
+  reverie agents snapshot reviewer --make
+"""
+_IN_FOLDER = click.option(
+    "-C",
+    "--cwd",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=".",
+    help="The folder whose agents are meant.  [default: this one]",
+)
+
+
+@click.group("agents", invoke_without_command=True, epilog=_EPILOG)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """List kinds of agents and those at work; share their memories.
+
+    A kind is a Markdown file in .reverie/agents or .claude/agents of the project, or in agents/ of Reverie's home:
+    name, description, tools, model and memory (user, project or local) between two lines ---, then what it is told.
+    Without a sub-command, lists them.
+    """
+    if context.invoked_subcommand is None:
+        _list(Path(), False)
+
+
+@command.command("list", epilog="\b\nExample:\n  reverie agents list --json")
+@_IN_FOLDER
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def list_command(cwd: Path, as_json: bool) -> None:
+    """Show the kinds there are, what is wrong with files that are none, and agents of live sessions."""
+    _list(cwd, as_json)
+
+
+@command.command("snapshot", epilog="\b\nExample:\n  reverie agents snapshot reviewer --take")
+@click.argument("kind")
+@_IN_FOLDER
+@click.option(
+    "--make", "what", flag_value="make", help="Write this memory into the project, for colleagues to begin with."
+)
+@click.option("--take", "what", flag_value="take", help="Add the project's snapshot to this memory; it can be undone.")
+@click.option(
+    "--keep", "what", flag_value="keep", help="Keep this memory as it is; the snapshot is not spoken of again."
+)
+def snapshot_command(kind: str, cwd: Path, what: str | None) -> None:
+    """Make a snapshot of a kind's memory, take one in, or pass it over. Without an option, says how things are."""
+    from datetime import UTC, datetime
+
+    from reverie.storage.atomic import storage_error
+
+    memory = _memory(kind, cwd.resolve())
+    place = memory.place
+    try:
+        match what:
+            case "make":
+                count = memory.make_snapshot(datetime.now(UTC))
+                click.echo(f"Wrote {count} files to {place.snapshot}; commit them to share them.")
+            case "take":
+                count = memory.take_snapshot("Taken from the project's snapshot.")
+                click.echo(f"Took {count} changed files into {memory.root}.")
+            case "keep":
+                memory.pass_over()
+                click.echo(f"{memory.root} stays as it is.")
+            case _:
+                newer = memory.newer_snapshot()
+                said = f"a newer snapshot of {newer:%Y-%m-%d} waits: --take or --keep" if newer else "no newer snapshot"
+                click.echo(f"{memory.root}: {len(memory.directory.names())} memories; {said}.")
+    except OSError as error:
+        raise storage_error(error, place.snapshot, "write the snapshot") from error
+
+
+def _list(cwd: Path, as_json: bool) -> None:
+    from reverie.agents.definition import load_definitions
+    from reverie.paths import Places
+    from reverie.settings import load_settings
+
+    settings = load_settings(cwd)
+    places = Places.of(cwd, settings)
+    found = load_definitions(places, bare=settings.session.bare)
+    at_work = _at_work(places)
+    if as_json:
+        kinds = [_kind_json(kind) for kind in found.kinds.values()]
+        click.echo(json.dumps({"kinds": kinds, "problems": list(found.problems), "agents": at_work}))
+        return
+    wide = max(map(len, found.kinds)) + 2
+    for kind in found.kinds.values():
+        memory = f"; memory: {kind.memory.value}" if kind.memory is not None else ""
+        where = f" ({kind.source}{memory})" if kind.source is not None else ""
+        click.echo(f"{kind.name:<{wide}}{kind.description}{where}")
+    for one in at_work:
+        doing = one.get("doing") or one.get("title")
+        click.echo(f"at work: {one['name']} ({one['mode']}, {one['seconds']} s, session {one['session'][:8]}): {doing}")
+    for problem in found.problems:
+        click.echo(problem, err=True)
+
+
+def _at_work(places: Places) -> list[JsonObject]:
+    """The agents of every live session; one that does not answer is named on standard error and left out."""
+    from reverie.errors import ReverieError
+    from reverie.live_client import ask_live, live_sessions
+
+    found: list[JsonObject] = []
+    for live in live_sessions(places.projects, None):
+        try:
+            answer = {} if live.socket is None else ask_live(live.socket, {"do": "agents"})
+        except ReverieError as error:
+            click.echo(f"Session {live.id[:8]} (PID {live.pid}) is left out: {error}", err=True)
+            continue
+        found += [{**one, "session": live.id} for one in cast("list[JsonObject]", answer.get("agents") or [])]
+    return found
+
+
+def _kind_json(kind: AgentDefinition) -> JsonObject:
+    return {
+        "name": kind.name,
+        "description": kind.description,
+        "tools": None if kind.tools is None else list(kind.tools),
+        "model": kind.model,
+        "memory": kind.memory.value if kind.memory is not None else None,
+        "source": str(kind.source) if kind.source is not None else None,
+    }
+
+
+def _memory(kind: str, cwd: Path) -> AgentMemory:
+    from reverie.agents.definition import load_definitions
+    from reverie.errors import UserError
+    from reverie.memory.agent_memory import AgentMemory, AgentMemoryPlace
+    from reverie.memory.opening import MemoryOff, ProjectGate
+    from reverie.paths import MemoryPlace, Places, memory_switch
+    from reverie.settings import load_settings
+
+    settings = load_settings(cwd)
+    switch = memory_switch(settings)
+    if not switch.on:
+        raise MemoryOff(f"Memory is off ({switch.rule}), and so are the memories of agents.")
+    places = Places.of(cwd, settings)
+    found = load_definitions(places).kinds.get(kind)
+    if found is None or found.memory is None:
+        why = "has no memory (`memory:` in its file gives it one)" if found is not None else "is not defined here"
+        raise UserError(f"The kind of agent {kind!r} {why}; `reverie agents` lists them.")
+    place = AgentMemoryPlace.of(places, found.name, found.memory)
+    return AgentMemory(place, lambda root: ProjectGate(MemoryPlace(root, "agent memory"), places, settings, None))

@@ -1,0 +1,56 @@
+"""What may be asked of a session about its agents, as verbs: for commands, and for the socket of a live session."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+from reverie.agents.roster import Member, Mode
+from reverie.errors import UserError
+from reverie.types import JsonObject
+
+if TYPE_CHECKING:
+    from reverie.session.session import Session
+
+Verb = Callable[[JsonObject], Awaitable[JsonObject]]
+
+
+def agent_verbs(session: Session) -> Mapping[str, Verb]:
+    """The handlers of one session, by verb."""
+
+    async def agents(_request: JsonObject) -> JsonObject:
+        return {"agents": [agent_json(session, member) for member in at_work(session)]}
+
+    async def aside(request: JsonObject) -> JsonObject:
+        question = request.get("question")
+        if not isinstance(question, str):
+            raise UserError("question must be text")
+        return {"answer": await session.ask_aside(question)}
+
+    return {"agents": agents, "aside": aside}
+
+
+def at_work(session: Session) -> list[Member]:
+    """The agents that this session started and that are still there, each after the one that started it."""
+    roster = session.agents.spawner.roster
+
+    def below(id: str) -> list[Member]:
+        return [found for member in roster.children(id) for found in (member, *below(member.id))]
+
+    return below(session.agents.spawner.main.member.id)
+
+
+def agent_json(session: Session, member: Member) -> JsonObject:
+    """One agent as programs read it."""
+    seconds = {info.id: info.seconds for info in session.tasks.running}
+    return {
+        "id": member.id,
+        "name": member.name,
+        "mode": member.mode.value,
+        "state": member.state.value,
+        "title": member.title,
+        "doing": member.doing,
+        "parent": member.parent if member.mode is not Mode.MAIN else None,
+        "depth": session.agents.spawner.roster.depth(member.id),
+        "seconds": round(seconds.get(member.id, 0.0), 1),
+    }
