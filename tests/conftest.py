@@ -34,6 +34,8 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("REVERIE_HOME", str(home / ".reverie"))
     for name in _UNSET:
         monkeypatch.delenv(name, raising=False)
+    # What a layer does when its model fails is seen only if nobody stands in; tests of the stand-in switch it on.
+    monkeypatch.setenv("REVERIE_BACKGROUND_FALLBACK", "0")
     return home
 
 
