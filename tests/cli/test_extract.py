@@ -112,6 +112,34 @@ def test_a_model_that_cannot_answer_stops_it_and_the_next_run_goes_on(reverie: C
     assert "1 turn of 1 transcript looked at" in more and (place / "project_demo.md").exists()
 
 
+def test_killed_in_the_middle_the_next_run_goes_on_after_the_last_turn_that_was_done(reverie: Command) -> None:
+    place = root(reverie)
+    path = transcript(reverie.work / "old.jsonl")
+    slow = reverie.work / mind(reverie, place).removeprefix("scripted:")
+    text = slow.read_text()
+    slow.write_text(text.replace("when /Monday, 2026-03-09/\n", "when /Monday, 2026-03-09/\n  wait 50\n"))
+    process = reverie.start("extract", str(path), "--model", f"scripted:{slow}")
+    assert process.stderr is not None
+    while b"turn 3 of 3" not in (line := process.stderr.readline()):
+        assert line
+    process.kill()
+    process.wait(20)
+    assert (place / "feedback_commits.md").exists() and not (place / "project_demo.md").exists()
+    slow.write_text(text)
+    more = reverie("extract", str(path), "--model", f"scripted:{slow}").stdout
+    assert "1 turn of 1 transcript looked at" in more and "2 turns had been looked at before" in more
+    assert (place / "project_demo.md").exists()
+    assert " tokens sent, " in more
+
+
+def test_what_somebody_asked_for_does_not_use_up_the_budget_of_background_work(reverie: Command) -> None:
+    path = transcript(reverie.work / "old.jsonl", TURNS[:1])
+    reverie("extract", str(path), "--model", reverie.script("[extraction]\nsay nothing\n"))
+    checks = json.loads(reverie("doctor", "--json", code=None).stdout)["checks"]
+    budget = next(check for check in checks if check["name"] == "budget")
+    assert "has used 0 of 20,000,000 input tokens today" in budget["found"]
+
+
 def test_what_was_refused_and_denied_is_logged_by_its_kind_and_never_by_its_text(reverie: Command) -> None:
     place = root(reverie)
     secret = "sk-ant-api03-" + "q7Zt2mXb9LwR4vKc8NfY1pHd6JgS3aTe"

@@ -115,7 +115,12 @@ class Played:
         ]
 
 
-QUICK = {"model.retry_first_wait_s": 0.001, "model.retry_longest_wait_s": 0.001, "model.retries": 1}
+QUICK = {
+    "model.retry_first_wait_s": 0.001,
+    "model.retry_longest_wait_s": 0.001,
+    "model.retries": 1,
+    "background.fallback": False,  # what a mind does is looked at here, not who stands in for it
+}
 
 
 @pytest.fixture

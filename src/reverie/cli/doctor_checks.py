@@ -251,9 +251,11 @@ def _background(_settings: Settings, places: Places) -> Iterator[Check]:
 
 
 def _dream(settings: Settings, places: Places) -> Iterator[Check]:
+    from reverie.cli.doctor_writers import spent_on
     from reverie.cli.dream_look import look
     from reverie.flags import Flags
     from reverie.memory.opening import open_memory
+    from reverie.types import Purpose
 
     memory = open_memory(settings, places)
     if not memory.switch.on:
@@ -264,4 +266,8 @@ def _dream(settings: Settings, places: Places) -> Iterator[Check]:
     finally:
         flags.close()
     state: State = "warning" if found.state.failures_in_a_row >= 3 or found.lock.stale else "ok"
-    yield Check("dream", state, found.line(), "`reverie dream log` shows what went wrong" if state == "warning" else "")
+    spent = spent_on(places.day_books, Purpose.DREAM)
+    cost = f"; in 7 days {spent.told()}" if spent.requests else ""
+    yield Check(
+        "dream", state, found.line() + cost, "`reverie dream log` shows what went wrong" if state == "warning" else ""
+    )

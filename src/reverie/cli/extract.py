@@ -82,6 +82,10 @@ def _show(report: Report, dry_run: bool) -> None:
     counted = f"{plural(report.turns, 'turn')} of {plural(report.transcripts, 'transcript')} looked at"
     figures = f"{plural(len({change.file for change in report.changes}), 'memory', 'memories')} {did}"
     say(f"{counted}, {figures}; {report.passed_over:,} turns had been looked at before.")
+    sent = sum(int(value) for key, value in report.tokens.items() if key.endswith("input_tokens"))
+    if sent:
+        cost = f", ${report.cost_usd:.4f}" if report.cost_usd else ""
+        say(f"{sent:,} tokens sent, {int(report.tokens.get('output_tokens', 0)):,} written{cost}.")
     _tell(report.refused, "left out")
     if report.failures:
         warn(f"{plural(len(report.failures), 'run')} failed: {report.failures[-1]}")

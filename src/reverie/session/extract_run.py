@@ -64,6 +64,7 @@ class Report:
     failures: list[str] = field(default_factory=list[str])
     diffs: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     tokens: JsonObject = field(default_factory=dict[str, Any])
+    cost_usd: float = 0.0
     stopped: str = ""
 
     def to_json(self) -> JsonObject:
@@ -128,7 +129,7 @@ async def extract_all(
             await learner.close()
         if dry_run:
             report.diffs = _diffs(memory.directory.root, directory.root)
-    report.tokens = learner.usage.wire()
+    report.tokens, report.cost_usd = learner.usage.wire(), round(learner.cost_usd, 6)
     return report
 
 

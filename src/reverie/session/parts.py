@@ -119,10 +119,13 @@ def gather(
     )
 
 
-def open_accounts(parts: Parts, emit: Callable[[Event], None], clock: Clock) -> Accounts:
-    """The session's accounts: where its requests are booked, its cache is watched and background work is capped."""
+def open_accounts(parts: Parts, emit: Callable[[Event], None], clock: Clock, *, books: Path | None = None) -> Accounts:
+    """The session's accounts: where its requests are booked, its cache is watched and background work is capped.
+
+    `books`: where the day's book is kept, if not in the home for all sessions to share.
+    """
     settings, flags = parts.settings.budget, parts.flags
-    book = DayBook(parts.places.day_books, clock=clock)
+    book = DayBook(books or parts.places.day_books, clock=clock)
     tokens, dollars = settings.background_tokens_per_day, settings.background_dollars_per_day or 0.0
     return Accounts(
         parts.log,

@@ -7,6 +7,7 @@ tool results cut: only what a person typed is a source. It writes through the sa
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from reverie.layers.l5_extraction.state import WRITER
 from reverie.memory.directory import MemoryDirectory
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue
+from reverie.models.prices import cost
 from reverie.models.registry import default_model_name, open_model, split_name
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
@@ -128,12 +130,19 @@ class Learner:
         )
         self._memory = memory
         self._addressed = addressed
-        self._accounts = open_accounts(self._parts, _unheard, utc_now)
+        # Somebody asked for this, so it does not count against the day's budget of what nobody asked for.
+        self._book = tempfile.TemporaryDirectory(prefix="reverie-book-")
+        self._accounts = open_accounts(self._parts, _unheard, utc_now, books=Path(self._book.name))
         tools = builtin_tools(settings.tools, window=limits.window)
         self._tools = {tool.name: tool for tool in tools}
         self._schemas = tool_schemas(tools)
         self.usage = Usage()
         """Of all runs together."""
+
+    @property
+    def cost_usd(self) -> float:
+        """What all runs together cost; 0 where the model has no price."""
+        return cost(self.usage, self._parts.facts)
 
     async def learn(
         self,
@@ -211,6 +220,7 @@ class Learner:
 
     async def close(self) -> None:
         """Ends the model's connections."""
+        self._book.cleanup()
         await self.model.close()
         await asyncio.to_thread(self._parts.flags.close)
 
