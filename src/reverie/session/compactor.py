@@ -1,15 +1,16 @@
 """What a person can do to the context: compact it, look at that beforehand, take it back, pin, rewind, clear.
 
-Every one of them is one more record; nothing on disk is rewritten. None of them runs beside a turn, but for pins. The
-same object serves the chat, the commands and the socket of a live session.
+Every one of them is one more record; nothing on disk is rewritten. While a turn runs a compaction waits for the end of
+its round; pins and previews need not wait, and whatever would take away what the turn stands on is refused. The same
+object serves the chat, the commands and the socket of a live session.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reverie.context.pipeline import follow, record
@@ -20,8 +21,8 @@ from reverie.layers.l4_compaction.ground import Wanted
 from reverie.layers.l4_compaction.partial import is_persons
 from reverie.layers.l4_compaction.pins import check_pin, find_pin, next_id
 from reverie.layers.l4_compaction.stage import Compaction
-from reverie.layers.l4_compaction.survival import in_words
 from reverie.layers.weighing import weigh_entries
+from reverie.session.compacted import Compacted, Undone, compacted_by
 from reverie.storage.chain import conversation
 from reverie.storage.records import (
     Clears,
@@ -30,14 +31,13 @@ from reverie.storage.records import (
     Payload,
     Pin,
     Rewind,
-    Survival,
     Undo,
     from_record,
     to_data,
 )
 from reverie.storage.session_log import SessionLog
 from reverie.storage.view import Entry, View
-from reverie.types import JsonObject, Message, Origin, Record, TextBlock
+from reverie.types import Block, Message, Origin, Record, TextBlock
 
 if TYPE_CHECKING:
     from reverie.session.session import Session
@@ -49,40 +49,6 @@ _SHARE_KEPT = 0.6
 """Of the threshold: what undo brings back where all of it does not fit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
-    """What a compaction came to, or would come to. `text` is what stands for the part that left."""
-
-    writer: str
-    tokens_before: int
-    tokens_after: int
-    report: Survival
-    notice: str
-    text: str
-
-    def to_json(self) -> JsonObject:
-        return {
-            "writer": self.writer,
-            "tokens_before": self.tokens_before,
-            "tokens_after": self.tokens_after,
-            "survival": to_data(self.report),
-            "notice": self.notice,
-            "text": self.text,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """A compaction was taken back; `notice` says what that came to."""
-
-    boundary: str
-    tokens: int
-    notice: str
-
-    def to_json(self) -> JsonObject:
-        return {"boundary": self.boundary, "tokens": self.tokens, "notice": self.notice}
-
-
 class Compactor:
     """One a session."""
 
@@ -90,6 +56,14 @@ class Compactor:
         self._session = session
         self._compaction = compaction
         self._running: asyncio.Task[object] | None = None
+        self._waiting: tuple[Wanted, asyncio.Future[Compacted]] | None = None
+        around = session.conversation.around
+
+        async def between_rounds() -> Sequence[Block]:
+            await self._serve()
+            return await around.between_rounds()
+
+        session.conversation.around = replace(around, between_rounds=between_rounds)
 
     @property
     def running(self) -> bool:
@@ -103,20 +77,64 @@ class Compactor:
     # -- compacting -----------------------------------------------------------------------------------------------
 
     async def compact(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
-        """Compacts now. `text` says what the summary is to mind; `from_` and `up_to` name a message of a part."""
+        """Compacts now, or at the end of the round under way. `text` says what the summary is to mind; `from_` and
+        `up_to` name a message of a part."""
         wanted = self._wanted(text, from_, up_to)
+        if self._in_turn:
+            return await self._at_the_end_of_the_round(wanted)
         with self._alone():
-            commit = await self._walk(self._compaction, wanted, self._session.conversation.carry_out)
-            record(self._log, commit)
+            return await self._compact(wanted)
+
+    async def _compact(self, wanted: Wanted) -> Compacted:
+        commit = await self._walk(self._compaction, self._log.view, wanted, self._session.conversation.carry_out)
+        record(self._log, commit)
         self._announce(commit.breaks_prefix or "the conversation was compacted")
         self._session.emit(Notice(commit.notice or "", source="layers"))
-        return _compacted(commit)
+        return compacted_by(commit)
+
+    async def _at_the_end_of_the_round(self, wanted: Wanted) -> Compacted:
+        if self._waiting is not None:
+            raise UserError("a compaction waits for the end of this round already")
+        done = asyncio.get_running_loop().create_future()
+        self._waiting = (wanted, done)
+        self._session.emit(Notice("The conversation will be compacted at the end of this round.", source="layers"))
+        try:
+            return await done
+        finally:
+            self._forget(done)  # whoever asked may have gone
+
+    def _forget(self, done: asyncio.Future[Compacted]) -> None:
+        if self._waiting is not None and self._waiting[1] is done:
+            self._waiting = None
+
+    async def _serve(self) -> None:
+        """Does what waits, inside the turn. That it failed is told to whoever asked, and never stops the turn."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is None:
+            return
+        wanted, done = waiting
+        try:
+            made = await self._compact(wanted)
+        except ReverieError as error:
+            _settle(done, error)
+        except asyncio.CancelledError:
+            _settle(done, UserError("the turn was cancelled, and the compaction with it: nothing was changed"))
+            raise
+        else:
+            _settle(done, made)
+
+    async def turn_over(self, *, cancelled: bool) -> None:
+        """The turn is over: what still waits is done now, unless everything was to stop."""
+        if cancelled and self._waiting is not None:
+            _settle(self._waiting[1], UserError("the turn was cancelled, and the compaction that waited with it"))
+            self._waiting = None
+        with suppress(asyncio.CancelledError):  # nothing of it was recorded, and the turn was over before
+            await self._serve()
 
     async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
         """What a compaction would leave, without recording, writing, asking a model or running a hook."""
-        wanted = self._wanted(text, from_, up_to)
-        with self._alone():
-            return _compacted(await self._walk(Compaction(self._compaction.ground), wanted, self._pretend))
+        wanted, view = self._wanted(text, from_, up_to), self._log.view.copy()
+        return compacted_by(await self._walk(Compaction(self._compaction.ground), view, wanted, self._pretend))
 
     def _wanted(self, text: str, from_: str | None, up_to: str | None) -> Wanted:
         parts = self._session.parts
@@ -130,10 +148,10 @@ class Compactor:
             raise UserError("there is nothing to compact yet: nothing was said")
         return Wanted("manual", text.strip(), from_, up_to)
 
-    async def _walk(self, compaction: Compaction, wanted: Wanted, carry_out: CarryOut) -> Commit:
+    async def _walk(self, compaction: Compaction, view: View, wanted: Wanted, carry_out: CarryOut) -> Commit:
         self._session.ensure_header()
         now = self._session.conversation.now()
-        commit = await follow(compaction.steps(self._log.view, now, wanted), carry_out)
+        commit = await follow(compaction.steps(view, now, wanted), carry_out)
         if not commit.appends:
             raise ReverieError(commit.notice or "the conversation was not compacted")
         return commit
@@ -280,6 +298,10 @@ class Compactor:
     def _log(self) -> SessionLog:
         return self._session.parts.log
 
+    @property
+    def _in_turn(self) -> bool:
+        return self._session.busy and not self.running
+
     def _announce(self, why: str) -> None:
         talk = self._session.conversation
         talk.announce = "; ".join(filter(None, (talk.announce, why)))
@@ -287,7 +309,8 @@ class Compactor:
     @contextmanager
     def _alone(self) -> Generator[None]:
         if self._session.busy:
-            raise UserError("a turn is running in this session: wait for it, or cancel it")
+            what = "a turn is running" if self._in_turn else "the conversation is being compacted"
+            raise UserError(f"{what} in this session: wait for it, or cancel it")
         self._running = asyncio.current_task()
         try:
             yield
@@ -295,18 +318,13 @@ class Compactor:
             self._running = None
 
 
-def _compacted(commit: Commit) -> Compacted:
-    boundary = next(a.what for a in commit.appends if isinstance(a.what, CompactBoundary))
-    report = next(a.what for a in commit.appends if isinstance(a.what, Survival))
-    summary = next(a.what for a in commit.appends if isinstance(a.what, Message))
-    return Compacted(
-        writer=boundary.writer,
-        tokens_before=report.tokens_before,
-        tokens_after=report.tokens_after,
-        report=report,
-        notice=commit.notice or in_words(report),
-        text=summary.text,
-    )
+def _settle(done: asyncio.Future[Compacted], came: Compacted | ReverieError) -> None:
+    if done.done():  # whoever asked did not wait
+        return
+    if isinstance(came, ReverieError):
+        done.set_exception(came)
+    else:
+        done.set_result(came)
 
 
 _BREAKING: dict[type[Payload], str] = {

@@ -104,7 +104,7 @@ class Session:
             self._wiring.fork_point,
             memory=self.memory.directory if self.memory is not None else None,
             interactive=interactive,
-            may_spend=self.accounts.may_spend,
+            stand_in=self._wiring.stand_in,
             emit=outlet.emit,
             clock=clock,
         )
@@ -330,6 +330,7 @@ class Session:
             error, code = str(problem), problem.exit_code
         finally:
             close_open_calls(thread.log, CRASHED)
+        await self.compactor.turn_over(cancelled=reason == "cancelled")
         self.extractor.turn_ended(answered=reason == "answered")
         self.emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error, code))
         if reason == "answered" and self.dreaming is not None:
