@@ -27,6 +27,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.scan import scan
 from reverie.permissions.background import BackgroundWriter
 from reverie.session.parts import Parts
+from reverie.session.stand_in import StandIn
 from reverie.storage.records import Cursor, from_record
 from reverie.storage.session_log import Clock
 from reverie.storage.view import Entry
@@ -160,7 +161,7 @@ class Extractor:
         *,
         memory: MemoryDirectory | None,
         interactive: bool,
-        may_spend: Callable[[Purpose], str | None],
+        stand_in: StandIn,
         emit: Callable[[Event], None],
         clock: Clock,
     ) -> None:
@@ -169,7 +170,7 @@ class Extractor:
         self._fork_point = fork_point
         self._memory = memory
         self._interactive = interactive
-        self._may_spend = may_spend
+        self._stand_in = stand_in
         self._emit = emit
         self._clock = clock
         self._state: State[Ended] = State()
@@ -211,7 +212,7 @@ class Extractor:
         if not self._state.is_due(every):
             self._state = self._state.waited()
             return Gate.THROTTLE
-        if self._may_spend(Purpose.EXTRACTION) is not None:
+        if self._stand_in.may_begin(Purpose.EXTRACTION) is not None:
             return Gate.BUDGET
         self._state, start = self._state.ended(Ended(self._fork_point()), every=every)
         assert start is not None
@@ -282,22 +283,26 @@ class Extractor:
         assert memory is not None
         span = self._span(turn.point.conversation.log.view.entries)
         gate = self._skips(span)
-        if gate is None and self._may_spend(Purpose.EXTRACTION) is not None:
+        if gate is None and self._stand_in.may_begin(Purpose.EXTRACTION) is not None:
             gate = Gate.BUDGET
         if gate is not None:
             self._heartbeat.stop(gate.value)
             return
         began = self._clock()
-        learnt = await learn(
+        learnt = await self._stand_in.run(
+            Purpose.EXTRACTION,
             turn.point,
-            span,
-            memory,
-            extraction_numbers(parts),
-            session=parts.log.session_id,
-            today=began.astimezone().date(),
-            keeps_index=not self._prefix_flag("recall.no_index"),
-            report=lambda kind, reason: parts.background.write(f"extraction_{kind}", reason=reason),
-            progress=task.progress,
+            lambda point: learn(
+                point,
+                span,
+                memory,
+                extraction_numbers(parts),
+                session=parts.log.session_id,
+                today=began.astimezone().date(),
+                keeps_index=not self._prefix_flag("recall.no_index"),
+                report=lambda kind, reason: parts.background.write(f"extraction_{kind}", reason=reason),
+                progress=task.progress,
+            ),
         )
         self._looked_at(span)
         self._tell(learnt, (self._clock() - began).total_seconds())
