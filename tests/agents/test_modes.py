@@ -276,3 +276,19 @@ def test_a_side_question_that_wants_tools_says_so(tmp_path: Path) -> None:
             await session.ask_aside("What is in a.txt?")
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))
+
+
+def test_a_member_of_a_team_is_what_its_kind_says(tmp_path: Path, prefix_watch: Path) -> None:
+    """What a process of a team does with its session: own prompt and memory, and nobody to start."""
+    define(tmp_path, "scout", "You scout.", memory="local")
+
+    async def work(session: Session) -> None:
+        session.agents.become(session.agents.kinds().kinds["scout"])
+        session.letters.main.mode = Mode.TEAMMATE
+        await turn(session, "go")
+        assert "a teammate cannot start agents" in results(session)[0][0]
+
+    in_session(work, cwd=tmp_path, model=script(tmp_path, f"{CALLS_AGENT}\n---\nsay Well.\n"))
+    (first, _) = requests(prefix_watch)
+    own = part(first, "system")[0]
+    assert own.startswith("You scout.") and str(tmp_path / ".reverie" / "agent-memory-local" / "scout") in own

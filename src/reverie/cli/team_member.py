@@ -56,7 +56,9 @@ async def run_member(
             tools=_tools(settings, kind),
         )
         async with session:
-            session.letters.introduction = introduce(plan, member, kind.prompt if kind is not None else "")
+            session.letters.introduction = introduce(plan, member)
+            if kind is not None:
+                session.agents.become(kind)
             show = JsonView().show
             if is_lead:
                 host: Host = Lead(session, seat, show, color=color)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from reverie import __version__
 from reverie.agents.definition import AgentDefinition, Definitions, coordinating, listing, load_definitions
@@ -37,7 +37,7 @@ from reverie.paths import Places
 from reverie.paths.places import slug
 from reverie.paths.repo import current_branch, find_repo
 from reverie.permissions.rules import Decision, Deny, ToolCall
-from reverie.session.agent_remembering import AgentRemembering
+from reverie.session.agent_remembering import AgentRemembering, KindMemory
 from reverie.session.gate import OnBehalf
 from reverie.session.parts import model_access
 from reverie.session.remembering import evidence_of
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from reverie.session.session import Session
     from reverie.session.wiring import Wiring
 
+KeeperOf: TypeAlias = Callable[[Path], Keeper | None]
 OWN_CONTEXT = "an agent with a context of its own"
 _ALIASES = ("opus", "sonnet", "haiku")
 _HANDS_OVER = (
@@ -134,6 +135,14 @@ class Spawning:
         coordinates = view.header is not None and view.header.flags.get("coordinator")
         texts = (listing(self.kinds()), coordinating() if coordinates else "")
         return [TextBlock(text, Origin.INJECTED) for text in texts if text]
+
+    def become(self, kind: AgentDefinition) -> None:
+        """Makes the main agent one of this kind, before its first turn: its prompt and its memory, and it only reads if
+        the kind does. For members of a team, which have a process of their own."""
+        memory, context = self.remembering.of(kind), self._wiring.thread.context
+        self._parts.prompt = _prompt_of(kind, memory)
+        context.permission = self.permission(self.spawner.main.member, kind, background=False)
+        context.keeper = self._keeper(memory, self._parts.log, context.keeper)
 
     async def ask_aside(self, question: str) -> str:
         """Answers a side question from the conversation as it stands."""
@@ -215,8 +224,7 @@ class Spawning:
         )
         inherited = self._parts.model
         wanted = _named(order.model or kind.model, inherited.name, Catalogue.load(self._parts.settings.catalogue.files))
-        prompt = "\n\n".join((kind.prompt, *((memory.section(),) if memory is not None else ())))
-        return await mate.run(order, prompt, wanted or SharedModel(inherited), cwd)
+        return await mate.run(order, _prompt_of(kind, memory), wanted or SharedModel(inherited), cwd)
 
     # -- a context of its own -------------------------------------------------------------------------------------
 
@@ -322,14 +330,19 @@ class Spawning:
 
     def _context(self, wanted: Fresh, log: SessionLog) -> ToolContext:
         main, memory = self._wiring.thread.context, self.remembering.of(wanted.kind)
-
-        def keeper(path: Path) -> Keeper | None:
-            own = memory.keeper(path, lambda: evidence_of(log.view)) if memory is not None else None
-            return own or main.keeper(path)
-
         return replace(
-            main, cwd=wanted.cwd, caller=Caller(Purpose.AGENT, wanted.id), read_cache=ReadCache(), keeper=keeper
+            main,
+            cwd=wanted.cwd,
+            caller=Caller(Purpose.AGENT, wanted.id),
+            read_cache=ReadCache(),
+            keeper=self._keeper(memory, log, main.keeper),
         )
+
+    def _keeper(self, memory: KindMemory | None, log: SessionLog, other: KeeperOf) -> KeeperOf:
+        """Who keeps a file: the memory of the agent's kind, else whoever keeps it in the session."""
+        if memory is None:
+            return other
+        return lambda path: memory.keeper(path, lambda: evidence_of(log.view)) or other(path)
 
     def _model(self, wanted: Fresh, inherited: Model) -> tuple[Model, ModelFacts]:
         """The model asked for, else the parent's. One that a file names and nobody can open is told and passed over."""
@@ -362,6 +375,10 @@ def _named(given: str, inherited: str, catalogue: Catalogue) -> str:
         if catalogue.facts(name).provider == provider and f"-{given.lower()}-" in f"-{name}-":
             return f"{provider}:{name}"
     return ""
+
+
+def _prompt_of(kind: AgentDefinition, memory: KindMemory | None) -> str:
+    return "\n\n".join((kind.prompt, *((memory.section(),) if memory is not None else ())))
 
 
 def _tools_for(kind: AgentDefinition | None, tools: Mapping[str, Tool]) -> dict[str, Tool]:
