@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -153,6 +155,43 @@ end
     assert not (tmp_path / "no.md").exists()
     yes, no = run.of("ann", "tool_finished")
     assert not yes["is_error"] and no["is_error"] and "Nobody is there to be asked" in no["text"]
+
+
+def test_a_person_at_the_terminal_is_asked_for_a_teammate(tmp_path: Path) -> None:
+    settings()
+    (tmp_path / "lead.script").write_text(
+        'call SendMessage {"to": "ann", "message": "Write it down.", "summary": "write"}\n---\nsay I wait.\n'
+    )
+    (tmp_path / "ann.script").write_text(
+        f'when /asks you to end/\n  say Bye.\nend\nwhen /from="lead"/\n'
+        f'  call Write {{"file_path": "{tmp_path}/yes.txt", "content": "one"}}\n  ---\n  say Written.\nend\n'
+    )
+    (tmp_path / "team.toml").write_text(HEAD + members("ann"))
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "reverie", "team", "team.toml"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    shown, was_asked, until = b"", False, time.monotonic() + 60
+    try:
+        while process.poll() is None and time.monotonic() < until:
+            if select.select([ours], [], [], 0.2)[0]:
+                with suppress(OSError):  # the other end is closed
+                    shown += os.read(ours, 65_536)
+            if b"then Enter" in shown and not was_asked:
+                was_asked = os.write(ours, b"y\n") > 0
+        assert process.poll() == 0
+        assert process.stdout is not None
+        answer = process.stdout.read().decode()
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert (tmp_path / "yes.txt").read_text() == "one"
+    text = shown.decode(errors="replace")
+    assert "ann: Write changes" in text and "allowed: Write yes.txt" in text
+    assert answer.strip() == "That is the end of the script.", (
+        "standard output holds the lead's answer and nothing else"
+    )
 
 
 def test_a_plan_is_carried_out_only_when_the_lead_approves(tmp_path: Path) -> None:

@@ -202,7 +202,9 @@ class Supervisor:
         if there is not None and there.socket:
             request: JsonObject = {"do": "permit", "id": id, "allow": allow, "always": always}
             try:
-                await asyncio.to_thread(ask_live, Path(there.socket), request)
+                said = await asyncio.to_thread(ask_live, Path(there.socket), request)
+                if said.get("settled") is not True:
+                    self._view.say("too late: that question is no longer open")
             except ReverieError as error:
                 self._view.say(str(error))
 

@@ -135,8 +135,10 @@ class TextTeamView(TeamView):
                     self._line(f"{self._named(name)} {self._paint.bad(one_line(str(event.get('text')), 200))}")
             case "notice" if event.get("level") != "info" or event.get("source") == "team":
                 self._line(f"{self._named(name)} {self._paint.warning(one_line(str(event.get('text'))))}")
-            case "permission_asked":
+            case "permission_asked" if name == self._lead:
                 self._asked(event)
+            case "permission_asked":
+                self._now(name, "asks for a permission")
             case "turn_ended":
                 self._turn_ended(name, event)
             case _:
