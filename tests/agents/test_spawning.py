@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reverie.agents.roster import MAIN
-from reverie.events import Notice, PermissionAsked, TaskChanged, TurnEnded
+from reverie.events import Event, Notice, PermissionAsked, TaskChanged, TurnEnded
 from reverie.session import Session
 from reverie.tasks import TaskState
 from tests.agents.talk import define, of_agents, part, results, said_to_main, transcripts
@@ -359,6 +359,7 @@ def test_an_agent_asks_the_person_in_its_own_name(tmp_path: Path) -> None:
 
 def test_a_question_from_the_background_is_denied_after_a_while(tmp_path: Path) -> None:
     play = ASKS.replace('"name"', '"run_in_background": true, "name"')
+    told = list[Event]()
 
     async def work(session: Session) -> None:
         await turn(session, "go")
@@ -367,6 +368,10 @@ def test_a_question_from_the_background_is_denied_after_a_while(tmp_path: Path) 
             await asyncio.sleep(0.01)
         assert session.gate.questions()[0].reason.startswith("toucher:")
         assert await session.tasks.settle(running.purpose, 10), "it does not wait for ever"
+        session.listen(told.append)
+        assert "toucher has reported (read with your next message)" in [
+            event.text for event in told if isinstance(event, Notice)
+        ], "whoever sits there is told"
         (letter,) = session.letters.drain()
         assert "Nobody answered within 0.2 s" in letter.text
 
@@ -433,3 +438,40 @@ def test_without_the_flag_an_agent_without_a_kind_is_a_general_one(
         assert ended(events).text == "Did it." and len(transcripts(session)) == 1
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))
+
+
+# -- a context of its own
+
+
+def test_a_sub_agent_compacts_its_own_context_and_keeps_its_prompt(tmp_path: Path, prefix_watch: Path) -> None:
+    (tmp_path / "big.txt").write_text("All work and no play makes a dull day for everybody.\n" * 200)
+    define(tmp_path, "reader", "You read a lot.", tools="Read")
+    play = """
+call Agent {"description": "read on", "prompt": "Read it again and again.", "subagent_type": "reader"}
+---
+say {result}
+
+[agent]
+repeat forever
+  call Read {"file_path": "big.txt"}
+end
+when /Much was read/
+  say I have read enough.
+end
+
+[compaction]
+say <summary>Much was read.</summary>
+"""
+
+    async def work(session: Session) -> None:
+        events = await turn(session, "go")
+        assert ended(events).text == "I have read enough."
+        assert session.parts.log.view.boundaries == 0, "the session's own context is as it was"
+        (kept,) = transcripts(session).values()
+        assert "Much was read." in kept and "Read it again and again." in kept, "nothing is lost on disk"
+
+    overrides = {"window.context_window": 60_000, "window.autocompact_pct": 50}
+    in_session(work, cwd=tmp_path, model=script(tmp_path, play), overrides=overrides)
+    (rounds,) = of_agents(prefix_watch).values()
+    assert rounds[-1].announced_break == "the conversation was compacted"
+    assert part(rounds[-1], "system")[0] == part(rounds[0], "system")[0] == "You read a lot."

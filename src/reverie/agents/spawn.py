@@ -91,6 +91,10 @@ class House(Protocol):
         """Runs a teammate in a session of its own until it is told to end; what it said last."""
         ...
 
+    def arrived(self, to: Member, sender: str) -> None:
+        """A letter was put into somebody's inbox by one who was started here."""
+        ...
+
     async def look(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
         """Watches a running agent and says now and then what it is at; ends when it is cancelled."""
         ...
@@ -321,6 +325,7 @@ class Spawner:
         child.reported = True
         parent = child.parent.member
         parent.inbox.put(new_letter(child.member.name, parent.name, text, summary=child.order.description))
+        self.house.arrived(parent, child.member.name)
 
     async def _end_below(self, id: str) -> None:
         below = [member.id for member in self.roster.children(id)]

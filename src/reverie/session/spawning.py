@@ -207,6 +207,11 @@ class Spawning:
         places, settings = self._parts.places, self._parts.settings
         return await Worktree.make(name, cwd, places.home / "worktrees" / slug(places.root), settings.env)
 
+    def arrived(self, to: Member, sender: str) -> None:
+        """Whoever sits before an idle session is told that somebody wrote."""
+        if to is self.spawner.main.member and not self._session.busy:
+            self._session.emit(Notice(f"{sender} has reported (read with your next message)", source="agents"))
+
     async def look(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
         await self._watcher.watch(member, log, tell)
 

@@ -154,6 +154,7 @@ class TeammateHere:
         call = ToolUseBlock(f"report-{told.id}", "Agent", {})
         kept = await self._parent.conversation.keep(call, ToolOutput(told.text, origin=Origin.AGENT))
         lead.inbox.put(replace(told, text=kept.content) if isinstance(kept.content, str) else told)
+        self._parent.agents.arrived(lead, name)
 
 
 def _idle(ended: TurnEnded) -> IdleNotification:
