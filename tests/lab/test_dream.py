@@ -18,6 +18,7 @@ from reverie.lab.dream_dates import is_relative, written_out
 from reverie.lab.dream_gates import measure_gates
 from reverie.lab.dream_minds import WRONG, Kind
 from reverie.lab.dream_score import score
+from reverie.layers.l6_dreaming.gates import Gate
 from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
@@ -183,7 +184,7 @@ def test_bad_scenarios_are_one_sentence(tmp_path: Path, scenario: Path) -> None:
 
 def test_every_closed_gate_is_measured() -> None:
     found = measure_gates(repeats=5)["microseconds"]
-    assert list(found) == ["switch", "daily_log", "remote", "time", "scan", "transcripts", "budget", "lock"]
+    assert list(found) == [gate.value for gate in Gate]
     assert all(value > 0 for value in found.values())
     assert found["time"] < found["transcripts"]
 

@@ -52,7 +52,12 @@ def _shut(memory: Path, project: Path) -> dict[Gate, Callable[[], Gates]]:
     )
     old, lately = _NOW.timestamp() - 3 * _DAY, _NOW.timestamp() - 60
 
-    def ready(around: Circumstances, slept: float, changed: float, *, scanned: bool = False) -> Callable[[], Gates]:
+    failed = StateFile(memory / "failed")
+    failed.change(failures_in_a_row=3, last_attempt=lately)
+
+    def ready(
+        around: Circumstances, slept: float, changed: float, *, scanned: bool = False, state: StateFile | None = None
+    ) -> Callable[[], Gates]:
         lock = ConsolidationLock(memory)
         lock.path.write_bytes(b"")
         gates = Gates(lock, StateFile(memory), around)
@@ -61,7 +66,7 @@ def _shut(memory: Path, project: Path) -> dict[Gate, Callable[[], Gates]]:
             if scanned:
                 os.utime(lock.path, (slept, slept))
                 return gates
-            return Gates(lock, StateFile(memory), around)
+            return Gates(lock, state or StateFile(memory), around)
 
         def prepare() -> None:
             os.utime(lock.path, (slept, slept))
@@ -78,6 +83,8 @@ def _shut(memory: Path, project: Path) -> dict[Gate, Callable[[], Gates]]:
         Gate.REMOTE: ready(replace(base, is_remote=lambda: True), old, old),
         Gate.TIME: ready(base, lately, lately),
         Gate.SCAN: ready(base, old, old, scanned=True),
+        Gate.RETRY: ready(base, old, old, state=failed),
+        Gate.REVIEW: ready(replace(base, waiting=lambda: 1), old, old),
         Gate.TRANSCRIPTS: ready(base, old, old),
         Gate.BUDGET: ready(replace(base, may_spend=lambda: "the day's budget is spent"), old, lately),
     }

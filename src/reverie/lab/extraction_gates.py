@@ -46,7 +46,7 @@ def _settings() -> dict[Gate, JsonObject]:
         Gate.RUNNING: {},
         Gate.NOTHING_NEW: {},
         Gate.OWN_WRITE: {},
-        Gate.BUDGET: {"budget.background_tokens_per_day": 1},
+        Gate.BUDGET: {"budget.background_tokens_per_day": 1, "background.fallback": False},
     }
 
 

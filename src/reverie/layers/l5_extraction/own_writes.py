@@ -66,7 +66,7 @@ class OwnWrites:
 
     def _may_mean_it(self, command: str) -> bool:
         """A cheap look first: a turn may have hundreds of commands, and reading one word by word takes its time."""
-        return self.root.name in command or "reverie" in command or self._is_inside(str(self.cwd))
+        return self.root.name in command or "reverie" in command or self.cwd.is_relative_to(self.root)
 
     def _spelt(self, word: str) -> str:
         """A word with the home folder written out, as the shell would."""

@@ -59,13 +59,11 @@ class Span:
 
     def wrote_memory(self, is_write: Callable[[ToolUseBlock], bool]) -> bool:
         """Whether the agent itself changed a memory in these messages, successfully. `is_write` judges a call."""
-        failed = {
-            result.tool_use_id: bool(result.is_error) for entry in self.entries for result in entry.message.tool_results
-        }
-        return any(
-            failed.get(call.id) is False and is_write(call)
+        wrote = {call.id for entry in self.entries for call in entry.message.tool_uses if is_write(call)}
+        return bool(wrote) and any(
+            result.tool_use_id in wrote and not result.is_error
             for entry in self.entries
-            for call in entry.message.tool_uses
+            for result in entry.message.tool_results
         )
 
 
