@@ -15,7 +15,7 @@ from reverie.context.asking import ask
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.context.rule_attachments import RuleAttachments
-from reverie.errors import Unreachable
+from reverie.errors import AuthenticationFailed, Unreachable
 from reverie.events import Event, Notice
 from reverie.hooks import HookEvent
 from reverie.instructions import Instructions, load_instructions
@@ -304,7 +304,12 @@ class Wiring:
         if why is not None:
             self.stand_in.tell(effect.purpose, why)
             return EffectResult(ok=False, text=why, error=Unreachable(why))
-        return await ask(conversation, effect)
+        result = await ask(conversation, effect)
+        error = result.error
+        is_down = isinstance(error, AuthenticationFailed) or (error is not None and error.retryable)
+        if is_down and self.stand_in.is_on:
+            self.stand_in.tell(effect.purpose, str(error))
+        return result
 
     async def _run_hook(self, effect: RunHook) -> EffectResult:
         outcome = await self.parts.hooks.fire(HookEvent(effect.event), effect.payload, match_on=effect.match_on)
