@@ -89,7 +89,7 @@ when /part is done/
   say Somebody is done.
 end
 """
-    stuck = 'when /from="lead"/\n  call Bash {"command": "sleep 60"}\n  ---\n  say Slept.\nend\n'
+    stuck = 'when /from="lead"/\n  call Bash {"command": "sleep 61.25"}\n  ---\n  say Slept.\nend\n'
     ben = 'model = "scripted:ben.script"\npermission_mode = "accept_all"'
     with team(
         tmp_path, HEAD + members("ann", "ben", "cat", ben=ben), lead=lead, ann=REPORTER, ben=stuck, cat=REPORTER
@@ -103,6 +103,7 @@ end
     asked = [line for line in _transcript(run.of("ann", "session_opened")[0]) if "Take b as well." in line]
     assert len(asked) == 1, "its work went to somebody else, once"
     assert run.alive() == []
+    assert not _runs("sleep", "61.25"), "what the killed one was running ended too"
 
 
 REFUSES = """
@@ -315,6 +316,15 @@ def _reverie(cwd: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "reverie", *words], cwd=cwd, capture_output=True, text=True, timeout=90
     )
+
+
+def _runs(*words: str) -> bool:
+    wanted = b"".join(word.encode() + b"\0" for word in words)
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if path.read_bytes() == wanted:
+                return True
+    return False
 
 
 def _transcript(opened: Event) -> list[str]:

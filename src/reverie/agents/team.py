@@ -7,6 +7,7 @@ with its process, with a few words about what that process does. It starts and e
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -27,6 +28,7 @@ from reverie.types import JsonObject
 
 _LOCK_S = 30.0
 _SHOWN = 200
+_ABANDONED_S = 3_600
 COLORS = ("blue", "green", "magenta", "yellow", "cyan", "red")
 
 
@@ -84,6 +86,10 @@ class Team:
             make_private_dir(self.folder / folder)
         for member in members:
             self.mailbox(member.name).close()
+        for left in (self.folder / "inboxes").glob(".*.tmp"):  # of a writer that was killed
+            with suppress(OSError):
+                if time.time() - left.stat().st_mtime > _ABANDONED_S:
+                    left.unlink()
         self._write(lead, members)
 
     def read(self) -> tuple[str, tuple[TeamMember, ...]]:

@@ -1,7 +1,7 @@
 """Starts the processes of a team, watches them and reaps them. It runs no model and takes part in nothing.
 
 A teammate that dies is told to the lead, and what it had not read goes back to its senders. When the lead has ended,
-whoever is left is ended too: SIGTERM, a while, SIGKILL. Whatever happens, no process of the team outlives this one.
+whoever is left is ended too: SIGTERM, a while, SIGKILL. A member that was killed leaves no command running.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import signal
 import sys
 from collections.abc import Iterable
@@ -32,6 +33,7 @@ from reverie.types import JsonObject
 
 _LONGEST_LINE = 64 * 1_048_576
 _LAST_WORDS = 300
+_MARK = "_REVERIE_TEAM_MEMBER"
 
 
 @dataclass(slots=True)
@@ -39,6 +41,8 @@ class _Running:
     plan: MemberPlan
     process: asyncio.subprocess.Process
     log: Path
+    mark: str
+    """Stands in the environment of all that stems from it."""
     code: int | None = None
 
 
@@ -139,6 +143,7 @@ class Supervisor:
         words += ["--model", self._model] if self._model else []
         words += ["--ask"] if ask else []
         log = self._team.folder / "logs" / f"{member.name}.log"
+        mark = secrets.token_hex(16)
         with log.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -150,8 +155,9 @@ class Supervisor:
                 stderr=errors,
                 start_new_session=True,  # Ctrl-C is for us alone, and what a member starts ends with it
                 limit=_LONGEST_LINE,
+                env={**self._settings.env, _MARK: mark},
             )
-        self._members[member.name] = _Running(member, process, log)
+        self._members[member.name] = _Running(member, process, log, mark)
         self._view.started(member.name, process.pid)
 
     async def _watch(self, one: _Running) -> None:
@@ -166,7 +172,8 @@ class Supervisor:
                 break
             self._heard(one.plan.name, line)
         one.code = await one.process.wait()
-        _kill_group(one.process.pid, signal.SIGKILL)  # what it left running
+        if one.code < 0:
+            await asyncio.to_thread(_end_what_it_left, one.mark)
         await asyncio.to_thread(self._gone, one)
 
     def _heard(self, name: str, line: bytes) -> None:
@@ -233,15 +240,17 @@ class Supervisor:
             one = self._members.get(name)
             if one is None or one.process.returncode is not None:
                 continue
-            if number is signal.SIGKILL:
-                _kill_group(one.process.pid, number)
             with suppress(ProcessLookupError):
                 one.process.send_signal(number)
 
 
-def _kill_group(pid: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, number)
+def _end_what_it_left(mark: str) -> None:
+    """Kills the commands of a member that was killed before it could. Without /proc they end by themselves."""
+    wanted = f"{_MARK}={mark}".encode()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # another user's, or gone
+            if wanted in path.read_bytes().split(b"\0"):
+                os.kill(int(path.parent.name), signal.SIGKILL)
 
 
 def _why(one: _Running) -> str:
