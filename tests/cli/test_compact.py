@@ -93,6 +93,22 @@ def test_on_a_live_session_it_is_the_session_that_acts(reverie: Command) -> None
         assert terminal.ended() == 0
 
 
+def test_on_a_live_session_in_the_middle_of_a_turn_it_waits_for_the_end_of_the_round(reverie: Command) -> None:
+    (reverie.work / "big.txt").write_text("the lamp burns all night\n" * 200)
+    slow = 'repeat 4\n  wait 1.5\n  call Read {"file_path": "big.txt"}\n  ---\nend\nsay All of it is read.\n'
+    with chat(reverie, "--model", reverie.script(slow + SUMMARY)) as terminal:
+        terminal.say("Read it four times.")
+        terminal.until("Read")
+        assert "a turn is running" in reverie("compact", "undo", code=1).stderr
+        done = json.loads(reverie("compact", "--json").stdout)
+        assert done["writer"] == "fork" and "Read it four times." in done["text"]
+        terminal.until("at the end of this round")
+        terminal.until("Compacted")
+        terminal.until("All of it is read.")
+        terminal.say("/exit")
+        assert terminal.ended() == 0
+
+
 def test_in_the_chat(reverie: Command) -> None:
     (reverie.work / "big.txt").write_text("the lamp burns all night\n" * 200)
     with chat(reverie, "--model", reverie.script(TALK + SUMMARY)) as terminal:

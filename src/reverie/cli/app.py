@@ -54,6 +54,7 @@ COMMANDS: Mapping[str, Entry] = {
     "memory": Entry("reverie.cli.memory:command", "Look at what is remembered, change it, go back."),
     "dream": Entry("reverie.cli.dream:command", "Put memory in order across sessions; review and undo that."),
     "compact": Entry("reverie.cli.compact:command", "Summarise a conversation to make room, or take that back."),
+    "notes": Entry("reverie.cli.notes:command", "Show the notes kept of a conversation, or bring them up to date."),
     "rewind": Entry("reverie.cli.rewind:command", "Go on from an earlier message of a conversation."),
     "pin": Entry("reverie.cli.pin:command", "Keep a text through every compaction."),
     "extract": Entry("reverie.cli.extract:command", "Learn from recorded sessions."),

@@ -121,6 +121,12 @@ COMMANDS: dict[str, SlashCommand] = {
             ("--up-to", "only what is earlier"),
         ),
     ),
+    "notes": SlashCommand(
+        "/notes [update]",
+        "the notes kept of this conversation",
+        chat_context.notes,
+        lambda _chat: (("update", "bring them up to date now"),),
+    ),
     "undo": SlashCommand("/undo [--fit]", "take back the last compaction, rewind or clear", chat_context.undo),
     "rewind": SlashCommand(
         "/rewind [MSG]", "go on from an earlier message", chat_context.rewind, chat_context.rewind_words

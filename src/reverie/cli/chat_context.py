@@ -1,4 +1,4 @@
-"""The slash commands that change the context: /compact, /undo, /rewind, /clear, /pin."""
+"""The slash commands that change the context: /compact, /notes, /undo, /rewind, /clear, /pin."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from reverie.cli.output import one_line, plural
-from reverie.errors import UserError
+from reverie.cli.output import one_line, plural, printable
+from reverie.errors import ReverieError, UserError
 
 if TYPE_CHECKING:
     from reverie.cli.chat_loop import Chat
@@ -36,6 +36,29 @@ async def compact(chat: Chat, rest: str) -> None:
         raise UserError(f"/compact does not know {words[0]}: there are --preview, --from MSG and --up-to MSG.")
     chat.view.going_on("compacting")
     await chat.session.compactor.compact(rest)
+
+
+async def notes(chat: Chat, rest: str) -> None:
+    """/notes [update]"""
+    from reverie.cli.notes import look
+    from reverie.session.note_keeper import note_numbers
+
+    if rest not in ("", "update"):
+        raise UserError("Write /notes, or /notes update.")
+    parts = chat.session.parts
+    if rest == "update":
+        chat.view.going_on("taking notes")
+        info = await chat.session.note_keeper.update_now().wait()
+        if info.error:
+            raise ReverieError(f"The notes were not brought up to date: {info.error}")
+        chat.view.pause()
+    template = parts.places.notes_config / "template.md"
+    shown = look(chat.session.note_keeper.path, template, parts.log.view, note_numbers(parts))
+    if shown.text is not None:
+        chat.view.say(printable(shown.text.rstrip()))
+        chat.view.say()
+    for line in shown.about():
+        chat.view.tell(line)
 
 
 async def undo(chat: Chat, rest: str) -> None:
