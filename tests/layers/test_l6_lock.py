@@ -126,20 +126,20 @@ for _ in range(rounds):
     if holding is None:
         time.sleep(random.random() * 0.004)
         continue
-    mine = f"{os.getpid()}".encode()
     fd = os.open(inside, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.write(fd, b"in " + mine + b"\\n")
+
+    def tell(what, *more):
+        os.write(fd, " ".join([what, str(os.getpid()), *map(repr, more)]).encode() + b"\\n")
+
+    tell("in", lock.state(time.time()).last_success, time.time())
     fate = random.random()
     if fate < 0.08:
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(random.random() * 0.002)
-    before = lock.state(time.time()).last_success
-    os.write(fd, b"out " + mine + b"\\n")
+    now = time.time()
+    tell("success" if fate < 0.5 else "failure", now)
     os.close(fd)
-    if fate < 0.5:
-        assert holding.succeed(time.time())
-    else:
-        assert holding.give_back(time.time())
+    assert holding.succeed(now) if fate < 0.5 else holding.give_back(now)
 """
 
 
@@ -147,7 +147,6 @@ for _ in range(rounds):
 def test_never_two_holders_and_never_stuck(tmp_path: Path) -> None:
     """Many processes take and leave it, and some are killed while they have it."""
     processes, rounds = count(8, 64), count(40, 100)
-    began = time.time()
     running = [
         subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path), str(rounds), str(seed)])
         for seed in range(processes)
@@ -155,20 +154,23 @@ def test_never_two_holders_and_never_stuck(tmp_path: Path) -> None:
     codes = [process.wait(timeout=600) for process in running]
     killed = {process.pid for process, code in zip(running, codes, strict=True) if code == -signal.SIGKILL}
     assert all(code in (0, -signal.SIGKILL) for code in codes), codes
-    holder = ""
-    taken = 0
+    holder, succeeded, taken, crashed = "", None, 0, 0
     for line in (tmp_path / "inside").read_text().splitlines():
-        verb, pid = line.split()
+        verb, pid, *more = line.split()
         if verb == "in":
             assert holder == "" or int(holder) in killed, f"{pid} got it while {holder} had it"
+            crashed += holder != ""
+            last = None if more[0] == "None" else float(more[0])
+            assert (last is None) == (succeeded is None), "a time of success without one, or the other way round"
+            assert last is None or succeeded is None or abs(last - succeeded) < 0.001, "the mtime is the last success's"
             holder, taken = pid, taken + 1
         else:
             assert holder == pid
-            holder = ""
-    assert taken >= processes
+            holder, succeeded = "", float(more[0]) if verb == "success" else succeeded
+    assert taken >= processes and crashed <= len(killed)
     lock = ConsolidationLock(tmp_path)
     lock.recover(time.time())
     state = lock.state(time.time())
     assert not state.held and state.pid is None
-    assert state.mtime is None or began - 1 <= state.mtime <= time.time() + 1
+    assert state.mtime == state.last_success == (None if succeeded is None else pytest.approx(succeeded, abs=0.001))
     assert lock.take(time.time()) is not None, "after everything it can be taken"
