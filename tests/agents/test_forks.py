@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.agents.children import MARKER, is_fork
+from reverie.agents.children import MARKER, PLACEHOLDER, is_fork
 from reverie.agents.letters import letter_ids
 from reverie.session import Session
 from reverie.storage.records import CacheBreak, CacheEdits, Cursor, ForkUsage, ResultDecisions
 from reverie.storage.view import View
 from reverie.types import Message, Origin, Record, TextBlock
-from tests.agents.talk import of_agents, said_to_main
+from tests.agents.talk import of_agents, part, results, said_to_main, user_texts
 from tests.counts import count
-from tests.sessions import in_session, script, turn
+from tests.sessions import ended, in_session, script, turn
 
 STEPS = [
     'call Read {"file_path": "b.txt"}',
@@ -69,6 +69,7 @@ def kept_of(session: Session) -> object:
     )
 
 
+@pytest.mark.soak
 @settings(max_examples=count(12, 150), deadline=None)
 @given(st.lists(st.sampled_from(STEPS), min_size=1, max_size=5))
 def test_nothing_a_fork_does_changes_its_parent(steps: list[str]) -> None:
@@ -181,3 +182,60 @@ say Did it.
         assert json.dumps(record.stored())
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))
+
+
+def test_all_calls_of_the_message_are_placeholders_in_a_fork_and_real_in_its_parent(
+    tmp_path: Path, prefix_watch: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("alpha")
+    play = """
+say I read and split.
+call Read {"file_path": "a.txt"}
+call Agent {"description": "one", "prompt": "Do it."}
+---
+say Waiting.
+---
+say Done.
+
+[agent]
+say Did it.
+"""
+
+    async def work(session: Session) -> None:
+        await turn(session, "go")
+        assert "alpha" in results(session)[0][0]
+
+    in_session(work, cwd=tmp_path, model=script(tmp_path, play))
+    ((child,),) = of_agents(prefix_watch).values()
+    held = [block["content"] for block in part(child, "user") if block["type"] == "tool_result"]
+    assert held == [PLACEHOLDER, PLACEHOLDER]
+
+
+def test_a_sub_agent_may_fork_itself(tmp_path: Path, prefix_watch: Path) -> None:
+    play = """
+call Agent {"description": "outer", "prompt": "Be outer.", "subagent_type": "general"}
+---
+say {result}
+
+[agent]
+when /Be outer/
+  say I fork.
+  call Agent {"description": "inner", "prompt": "Be inner."}
+  ---
+  say I wait.
+  ---
+  say It told me: {text}
+end
+when /Be inner/
+  say Inner is done.
+end
+"""
+
+    async def work(session: Session) -> None:
+        events = await turn(session, "go")
+        assert "It told me" in ended(events).text and "Inner is done." in ended(events).text
+
+    in_session(work, cwd=tmp_path, model=script(tmp_path, play))
+    outer, inner = of_agents(prefix_watch).values()
+    assert inner[0].parts[: len(outer[0].parts)] == outer[0].parts, "the parent's bytes, whole"
+    assert user_texts(inner[0])[-1] == "Be inner."

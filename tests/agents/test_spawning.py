@@ -440,6 +440,37 @@ def test_without_the_flag_an_agent_without_a_kind_is_a_general_one(
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))
 
 
+# -- which model
+
+
+def test_a_file_of_the_project_names_models_of_the_provider_in_use_only(tmp_path: Path, prefix_watch: Path) -> None:
+    other = script(tmp_path, "[agent]\nsay Another mind.\n", "other.script")
+    define(tmp_path, "same", model=other)
+    define(tmp_path, "foreign", model="openai:gpt-5.5")
+    define(tmp_path, "short", model="sonnet")
+    play = """
+call Agent {"description": "a", "prompt": "Go.", "subagent_type": "same"}
+---
+call Agent {"description": "b", "prompt": "Go.", "subagent_type": "foreign"}
+---
+call Agent {"description": "c", "prompt": "Go.", "subagent_type": "short"}
+---
+say Done.
+
+[agent]
+say My own.
+"""
+
+    async def work(session: Session) -> None:
+        events = await turn(session, "go")
+        assert [text for text, _ in results(session)] == ["Another mind.", "My own.", "My own."]
+        told = [event.text for event in of_kind(events, Notice) if event.source == "agents"]
+        assert len(told) == 1 and "foreign.md: `model: openai:gpt-5.5` is not of the provider in use" in told[0]
+
+    in_session(work, cwd=tmp_path, model=script(tmp_path, play))
+    assert len({rounds[0].model for rounds in of_agents(prefix_watch).values()}) == 2
+
+
 # -- a context of its own
 
 

@@ -35,6 +35,8 @@ _WHY_NOT = {
     Mode.TEAMMATE: "You are a teammate, and a teammate cannot start agents: do it yourself, or write to the others.",
     Mode.SIDE_QUESTION: "A side question is answered without tools.",
 }
+FORK_ROUNDS = 200
+"""Most rounds of a fork, whatever the settings allow others."""
 IN_BACKGROUND = frozenset({Mode.FORK, Mode.WORKER, Mode.TEAMMATE})
 
 
@@ -257,7 +259,7 @@ class Spawner:
             nest,
             self._moved(child, child.order.prompt),
             permission=self.house.permission(child.member, None, background=True),
-            max_rounds=numbers.max_rounds,
+            max_rounds=min(FORK_ROUNDS, numbers.max_rounds),
             emit=heard,
             cwd=child.tree.path if child.tree is not None else None,
         )

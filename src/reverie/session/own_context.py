@@ -64,6 +64,7 @@ class OwnContexts:
         self._remembering = remembering
         self._listed = listed
         self._opened: dict[str, Model] = {}
+        self._told = set[str]()
 
     def fresh(self, wanted: Fresh) -> ForkPoint:
         """A conversation of its own for an agent, with a transcript beside the session's."""
@@ -187,11 +188,25 @@ class OwnContexts:
             keeper=keeper_for(memory, log, main.keeper),
         )
 
+    def named(self, wanted: str, kind: AgentDefinition | None, inherited: str) -> str:
+        """The name of the model an agent gets; empty: its parent's.
+
+        A project's file, which strangers may have written, chooses among the models of the provider in use.
+        """
+        catalogue = Catalogue.load(self._parts.settings.catalogue.files)
+        name = model_named(wanted, inherited, catalogue)
+        source = kind.source if kind is not None and kind.model == wanted else None
+        is_projects = source is not None and not source.is_relative_to(self._parts.places.home)
+        if name and is_projects and _provider(name, catalogue) != _provider(inherited, catalogue):
+            self._tell(f"{source}: `model: {wanted}` is not of the provider in use; the parent's model is used.")
+            return ""
+        return name
+
     def _model(self, wanted: Fresh, inherited: Model) -> tuple[Model, ModelFacts]:
         """The model asked for, else the parent's. One that a file names and nobody can open is told and passed over."""
         settings = self._parts.settings
         catalogue = Catalogue.load(settings.catalogue.files)
-        name = model_named(wanted.model, inherited.name, catalogue)
+        name = self.named(wanted.model, wanted.kind, inherited.name)
         facts = catalogue.facts(split_name(inherited.name, catalogue)[1])
         if not name or name == inherited.name:
             return inherited, facts
@@ -201,20 +216,30 @@ class OwnContexts:
         except ReverieError as error:
             if wanted.kind is None or wanted.kind.model != wanted.model:
                 raise
-            self._wiring.emit(Notice(f"{wanted.kind.source}: {error} The parent's model is used.", "warning", "agents"))
+            self._tell(f"{wanted.kind.source}: {error} The parent's model is used.")
             return inherited, facts
+
+    def _tell(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._wiring.emit(Notice(text, "warning", "agents"))
 
 
 def model_named(given: str, inherited: str, catalogue: Catalogue) -> str:
     """The model a name means; short names that other agents use mean one of the same provider, or the parent's."""
     if given.lower() not in _ALIASES:
         return given
-    provider = ""
-    with suppress(ReverieError):
-        provider = split_name(inherited, catalogue)[0]
+    provider = _provider(inherited, catalogue)
     for name in catalogue.names:
         if catalogue.facts(name).provider == provider and f"-{given.lower()}-" in f"-{name}-":
             return f"{provider}:{name}"
+    return ""
+
+
+def _provider(name: str, catalogue: Catalogue) -> str:
+    """Whose model it is; empty for a name that is none."""
+    with suppress(ReverieError):
+        return split_name(name, catalogue)[0]
     return ""
 
 

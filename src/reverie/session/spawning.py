@@ -19,12 +19,11 @@ from reverie.agents.spawn import AgentNumbers, Fresh, Spawner
 from reverie.agents.worktree import Worktree
 from reverie.errors import UserError
 from reverie.events import Notice
-from reverie.models.catalogue import Catalogue
 from reverie.paths.places import slug
 from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.session.agent_remembering import AgentRemembering
 from reverie.session.gate import OnBehalf
-from reverie.session.own_context import OwnContexts, keeper_for, model_named, prompt_of
+from reverie.session.own_context import OwnContexts, keeper_for, prompt_of
 from reverie.session.teammate_here import SharedModel, TeammateHere
 from reverie.session.watching import Watcher
 from reverie.storage.session_log import SessionLog
@@ -205,7 +204,5 @@ class Spawning:
             progress=handle.progress,
         )
         inherited = self._parts.model
-        wanted = model_named(
-            order.model or kind.model, inherited.name, Catalogue.load(self._parts.settings.catalogue.files)
-        )
+        wanted = self._contexts.named(order.model or kind.model, kind, inherited.name)
         return await mate.run(order, prompt_of(kind, memory), wanted or SharedModel(inherited), cwd)
