@@ -283,6 +283,7 @@ def test_status_and_stop(tmp_path: Path) -> None:
         assert status["lead"] == "lead" and status["pid"] == run.process.pid
         states = {member["name"]: (member["state"], member["doing"]) for member in status["members"]}
         assert states["lead"] == ("busy", "Bash")
+        assert "t/lead busy Bash" in _reverie(tmp_path, "chat", given="/tasks\n").stdout
         again = _reverie(tmp_path, "team", "team.toml")
         assert again.returncode == 3 and str(run.process.pid) in again.stderr
         stopping = subprocess.Popen([sys.executable, "-m", "reverie", "team", "stop", "t"], cwd=tmp_path)
@@ -312,9 +313,9 @@ def test_a_mistake_in_the_file_is_one_sentence(tmp_path: Path, file: str, senten
     assert done.returncode == 2 and sentence in done.stderr and len(done.stderr.splitlines()) == 1
 
 
-def _reverie(cwd: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def _reverie(cwd: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "reverie", *words], cwd=cwd, capture_output=True, text=True, timeout=90
+        [sys.executable, "-m", "reverie", *words], cwd=cwd, input=given, capture_output=True, text=True, timeout=90
     )
 
 

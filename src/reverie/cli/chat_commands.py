@@ -5,6 +5,7 @@ To add one, write `async def _name(chat, rest)` and put it in `COMMANDS`; help a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -45,6 +46,8 @@ async def _help(chat: Chat, _rest: str) -> None:
 
 
 async def _tasks(chat: Chat, rest: str) -> None:
+    from reverie.cli.team_look import running_lines
+
     what, _, id = rest.partition(" ")
     tasks = chat.session.tasks
     if what == "kill":
@@ -53,13 +56,15 @@ async def _tasks(chat: Chat, rest: str) -> None:
         return
     if rest:
         raise UserError("Write /tasks, or /tasks kill ID.")
-    listed = tasks.list()
-    if not listed:
+    listed, teams = tasks.list(), await asyncio.to_thread(running_lines, chat.session.parts.places)
+    if not listed and not teams:
         chat.view.tell("No background tasks.")
     for info in listed:
         note = info.error or (info.progress[-1] if info.progress else "")
         line = f"  {info.id}  {info.state.value:<9}  {seconds(info.seconds):>8}  {info.title}"
         chat.view.say(line + (chat.view.paint.dim(f"  {one_line(note, 60)}") if note else ""))
+    for line in teams:
+        chat.view.say(f"  {one_line(line, 120)}")
 
 
 def _task_ids(chat: Chat) -> Iterable[tuple[str, str]]:

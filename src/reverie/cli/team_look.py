@@ -47,6 +47,18 @@ def show_status(name: str | None, as_json: bool) -> None:
             click.echo(cut(line, 200))
 
 
+def running_lines(places: Places) -> list[str]:
+    """A line for every member of every team that runs now: for `/tasks` in the chat."""
+    lines = list[str]()
+    for status in (_status(Team(places, name)) for name in _names(places)):
+        if status["pid"] is None:
+            continue
+        for member in cast("list[JsonObject]", status["members"]):
+            doing = f" {member['doing']}" if member["doing"] else ""
+            lines.append(f"{status['team']}/{member['name']} {member['state']}{doing}: {member['about']}".rstrip(": "))
+    return lines
+
+
 def stop_team(name: str) -> None:
     """Asks whoever runs the team to end it, and waits until it has; members nobody runs any more are asked directly."""
     settings = load_settings(Path.cwd())

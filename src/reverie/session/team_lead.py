@@ -13,6 +13,7 @@ from pathlib import Path
 from reverie.agents.handshake import Handshake, Patience
 from reverie.agents.in_words import in_words
 from reverie.agents.letters import Letter
+from reverie.agents.roster import MemberState
 from reverie.agents.structured import (
     IdleNotification,
     IdleState,
@@ -64,7 +65,8 @@ class Lead(Host):
                     self.tell(f"not gone in time: {', '.join(late)}", "warning")
                 return
             quiet = await asyncio.to_thread(self.team.glance, self.name)
-            if self.stopping or (quiet is not None and quiet == before):
+            is_over = quiet is not None and quiet == before and not self._has_agents_at_work()
+            if self.stopping or is_over:
                 for name in self.handshake.may_ask(names, loop.time()):
                     await self._ask_to_end(name, loop.time())
             before = quiet
@@ -83,6 +85,11 @@ class Lead(Host):
             await self.session.letters.post.tell(name, request, "please end")
         except ReverieError as error:  # it went by itself meanwhile
             self.tell(str(error))
+
+    def _has_agents_at_work(self) -> bool:
+        """Agents the lead itself started write to it when they are done."""
+        letters = self.session.letters
+        return any(member.state is MemberState.RUNNING for member in letters.roster if member is not letters.main)
 
     def _remaining(self) -> list[str]:
         """Who can still be written to, or has said goodbye and not gone yet."""
