@@ -117,7 +117,9 @@ def test_an_agent_saves_what_the_person_said_and_nothing_else(tmp_path: Path, pr
     memory = tmp_path / ".reverie" / "agent-memory-local" / "reviewer"
 
     async def work(session: Session) -> None:
-        await turn(session, "I want tabs in Makefiles, always. Have the Makefile reviewed.")
+        events = await turn(session, "I want tabs in Makefiles, always. Have the Makefile reviewed.")
+        told = [event.text for event in of_kind(events, Notice) if event.source == "agents"]
+        assert len(told) == 1 and told[0].startswith("project_deploy.md waits") and str(memory) in told[0]
         assert results(session)[-1] == ("Reviewed.", False)
 
     in_session(work, cwd=tmp_path, model=played(tmp_path, memory))  # nobody is asked: a memory can be undone

@@ -5,8 +5,11 @@ None where memory or the flag `agent_memory` is off. What fails here is told, an
 
 from __future__ import annotations
 
+import asyncio
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reverie.agents.definition import AgentDefinition
 from reverie.errors import ReverieError
@@ -21,6 +24,9 @@ from reverie.session.parts import Parts
 from reverie.session.remembering import evidence_of
 from reverie.storage.history_objects import blob_id
 from reverie.tools.base import Keeper
+
+if TYPE_CHECKING:
+    from reverie.memory.write_gate import Refusal
 
 
 class KindMemory:
@@ -119,4 +125,14 @@ class AgentRemembering:
             self._emit(Notice(text, source="agents"))
 
     def _gate(self, root: Path) -> Gate:
-        return ProjectGate(MemoryPlace(root, "agent memory"), self._parts.places, self._parts.settings, None)
+        loop = asyncio.get_running_loop()  # a write may come from a thread
+
+        def report(refusal: Refusal) -> None:
+            self._parts.background.write("memory_refused", refused=refusal.kind, writer=refusal.writer.value)
+            if refusal.item:
+                where = f"REVERIE_MEMORY_PATH={shlex.quote(str(root))} reverie memory inbox"
+                loop.call_soon_threadsafe(
+                    self._tell, f"{refusal.name} waits for your decision ({refusal.item}): {where}"
+                )
+
+        return ProjectGate(MemoryPlace(root, "agent memory"), self._parts.places, self._parts.settings, report)
