@@ -140,7 +140,7 @@ def heard(said: Said) -> list[Lesson]:
 
 
 def _kind(sentence: Sentence, words: Lexicon) -> Kind | None:
-    bare = sentence.bare
+    bare = sentence.text
     if sentence.is_question or words.supposed.search(bare) or words.mocked.search(bare) or _PASSING.search(bare):
         return None
     if words.quoted.search(bare) or words.once.search(bare) or words.asks.search(bare):

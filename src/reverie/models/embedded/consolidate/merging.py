@@ -7,7 +7,7 @@ is quoted in the reason. Trust decides first, what the user confirmed before wha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -31,7 +31,7 @@ _ALIKE: Final = 0.75
 _COPIED: Final = 0.6
 """The part of a file's statements that another has word for word."""
 _COPY_NAME = re.compile(
-    r"(?:^|[_\-. (])(?:copy|kopie|copia|double|dup|new|neu|old|alt|guess|update[ds]?|tmp|temp|draft|v?\d{1,2})"
+    r"(?:^|[_\-. (])(copy|kopie|copia|double|dup|new|neu|old|alt|guess|update[ds]?|tmp|temp|draft|v?\d{1,2})"
     r"(?=[_\-. )]|$)",
     re.IGNORECASE,
 )
@@ -56,6 +56,8 @@ class _File:
     statements: tuple[Statement, ...]
     plain: frozenset[str]
     standing: Standing
+    numbers: frozenset[str]
+    """The numbers in its title: `Pump 1` and `Pump 2` are two things, however alike."""
 
 
 def join_files(desk: Desk) -> None:
@@ -91,12 +93,14 @@ def _read(name: str, text: str) -> _File:
     title = _COPY_NAME.sub(" ", topic.name or name.rpartition("/")[2].removesuffix(".md").replace("_", " "))
     about = frozenset(term for term in terms_of(title) if not term.isdigit())
     plain = frozenset(_plain(one.text) for one in own)
-    return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, plain, standing_of(text))
+    numbers = frozenset(re.findall(r"\d+", topic.name))
+    return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, plain, standing_of(text), numbers)
 
 
 def _are_one_kind(one: _File, other: _File) -> bool:
     kinds = {one.topic.type, other.topic.type} - {None}
-    return is_one_tier(one.name, other.name) and len(kinds) <= 1
+    is_numbered = bool(one.numbers and other.numbers and one.numbers != other.numbers)
+    return is_one_tier(one.name, other.name) and len(kinds) <= 1 and not is_numbered
 
 
 def _are_copies(one: _File, other: _File) -> bool:
@@ -157,9 +161,11 @@ def _join(desk: Desk, one: _File, other: _File) -> str:
         standing = body_statements(text)
         is_head = said == loser.statements[0] or bool(said.label)
         is_doubt = _ABOUT_TRUST.match(said.text) or (is_doubtful and is_guess(said.text))
-        if is_doubt or any(are_rivals(said.text, its.text, about_the_same=True) for its in standing):
+        if not is_doubt and any(says(said.text, its.text, SAME) for its in standing):
+            continue
+        if is_doubt or _is_denied(said.text, standing):
             dropped.append(said.text)
-        elif any(says(said.text, its.text, NEAR if is_head else SAME) for its in standing):
+        elif is_head and any(says(said.text, its.text, NEAR) for its in standing):
             continue
         elif said.label:
             text = with_labelled(text, label_of_line(loser.topic.text, said), said.label, said.text)
@@ -174,6 +180,12 @@ def _join(desk: Desk, one: _File, other: _File) -> str:
     is_told = stays in desk.changed()
     desk.remove(goes, stays, f"joined into {stays}{'' if is_told else taken_out}")
     return stays
+
+
+def _is_denied(said: str, standing: Sequence[Statement]) -> bool:
+    """Whether a statement cannot hold beside these. Where many are like it, it is one more line of a list."""
+    rivals = sum(are_rivals(said, its.text, about_the_same=True) for its in standing)
+    return 1 <= rivals <= 2
 
 
 def _ordered(desk: Desk, one: _File, other: _File) -> tuple[_File, _File]:
@@ -209,7 +221,9 @@ def _rank(one: _File) -> tuple[int, int, int, int, str]:
 def _copy_rank(one: _File) -> tuple[int, int]:
     base = one.name.rpartition("/")[2]
     typed = one.topic.type is not None and base.startswith(f"{one.topic.type.value}_")
-    return int(bool(_COPY_NAME.search(f"{base.removesuffix('.md')} {one.topic.name}"))), int(not typed)
+    copied = [match for match in _COPY_NAME.findall(base.removesuffix(".md")) if match not in one.numbers]
+    titled = [match for match in _COPY_NAME.findall(one.topic.name) if not match.isdigit()]
+    return int(bool(copied or titled)), int(not typed)
 
 
 def _why(desk: Desk, winner: _File, loser: _File) -> str:
