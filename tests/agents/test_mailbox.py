@@ -102,6 +102,22 @@ def test_a_kill_between_archive_and_mailbox_repeats_nothing(box: Mailbox, tmp_pa
     assert len(ids) == 2 and len(set(ids)) == 1
 
 
+def test_a_letter_that_the_disk_did_not_take_stays_in_the_mailbox(box: Mailbox, tmp_path: Path) -> None:
+    box.put(new_letter("ann", "reader", "one"))
+    folder = tmp_path / "gone"
+    log = SessionLog(folder / "file" / "t.jsonl", "s", cwd=tmp_path, version="test")
+    folder.write_text("a file where a folder should be")
+    reader = Reader(box, log)
+    show(log, reader.look_now().letters)
+    assert log.unsaved
+    assert reader.look_now().letters == () and not box.is_empty
+    folder.unlink()
+    log.append_message(Message("user", (TextBlock("next"),)))
+    assert not log.unsaved
+    reader.look_now()
+    assert box.is_empty
+
+
 @pytest.mark.parametrize(
     "broken",
     [

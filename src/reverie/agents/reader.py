@@ -50,6 +50,8 @@ class Reader:
 
     def _catch_up(self) -> bool:
         """Whether the transcript shows letters of ours that it did not show before."""
+        if self._log.unsaved:  # what is only in memory is gone with the process: the letters stay where they are
+            return False
         records = self._log.records
         new = letters_in(records[self._read :])
         self._read = len(records)

@@ -38,6 +38,7 @@ from reverie.session.session import Session
 
 _LONGEST_REPORT = 4_000
 _LONGEST_QUESTION = 200_000
+_BUSY_PAUSE_S = 0.1
 
 
 class Host(ABC):
@@ -100,6 +101,8 @@ class Host(ABC):
         """One turn: with a text, or about the letters that wait."""
         self.seat.busy()
         self._wrote_to_lead = False
+        while self.session.busy:  # noqa: ASYNC110 (somebody compacts it from outside, who knows nothing of us)
+            await asyncio.sleep(_BUSY_PAUSE_S)
         ended: TurnEnded | None = None
         async with aclosing(self.session.send(text)) as events:
             async for event in events:
@@ -130,13 +133,12 @@ class Host(ABC):
 
     async def wait_for_letters(self, timeout_s: float | None = None) -> None:
         """Until a letter for the model is there, somebody wants the end, or the time is over."""
-        if self.session.letters.waiting or self.stopping:
-            return
         arrived = self.session.letters.main.inbox.arrived
-        arrived.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
-                await arrived.wait()
+                while not self.session.letters.waiting and not self.stopping:
+                    arrived.clear()
+                    await arrived.wait()
 
     def number(self, key: str) -> float:
         parts = self.session.parts
