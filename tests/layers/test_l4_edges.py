@@ -58,7 +58,7 @@ def test_fork_children_compact_their_own_context_and_serving_forks_never_do(
         assert "Read all." in "".join(asked[0].parts), "the agent's own conversation is what is summarised"
 
 
-@pytest.mark.parametrize("window", [32_000, 200_000])
+@pytest.mark.parametrize("window", [32_000, 200_000, 1_000_000])
 def test_a_first_message_larger_than_the_window_becomes_an_excerpt_with_its_path(tmp_path: Path, window: int) -> None:
     model = StrictModel(window)
     text = "BEGIN " + "all the words of a very long letter " * (window // 5) + " END"

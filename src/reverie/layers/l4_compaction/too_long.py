@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from reverie.types import Block, DocumentBlock, ImageBlock, Message, TextBlock, ToolResultBlock
+from reverie.types import Block, DocumentBlock, ImageBlock, Message, Origin, TextBlock, ToolResultBlock
 
 IMAGE = "[An image was here.]"
 DOCUMENT = "[A document was here.]"
@@ -17,6 +17,15 @@ _CUT = "\n[… cut: too long to be summarised whole …]\n"
 def without_media(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The messages with a short marker for every image and document."""
     return tuple(replace(message, content=_in_words(message.content)) for message in messages)
+
+
+def without_restored(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages without what an earlier compaction read from disk again: the next one does so anyway."""
+    return tuple(replace(message, content=_said(message) or message.content) for message in messages)
+
+
+def _said(message: Message) -> tuple[Block, ...]:
+    return tuple(b for b in message.content if not (isinstance(b, TextBlock) and b.origin is Origin.TOOL))
 
 
 def _in_words(blocks: tuple[Block, ...]) -> tuple[Block, ...]:

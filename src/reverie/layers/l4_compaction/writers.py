@@ -17,7 +17,7 @@ from reverie.layers.l4_compaction.compose import Prose, Scope
 from reverie.layers.l4_compaction.ground import Ground
 from reverie.layers.l4_compaction.partial import gone_beside
 from reverie.layers.l4_compaction.summary import directive, judged, plain_system
-from reverie.layers.l4_compaction.too_long import cut_texts, shorter, without_media
+from reverie.layers.l4_compaction.too_long import cut_texts, shorter, without_media, without_restored
 from reverie.layers.weighing import weigh, weigh_entries, weigh_text
 from reverie.models.tokens import PROSE_BYTES
 from reverie.storage.view import View
@@ -94,7 +94,7 @@ class Writers:
             error = result.error
             if isinstance(error, AuthenticationFailed) or (error is not None and error.retryable):
                 return None  # whoever does not answer one request will not answer another
-        plain = without_media(messages if messages is not None else self._view.messages())
+        plain = without_restored(without_media(messages if messages is not None else self._view.messages()))
         excess = now.excess if reactive else max(0, weight - now.effective) or None
         too_long = reactive or excess is not None
         if isinstance(error, PromptTooLong):
