@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint soak bench wheel clean
+.PHONY: run test lint soak bench pictures wheel clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -12,8 +12,8 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	touch $(STAMP)
 
-run: $(STAMP)  ## chat on the embedded default; with no terminal on stdin, play the demo and exit
-	@if [ -t 0 ]; then $(BIN)/reverie chat; else $(BIN)/reverie demo; fi
+run: $(STAMP)  ## three days with an agent in under a minute; on a terminal a chat follows
+	@$(BIN)/reverie demo
 
 test: $(STAMP)  ## everything, with reduced counts for the slow kinds
 	$(BIN)/python -m pytest -n auto --dist worksteal
@@ -30,6 +30,10 @@ soak: $(STAMP)  ## every crash, race and fuzz test at full count
 bench: $(STAMP)  ## the figures in docs/benchmarks.md
 	$(BIN)/reverie lab startup
 	$(BIN)/reverie lab billing
+	$(BIN)/reverie lab forks
+
+pictures: $(STAMP)  ## the pictures in the README, drawn from a real run
+	$(BIN)/reverie demo --svg docs/images/demo.svg
 
 wheel: $(STAMP)
 	$(BIN)/python -m build --outdir dist

@@ -2,53 +2,87 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from tests.cli.conftest import Command
-from tests.cli.terminal import Terminal
+from tests.cli.terminal import PROMPT, Terminal
+
+LAYERS = ("1 tool results", "3 session notes", "4 compaction", "5 extraction", "6 dreaming", "6 undone", "7 agents")
 
 
-def test_the_demo_holds_a_real_conversation_and_leaves_nothing(reverie: Command, tmp_path: Path) -> None:
+def test_the_demo_tells_three_days_from_real_sessions_and_leaves_nothing(reverie: Command, tmp_path: Path) -> None:
     folder = tmp_path / "temporary"
     folder.mkdir()
     reverie.extra["TMPDIR"] = str(folder)
     began = time.monotonic()
     shown = reverie("demo").stdout
-    assert time.monotonic() - began < 15
-    for tool in ("Grep", "Glob", "Read", "Bash"):
-        assert f"✓ {tool}" in shown
-    assert "pier: int = 7" in shown
-    assert "winter-closures.csv" in shown
-    assert "you said: By the way, my ferry is called Halcyon." in shown, "the resumed session remembers"
-    assert re.search(r"4 turns, \d+ rounds", shown)
+    assert time.monotonic() - began < 60
+    for layer in LAYERS:
+        assert f"▸ {layer}" in shown
+    assert "ferry/settings.py:9: pier: int = 7" in shown
+    assert re.search(r"4 compaction +\S+k → \S+k tokens from the notes, no model call", shown)
+    learnt = re.search(r"5 extraction +(feedback_\w+\.md)", shown)
+    assert learnt is not None
+    tuesday = shown[shown.index("Tuesday") :]
+    assert f"From memory, {learnt[1]}" in tuesday, "the next session knows"
+    assert "every byte is back" in tuesday
     assert list(folder.iterdir()) == []
     assert not reverie.home.exists()
     assert list(reverie.work.iterdir()) == []
+
+
+def test_the_figures_of_the_demo_are_those_of_its_ledger(reverie: Command, tmp_path: Path) -> None:
+    reverie.extra["TMPDIR"] = str(tmp_path)
+    shown = reverie("demo", "--keep").stdout
+    (folder,) = tmp_path.glob("reverie-demo-*")
+    reverie.home, reverie.work = folder / "home", folder / "ferry-times"
+    (reverie.home / "settings.toml").write_text(f'[catalogue]\nfiles = ["{folder / "catalogue.toml"}"]\n')
+    booked = json.loads(reverie("cost", "--all", "--json").stdout)["total"]
+    cost = re.search(r"cost +\$(\S+) with the cache, \$(\S+) without it", shown)
+    assert cost is not None
+    assert abs(float(cost[1]) - booked["cost_usd"]) < 0.002 and abs(float(cost[2]) - booked["uncached_usd"]) < 0.002
+    assert f"{booked['hit_rate']:.0%} read from the cache" in shown
+    assert {"monday", "tuesday"} <= set(reverie("sessions", "list").stdout.split())
 
 
 def test_the_demo_does_not_read_the_users_settings(reverie: Command) -> None:
     reverie.home.mkdir()
     (reverie.home / "settings.toml").write_text("this is no TOML")
     reverie.extra["REVERIE_MODEL"] = "nonsense"
-    assert "Halcyon" in reverie("demo").stdout
+    assert "every byte is back" in reverie("demo").stdout
 
 
-def test_the_demo_can_be_kept(reverie: Command, tmp_path: Path) -> None:
+def test_the_demo_draws_the_same_picture_every_time(reverie: Command, tmp_path: Path) -> None:
     reverie.extra["TMPDIR"] = str(tmp_path)
-    shown = reverie("demo", "--keep").stdout
-    found = re.search(r"/\S+\.jsonl", shown)
-    assert found is not None
-    transcript = Path(found[0])
-    assert transcript.is_file()
-    reverie.home, reverie.work = transcript.parents[2], next(transcript.parents[3].glob("ferry-times"))
-    assert "Halcyon" in reverie("sessions", "show", "last").stdout
+    for name in ("one.svg", "two.svg"):
+        reverie("demo", "--svg", str(tmp_path / name))
+    picture = (tmp_path / "one.svg").read_bytes()
+    assert picture == (tmp_path / "two.svg").read_bytes()
+    root = ElementTree.fromstring(picture)
+    texts = "".join(root.itertext())
+    assert "Which pier is the default?" in texts and "every byte is back" in texts
+    assert b"http" not in picture.replace(b"http://www.w3.org/2000/svg", b""), "it needs no network"
+
+
+def test_the_demo_on_a_terminal_goes_on_in_a_chat_that_knows_what_was_learnt(reverie: Command, tmp_path: Path) -> None:
+    with Terminal("demo", cwd=reverie.work, env={**reverie.env, "TMPDIR": str(tmp_path)}) as terminal:
+        terminal.until("Enter goes on", seconds=60)
+        terminal.press("\r")
+        terminal.until("embedded", seconds=20)
+        terminal.say("May I write times with am and pm?")
+        terminal.until("From memory, feedback_", seconds=20)
+        terminal.until(PROMPT)
+        terminal.press("\x04")
+        assert terminal.ended() == 0
 
 
 def test_the_demo_on_a_terminal_can_be_stopped(reverie: Command, tmp_path: Path) -> None:

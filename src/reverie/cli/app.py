@@ -67,7 +67,7 @@ COMMANDS: Mapping[str, Entry] = {
     "tasks": Entry("reverie.cli.tasks:command", "List and kill the background tasks of live sessions."),
     "log": Entry("reverie.cli.log:command", "Read the background log."),
     "doctor": Entry("reverie.cli.doctor:command", "Check that everything Reverie needs is there."),
-    "demo": Entry("reverie.cli.demo:command", "Play a short conversation, without a key or a network."),
+    "demo": Entry("reverie.cli.demo:command", "Play three days with an agent, without a key or a network."),
     "simulate": Entry("reverie.cli.simulate:command", "Serve the Messages API on loopback, billed as documented."),
     "models": Entry("reverie.cli.models:command", "Add, list and remove sentence encoders for memory recall."),
     "lab": Entry("reverie.cli.lab:command", "Measure Reverie on recorded work."),

@@ -1,182 +1,161 @@
-"""`reverie demo`: a real conversation on the embedded model, in a folder of its own, with no key and no network.
+"""`reverie demo`: three days with an agent in under a minute, in a folder of its own, with no key and no network.
 
-Nothing is acted: the tools run, the transcript is written, the second session reads it. To tell more of the story,
-add a scene to `SCENES`.
+Everything is real but the person: the embedded mind answers, the tools run, the layers work on files that can be kept
+and looked at. What it would cost at a vendor's is metered beside it.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from reverie.cli.chat_view import ChatView
+    from reverie.cli.demo_story import Stage
+    from reverie.cli.demo_view import DemoView
     from reverie.cli.running import Signals
-    from reverie.session.session import Session
-    from reverie.settings import Settings
-    from reverie.types import Usage
-
-_KEY_S = 0.008
 
 
 @click.command("demo")
-@click.option("--keep", is_flag=True, help="Keep the folder with the project and the transcript, and say where it is.")
-def command(keep: bool) -> int:
-    """Play a short conversation, without a key or a network.
+@click.option("--keep", is_flag=True, help="Keep the folder with project, memory and transcripts, and say where it is.")
+@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Also draw it as an animated picture.")
+@click.option("--no-chat", is_flag=True, help="On a terminal, end after the story instead of opening a chat there.")
+def command(keep: bool, svg: Path | None, no_chat: bool) -> int:
+    """Play three days with an agent, without a key or a network.
 
-    Writes a little project into a temporary folder, asks the embedded model about it with real tool calls, closes the
-    session, opens it again and asks what was said before. Your own files and sessions are not touched.
+    A big result goes to disk, notes appear, the window fills and is compacted, a correction is learnt, the next session
+    knows it, a dream tidies memory up and is undone; with the window, the cache and the cost beside every turn. On a
+    terminal a chat in the same folder follows. Your own files and sessions are not touched.
 
     \b
     Examples:
       reverie demo
       reverie demo --keep
+      reverie demo --svg demo.svg
     """
     import shutil
     import tempfile
 
     from reverie.cli.running import run_async
 
-    folder = Path(tempfile.mkdtemp(prefix="reverie-demo-")).resolve()
+    if svg is None:
+        folder = Path(tempfile.mkdtemp(prefix="reverie-demo-")).resolve()
+    else:  # always the same place, since paths are part of the prompts, and so of what is drawn
+        folder = Path(tempfile.gettempdir()).resolve() / "reverie-demo-picture"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=0o700)
     try:
-        code = run_async(lambda signals: _play(signals, folder, keep))
+        code = run_async(lambda signals: _play(signals, folder, keep, svg))
+        if code == 0 and not no_chat and svg is None and sys.stdin.isatty() and sys.stdout.isatty():
+            _chat(folder)
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     return code
 
 
-@dataclass(slots=True)
-class Stage:
-    """What the scenes share: where they play, what is shown, and what it all added up to."""
-
-    folder: Path
-    settings: Settings
-    view: ChatView
-    signals: Signals
-    session_id: str = ""
-    transcript: Path | None = None
-    rounds: int = 0
-    calls: list[str] = field(default_factory=list[str])
-    usage: list[Usage] = field(default_factory=list["Usage"])
-
-    @property
-    def project(self) -> Path:
-        return self.folder / "ferry-times"
-
-    async def open(self, resume: str | None = None) -> Session:
-        from reverie.session.session import Session
-
-        session = await Session.open(cwd=self.project, model="embedded", resume=resume, settings=self.settings)
-        self.signals.cancel = session.cancel
-        self.session_id, self.transcript = session.id, session.parts.places.transcript(session.id)
-        return session
-
-    async def say(self, session: Session, text: str) -> None:
-        """One turn, shown as the chat would show it."""
-        from reverie.errors import Cancelled, ReverieError
-        from reverie.events import ToolStarted, TurnEnded
-
-        _type(self.view, text)
-        self.view.begin()
-        async with aclosing(session.send(text)) as events:
-            async for event in events:
-                self.view.show(event)
-                if isinstance(event, ToolStarted):
-                    self.calls.append(event.name)
-                elif isinstance(event, TurnEnded):
-                    self.rounds += event.rounds
-                    self.usage.append(event.usage)
-                    if event.reason != "answered":
-                        kind = Cancelled if event.reason == "cancelled" else ReverieError
-                        raise kind(event.error or f"The demo's turn ended without an answer ({event.reason}).")
-
-
-Scene = Callable[[Stage], Awaitable[None]]
-
-
-async def _first_talk(stage: Stage) -> None:
-    """Three turns: searching, finding by name, running a command that only reads."""
-    async with await stage.open() as session:
-        await stage.say(session, "Which pier does it leave from?")
-        await stage.say(session, "Is anything known about closures?")
-        await stage.say(session, "By the way, my ferry is called Halcyon. Please run `wc -l ferry/*.py`.")
-
-
-async def _next_day(stage: Stage) -> None:
-    """Another process could be doing this: everything comes from the transcript."""
-    before = stage.session_id
-    stage.view.say(
-        stage.view.paint.dim(f"── the session is closed; `reverie chat --resume {before[:8]}` opens it again ──")
-    )
-    stage.view.say()
-    async with await stage.open(resume=before) as session:
-        await stage.say(session, "What is my ferry called?")
-
-
-SCENES: tuple[Scene, ...] = (_first_talk, _next_day)
-
-
-async def _play(signals: Signals, folder: Path, keep: bool) -> int:
-    from reverie.cli.chat_view import ChatView
+async def _play(signals: Signals, folder: Path, keep: bool, svg: Path | None) -> int:
+    from reverie.cli.demo_mind import PRICED_AS, WINDOW, MeteredMind, write_catalogue
     from reverie.cli.demo_project import write_project
-    from reverie.cli.output import paint_for
+    from reverie.cli.demo_story import SCENES, Stage, StoryClock
+    from reverie.cli.demo_view import DemoView
+    from reverie.cli.output import Paint, paint_for
+    from reverie.models.catalogue import Catalogue
     from reverie.settings import load_settings
+    from reverie.simulator import Meter
 
     began = time.monotonic()
     project = folder / "ferry-times"
     project.mkdir()
     write_project(project)
-    # Nobody's settings, keys or flags: the demo is the same for everyone.
-    env = {"HOME": str(folder), "REVERIE_HOME": str(folder / "home")}
-    settings = load_settings(project, env=env, managed_dir=folder / "managed")
-    view = ChatView(project, paint_for(sys.stdout))
-    stage = Stage(folder, settings, view, signals)
-    view.say(f"{view.paint.bold('Reverie')} on its embedded model: no key, no network. A ferry's timetable.")
-    view.say()
+    catalogue = write_catalogue(folder)
+    meter, clock = Meter(Catalogue.load((catalogue,))), StoryClock()
+    settings = load_settings(
+        project,
+        env=_env(folder),
+        overrides={"catalogue.files": [str(catalogue)]},
+        managed_dir=folder / "managed",
+    )
+    view = DemoView(Paint(False) if svg else paint_for(sys.stdout), live=svg is None and sys.stdout.isatty())
+    stage = Stage(folder, settings, view, signals, clock, lambda: MeteredMind(meter, clock.seconds))
+    view.line(("Reverie", "bold"), (": a memory for agents. No key, no network; the embedded mind answers.", ""))
+    view.line((f"Window {WINDOW // 1000}k tokens; cost as {PRICED_AS} would bill the same requests.", "dim"))
+    view.gap(0.8)
     for scene in SCENES:
         await scene(stage)
-    _totals(stage, time.monotonic() - began, keep)
+    _totals(stage, view)
+    if svg is not None:
+        from reverie.cli.demo_svg import animated
+
+        svg.parent.mkdir(parents=True, exist_ok=True)
+        svg.write_text(animated(view.shown), encoding="utf-8")
+        click.echo(f"Drawn: {svg}")
+    _ending(stage, time.monotonic() - began, keep)
     return 0
 
 
-def _type(view: ChatView, text: str) -> None:
-    """As if somebody typed it, on a terminal; at once elsewhere."""
-    sys.stdout.write(view.paint.bold(view.paint.accent("›")) + " ")
-    for char in text:
-        sys.stdout.write(char)
-        if sys.stdout.isatty():
-            sys.stdout.flush()
-            time.sleep(_KEY_S)
-    sys.stdout.write("\n")
-    sys.stdout.flush()
+def _env(folder: Path) -> dict[str, str]:
+    """Nobody's settings, keys or flags: the demo is the same for everyone."""
+    return {"HOME": str(folder), "REVERIE_HOME": str(folder / "home")}
 
 
-def _totals(stage: Stage, took: float, keep: bool) -> None:
-    from collections import Counter
+def _totals(stage: Stage, view: DemoView) -> None:
+    from reverie.cli.output import plural, tokens
 
-    from reverie.cli.output import plural, seconds, size, tokens
+    main = [one for one in stage.booked if one.purpose == "main"]
+    beside = [one for one in stage.booked if one.purpose != "main"]
+    from reverie.context.ledger import total
 
-    say, dim = stage.view.say, stage.view.paint.dim
-    used = ", ".join(f"{name} {count}×" for name, count in Counter(stage.calls).items())
-    prompt, output = sum(one.prompt for one in stage.usage), sum(one.output_tokens for one in stage.usage)
-    assert stage.transcript is not None
-    lines = stage.transcript.read_bytes().count(b"\n")
-    say(dim(f"── {plural(len(stage.usage), 'turn')}, {plural(stage.rounds, 'round')}, {seconds(took)} ──"))
-    say(f"  tools       {used}")
-    say(f"  tokens      {tokens(prompt)} in, {tokens(output)} out, at no cost")
-    say(f"  transcript  {plural(lines, 'record')}, {size(stage.transcript.stat().st_size)}")
-    say(f"              {stage.transcript}")
+    so_far, forks = stage.so_far, total(beside)
+    view.title(
+        "The ledger",
+        f"{plural(stage.sessions, 'session')}, {plural(stage.turns, 'turn')}, {plural(stage.calls, 'call')}",
+    )
+    prompt = so_far.usage.prompt
+    view.line(("  requests    ", "dim"), (f"{len(main)} of the conversation, {len(beside)} of forks beside it", ""))
+    view.line(("  prompts     ", "dim"), (f"{tokens(prompt)} tokens, {so_far.hit_rate:.0%} read from the cache", ""))
+    view.line(
+        ("  forks       ", "dim"), (f"{forks.hit_rate:.0%} of their prompts were the conversation's own cache", "")
+    )
+    view.line(
+        ("  cost        ", "dim"),
+        (f"${so_far.cost:.3f}", "bold"),
+        (f" with the cache, ${so_far.uncached:.3f} without it", ""),
+    )
+    if stage.spared:
+        kept = ", ".join(f"{layer} {tokens(count)}" for layer, count in sorted(stage.spared.items()))
+        view.line(("  kept out    ", "dim"), (f"tokens that layers kept out of later requests: {kept}", ""))
+    view.gap()
+
+
+def _ending(stage: Stage, took: float, keep: bool) -> None:
+    from reverie.cli.output import seconds
+
+    say = click.echo
     if keep:
-        say(f"  kept        {stage.folder}")
+        say(f"Played in {seconds(took)}. Kept: {stage.folder}")
+        say(f"  REVERIE_HOME={stage.folder / 'home'} reverie sessions list --cwd {stage.project}")
+        say(f"  transcript: {stage.transcript}")
     else:
-        say(dim("              (a temporary folder, removed now; --keep keeps it)"))
-    say()
-    say("Your turn: `reverie chat` in a project of yours.")
+        say(f"Played in {seconds(took)} in a temporary folder; --keep keeps it.")
+        say("Your turn: `reverie chat` in a project of yours.")
+
+
+def _chat(folder: Path) -> None:
+    """A chat where the story was played, with what it left."""
+    import os
+    import subprocess
+
+    click.echo()
+    try:
+        click.prompt("Enter goes on in a chat there; Ctrl-D ends", default="", show_default=False, prompt_suffix=" ")
+    except click.Abort:
+        click.echo()
+        return
+    env = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")} | _env(folder)
+    subprocess.run(
+        [sys.executable, "-m", "reverie", "chat", "--model", "embedded"], cwd=folder / "ferry-times", env=env
+    )

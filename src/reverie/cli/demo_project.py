@@ -1,4 +1,4 @@
-"""The little project that `reverie demo` writes and talks about: a ferry's timetable server."""
+"""The little project that `reverie demo` writes and talks about: a ferry's timetable server, its data and its logs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ _FILES = {
     "README.md": """# Ferry times
 
 A small server for the timetable of one ferry. `python -m ferry` starts it.
+""",
+    "AGENTS.md": """# For whoever works here
+
+- The harbour office wants every change of the timetable a week ahead.
 """,
     "ferry/__main__.py": """from ferry.server import serve
 from ferry.settings import load
@@ -53,17 +57,59 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(repr(HOURS).encode())
 ''',
-    "data/winter-closures.csv": """day,reason
-2026-12-24,holiday
-2026-12-25,holiday
-2027-01-09,dry dock
-""",
 }
+_EVENTS = {
+    1: "fog bank over the sound, all departures held for forty minutes",
+    2: "bow thruster vibrates above 70 percent, reported to the yard",
+    3: "gangway two replaced, the old one is kept for spares",
+    4: "ice on the slipway, passengers boarded by the side door",
+    5: "radio channel changed to 14 until the mast is mended",
+    6: "dry dock booked at Lindholm for the winter overhaul",
+}
+"""What each day's log has to tell."""
 
 
 def write_project(folder: Path) -> None:
     """Writes the project's files into `folder`."""
-    for name, text in _FILES.items():
+    files = {
+        **_FILES,
+        "data/departures.csv": _departures(),
+        **{f"logs/day-{day}.log": _log(day) for day in _EVENTS},
+    }
+    for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def _departures() -> str:
+    rows = [
+        f"2026-{month:02}-{day:02},{hour:02}:00,{(month * 31 + day * 7 + hour) % 90},{'no' if hour % 6 else 'yes'}"
+        for month in range(1, 13)
+        for day in range(1, 29)
+        for hour in (6, 9, 12, 15, 18, 21)
+    ]
+    return "\n".join(["day,hour,booked,cars", *rows]) + "\n"
+
+
+def _log(day: int) -> str:
+    """Two hundred lines of routine, and one of news."""
+    lines = [
+        f"{6 + n // 13:02}:{n % 13 * 4 + 2:02} wind {n * day % 9 + 2} m/s, sea {n % 4}, speed {8 + n % 5} kn, all well"
+        for n in range(190)
+    ]
+    lines.insert(97, f"13:{day + 20} NOTE {_EVENTS[day]}")
+    return "\n".join(lines) + "\n"
+
+
+def diary(half: int) -> str:
+    """What the mate wrote down in one half of February: long enough to fill a window, and nothing to remember."""
+    skies = ("calm", "grey", "rough", "bright")
+    days = [
+        f"On the {day}th the sound was {skies[day % 4]} and we made {day % 5 + 2} crossings with {day * 13 % 70 + 9} "
+        f"souls aboard. The tide stood at {day * 7 % 40 + 110} cm, the engine ran at {day * 11 % 30 + 60} percent, and "
+        f"lamp {day % 6 + 1} on the breakwater was {'lit' if day % 3 else 'dark'}."
+        for day in range(4 + 10 * half, 14 + 10 * half)
+    ]
+    watches = ("First", "Second", "Third", "Fourth", "Fifth")
+    return "\n".join(f"{watch} watch. {text}" for watch in watches for text in days * 4)

@@ -7,7 +7,9 @@ leaves no process behind when it is cancelled.
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 import sys
 import sysconfig
 from collections.abc import Callable
@@ -80,8 +82,9 @@ async def ripgrep(
     except TimeoutError:
         late = True
     finally:
-        with suppress(ProcessLookupError):
-            process.kill()
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)  # its own `kill` may reap it first, and asyncio then warns of it
         complaints.cancel()
         await asyncio.gather(complaints, process.wait(), return_exceptions=True)
     complaint = "" if complaints.cancelled() else complaints.result()

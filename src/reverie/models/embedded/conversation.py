@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from reverie.models.base import Request
 from reverie.models.wire import as_object
-from reverie.types import JsonObject, Message, Origin, TextBlock, ToolUseBlock
+from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock, ToolUseBlock
 
 _HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.*)$")
 _MEMORY = re.compile(r"^## (?P<path>/.+) \((?P<age>saved [^()]+)\)$")
+_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _NUMBERED = re.compile(r"^\s*(?P<line>\d+)(?:\t|→|\s\|\s?|:\s?)(?P<text>.*)$")
 
 
@@ -70,19 +71,39 @@ class Turn:
 
 def read_turn(request: Request) -> Turn:
     """Finds the turn a request is in. Reminders and other injected text are not questions."""
-    asked = _last_question(request.messages)
+    told = request.purpose in (Purpose.AGENT, Purpose.SIDE_QUESTION)
+    asked = _last_told(request.messages) if told else _last_question(request.messages)
     if asked is None:
         return Turn("", (), ())
     before = tuple(said(request.messages[:asked]))
     since = request.messages[asked:]
-    return Turn("\n".join(_spoken(request.messages[asked])), tuple(_done(since)), before, tuple(_recalled(since)))
+    spoken = _told(request.messages[asked]) if told else _spoken(request.messages[asked])
+    return Turn("\n".join(spoken), tuple(_done(since)), before, tuple(_recalled(since)))
 
 
 def said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
-    """Who said what: role and text, without what the session injected."""
+    """Who said what: role and text, without what the session injected. What a compaction left is a `summary`."""
     for message in messages:
+        left = {block.text for block in message.content if isinstance(block, TextBlock) and _is_left(block)}
         for text in _spoken(message):
-            yield message.role, text
+            yield "summary" if text in left else message.role, text
+
+
+def _is_left(block: TextBlock) -> bool:
+    return block.origin is Origin.SUMMARY
+
+
+def _last_told(messages: tuple[Message, ...]) -> int | None:
+    """The message that tells an agent, or somebody asked beside the work, what is wanted."""
+    return next((at for at in range(len(messages) - 1, -1, -1) if _told(messages[at])), None)
+
+
+def _told(message: Message) -> list[str]:
+    """What is left of a message's texts when the reminders in them are taken out; of several, the last."""
+    if message.role != "user":
+        return []
+    texts = [_REMINDER.sub("", block.text).strip() for block in message.content if isinstance(block, TextBlock)]
+    return [text for text in texts if text][-1:]
 
 
 def _last_question(messages: tuple[Message, ...]) -> int | None:

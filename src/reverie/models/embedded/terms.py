@@ -1,7 +1,7 @@
 """What a question is about: its key terms, and how well a line of text fits them. Pure and deterministic.
 
 A term is met where a word begins with its stem, also inside a name (`max_ports`, `MaxPorts`); `port` is not met by
-`import`. Chinese and Japanese, which part no words, are cut at the words that only ask.
+`import`, nor `time` by `timetable`. Chinese and Japanese, which part no words, are cut at the words that only ask.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from reverie.memory.ranking.text import stem
+
 MOST_TERMS = 6
+_LEAST_ROOT = 4
 
 _QUOTED = re.compile(r"(?<!\w)[`\"“„«「『']([^`\"”“»」』'\n]{2,60})[`\"”“»」』'](?!\w)")
 _PATH = re.compile(r"(?<![\w/])(?:[\w.~-]*/)*[\w-]+\.[A-Za-z]\w{0,7}(?![\w(])")
@@ -24,14 +27,14 @@ _STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
         """
-    a about after again all also always an and any anything are as at be because been before being but by can cannot
-    could did do does doing done each else explain file files find for from get give go goes had has have having he
-    hello help her here hey hi him his how i if in into is it its just know let like line lines list look make many
-    me mean more most much must my need no not now of off on once one only or other our out over own please project
-    code repo repository said same say see she should show so some something such take tell than thank thanks that
-    the their them then there these they thing things this those to too under until up us use used uses using very
-    want was we were what whats when where which while who whom whose why will with word words work works would yes
-    you your yours
+    a about after again all also always an and any anything are as ask asked at be because been before being but by
+    can cannot could did do does doing done each else explain file files find for from get give go goes had has have
+    having he hello help her here hey hi him his how i if in into is it its just know let like line lines list look
+    make many may me mean might more most much must my need no not now of off on once one only or other our out over
+    own please project code repo repository said same say see she should show so some something such take tell than
+    thank thanks that the their them then there these they thing things this those to too under until up us use used
+    uses using very want was we were what whats when where which while who whom whose why will with word words work
+    works would yes you your yours
     aber alle alles als am an auch auf aus bei bin bis bist bitte da dann das dass dein dem den denn der des die
     dich dir du ein eine einem einen einer er es etwas für gib gibt haben hast hat hier ich ihm ihr im ist ja kann
     kannst kein keine können man mein mich mir mit nach nein nicht noch nur ob oder sein sich sie sind so soll sollen
@@ -80,9 +83,8 @@ def read_question(text: str) -> Question:
     ranked = sorted(enumerate(words), key=lambda each: (-telling(each[1]), each[0]))
     terms: dict[str, str] = {}
     for term in [*quoted, *(word for _, word in ranked)]:
-        stem = _stem(term)
-        if stem:
-            terms.setdefault(stem.lower(), stem)
+        if plain := _singular(term):
+            terms.setdefault(plain.lower(), plain)
     return Question(tuple(list(terms.values())[:MOST_TERMS]), paths, bool(_ABOUT_US.search(text)))
 
 
@@ -102,7 +104,7 @@ def pattern(question: Question) -> str:
     """A regular expression for a search tool that finds any of the terms."""
     plain = [_escaped(term) for term in question.terms if not _CJK.search(term)]
     others = [re.escape(term) for term in question.terms if _CJK.search(term)]
-    bounded = [rf"(?:\b|_)(?:{'|'.join(plain)})"] if plain else []
+    bounded = [rf"(\b|_)({'|'.join(plain)})"] if plain else []
     return "|".join([*bounded, *others])
 
 
@@ -117,13 +119,17 @@ def telling(word: str) -> int:
 def _met(term: str) -> re.Pattern[str]:
     if _CJK.search(term):
         return re.compile(re.escape(term), re.IGNORECASE)
-    hump = rf"|(?-i:(?<=[a-z]){re.escape(term[0].upper())}(?i:{_escaped(term[1:])}))" if len(term) > 1 else ""
-    return re.compile(rf"(?<![^\W_\d]){_escaped(term)}{hump}", re.IGNORECASE)
+    root = stem(term.lower()) if term.isascii() and term.isalpha() else ""
+    found, ending = (root, 6) if len(root) >= _LEAST_ROOT and root != term.lower() else (term, 5)
+    body = _escaped(found)
+    hump = rf"|(?-i:(?<=[a-z]){re.escape(found[0].upper())}(?i:{_escaped(found[1:])}))" if len(found) > 1 else ""
+    # A word may end otherwise, but a longer word that only begins alike is another one.
+    return re.compile(rf"(?:(?<![^\W_\d]){body}{hump})(?-i:(?![a-z]{{{ending}}}))", re.IGNORECASE)
 
 
 def _escaped(term: str) -> str:
     plain = re.escape(term).replace(r"\ ", r"\s+").replace(r"\-", "-")
-    return f"{plain[:-1]}(?:y|ie)" if len(term) > 3 and term.isalpha() and term[-1] == "y" else plain
+    return f"{plain[:-1]}(y|ie)" if len(term) > 3 and term.isalpha() and term[-1] == "y" else plain
 
 
 def _pieces(word: str) -> list[str]:
@@ -136,7 +142,7 @@ def _pieces(word: str) -> list[str]:
     return [piece for piece in found if piece]
 
 
-def _stem(term: str) -> str:
+def _singular(term: str) -> str:
     """Without a plural s, so that `ports` finds `port`; names from code stay as they are."""
     if len(term) > 4 and term.isalpha() and (term.islower() or term.istitle()) and term.endswith("ies"):
         return term[:-3] + "y"

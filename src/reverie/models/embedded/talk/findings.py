@@ -6,17 +6,22 @@ and is never shown as one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from reverie.models.embedded.talk.turn import Talk
+from reverie.models.embedded.talk.wording import Key
 from reverie.models.embedded.terms import Question, coverage
 
 ENOUGH = 0.5
 """The least share of a question that an answer covers."""
 
 _TEXT = 300
+_NUMBER = re.compile(r"^(?:[-*]|\d+\.) ")
+_ASKED = re.compile(r"\b(?:i|we) ask(?:ed)?\b|gefragt|pregunt[éa]|我.*问|聞いた", re.IGNORECASE)
+"""It wants to know what was asked: then a question is an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +42,23 @@ def at_hand(talk: Talk, question: Question) -> list[Finding]:
 
 def _from_conversation(talk: Talk, question: Question) -> Iterator[Finding]:
     """The line said before that covers most; the person's own words go before ours. Questions are no answers."""
-    best: tuple[float, bool, int, str] | None = None
+    wants_questions = bool(_ASKED.search(talk.turn.question))
+    best: tuple[float, bool, int, str, str] | None = None
     for number, (role, text) in enumerate(talk.turn.before):
         for line in text.splitlines():
             covers, by_person = coverage(line, question), role == "user"
-            if not line.strip() or line.rstrip().endswith(("?", "？")) or not covers or (not by_person and covers < 1):
+            is_answer = wants_questions or not line.rstrip().endswith(("?", "？"))
+            if not line.strip() or not is_answer or not covers or (not by_person and covers < 1):
                 continue
             if best is None or (covers, by_person, number) >= best[:3]:
-                best = (covers, by_person, number, line.strip())
-    if best is not None and question.about_us:
-        covers, by_person, _, line = best
-        yield Finding(
-            talk.word("you_said" if by_person else "i_said", text=line[:_TEXT]), covers, 3 if by_person else 1
-        )
+                best = (covers, by_person, number, role, line.strip())
+    if best is None or not (question.about_us or best[3] == "summary"):
+        return
+    covers, by_person, _, role, line = best
+    said: dict[str, Key] = {"user": "you_said", "summary": "left"}
+    yield Finding(
+        talk.word(said.get(role, "i_said"), text=_NUMBER.sub("", line)[:_TEXT]), covers, 3 if by_person else 1
+    )
 
 
 def _from_memory(talk: Talk, question: Question) -> Iterator[Finding]:

@@ -202,15 +202,25 @@ def said_before(talk: Talk, question: Question) -> list[Finding]:
 
 
 def sayings(talk: Talk, done: Done) -> list[Said]:
-    """What persons typed, by a search of transcripts; this very conversation is left out."""
+    """What persons typed in other sessions, by a search of transcripts."""
     here = {text.strip() for role, text in [*talk.turn.before, ("user", talk.turn.question)] if role == "user"}
+    return [said for said in all_sayings(done) if not is_here(said, here)]
+
+
+def is_here(said: Said, here: set[str]) -> bool:
+    """Whether it is one of these messages, which a search may show cut."""
+    text = said.text.rstrip("…")
+    whole = {" ".join(one.split()) for one in here}
+    return any(text and (one.startswith(text) or text.startswith(one)) for one in whole if one)
+
+
+def all_sayings(done: Done) -> list[Said]:
+    """What persons typed, by a search of transcripts."""
     found = list[Said]()
     for hit in done.hits():
         record, named = _RECORD.search(hit.text), _SESSION.search(hit.path)
         if record and named:
-            text = _unescaped(record["text"])
-            if not any(text and (one.startswith(text) or text.startswith(one)) for one in here if one):
-                found.append(Said(named[1] or named[2], record["day"], text, hit.path))
+            found.append(Said(named[1] or named[2], record["day"], _unescaped(record["text"]), hit.path))
     return found
 
 

@@ -32,6 +32,8 @@ from reverie.models.embedded.talk.wording import listed, places
 from reverie.models.embedded.terms import Question, read_question
 
 _ANSWERS = 3
+_CLEAR = 0.6
+"""What covers so much of a question is an answer, and nothing else need be looked at."""
 _LOG = "git log --date=short --format='%h %ad %an: %s' -n 10"
 
 
@@ -89,7 +91,7 @@ def _answer(talk: Talk, text: str) -> Step:
     if not question.terms and not question.paths:
         return Say(talk.about())
     found = at_hand(talk, question)
-    if found and not talk.done:
+    if found and not talk.done and (found[0].covers >= _CLEAR or not talk.offered):
         best = found[0].covers
         return Say("\n\n".join(one.text for one in found[:_ANSWERS] if one.covers >= best))
     looking = look(talk, question)
@@ -98,7 +100,8 @@ def _answer(talk: Talk, text: str) -> Step:
     remembered = [one.text for one in memory_lines(talk, question)[:_ANSWERS]]
     shown = "" if remembered else _shown(talk, question)
     earlier = [one.text for one in said_before(talk, question)]
-    if answer := "\n\n".join(filter(None, [*remembered, shown, *earlier])):
+    near = [] if shown or remembered or earlier else [one.text for one in found[:1]]
+    if answer := "\n\n".join(filter(None, [*remembered, shown, *earlier, *near])):
         return Say(answer)
     what = listed(question.terms or question.paths, talk.tongue)
     where = places(

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from reverie.models.embedded.conversation import Done
 from reverie.models.embedded.step import Say, Step
 from reverie.models.embedded.talk.turn import Talk
 
 PRINTED_LINES = 20
+_BEGINNING = 6
+_KEPT = re.compile(
+    r"<persisted-output>\n.*?\((?P<size>[^()]+)\)\. All of it is in (?P<path>.+?); .*?:\n\n"
+    r"(?P<preview>.*?)\n?</persisted-output>",
+    re.DOTALL,
+)
+"""A result that was too large for the conversation: how large, where it is, how it begins."""
 _LINE = 200
 
 
@@ -26,6 +35,10 @@ def run(talk: Talk, commands: tuple[str, ...], say: str = "Let me run it.") -> S
 
 
 def _shown(talk: Talk, command: str, done: Done, named: bool) -> str:
+    kept = _KEPT.match(done.text)
+    if kept:
+        begins = [line[:_LINE] for line in kept["preview"].splitlines() if line.strip()][:_BEGINNING]
+        return "\n".join([talk.word("kept", size=kept["size"], path=kept["path"]), "", "```", *begins, "…", "```"])
     lines = [line[:_LINE] for line in done.text.splitlines() if line.strip()]
     head = f"`{command}`: " if named else ""
     if not lines:

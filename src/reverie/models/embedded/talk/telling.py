@@ -9,12 +9,12 @@ from pathlib import PurePath
 from reverie.models.embedded.conversation import Done
 from reverie.models.embedded.step import Act, Say, Step
 from reverie.models.embedded.talk.keeping import below_memory
-from reverie.models.embedded.talk.looking import PERSON, Said, sayings
+from reverie.models.embedded.talk.looking import PERSON, Said, all_sayings, is_here
 from reverie.models.embedded.talk.turn import Talk
 from reverie.models.embedded.terms import coverage, read_question
 
 _SHOWN = 12
-_MESSAGES = 8
+_MESSAGES = 5
 _TEXT = 160
 _FIELD = re.compile(r"^description:\s*(.+)$")
 _RECORDED = re.compile(r"^\w+ (?P<id>\w{7})\w* (?P<who>.*?) <[^>]*> (?P<at>\d{1,11}) [+-]\d{4}\t(?P<what>.*)$")
@@ -91,26 +91,24 @@ def tell_last_time(talk: Talk) -> Step:
     read = talk.result("Read", file_path=notes)
     if read is None and talk.can("Read"):
         return talk.act("It may have left notes.", "Read", {"file_path": notes, "limit": 60})
-    lines = [f"- {one.text[:_TEXT]}" for one in said[:_MESSAGES]]
-    lines += [talk.word("more_lines", count=str(len(said) - _MESSAGES))] if len(said) > _MESSAGES else []
+    lines = [f"- {one.text[:_TEXT]}" for one in said[:_MESSAGES]] + (["- …"] if len(said) > _MESSAGES else [])
     text = talk.word("last", day=said[-1].day, session=said[0].session, list="\n".join(lines))
     stood = _where_things_stood(read) if read is not None else ""
     return Say(f"{text}\n\n{stood}".rstrip())
 
 
 def _asked_in(path: str) -> dict[str, object]:
-    return {"pattern": PERSON, "path": path, "output_mode": "content", "head_limit": 200}
+    return {"pattern": PERSON, "path": path, "output_mode": "content", "head_limit": _MESSAGES + 1}
 
 
 def _newest(talk: Talk, files: list[str]) -> list[Said]:
-    """The sayings of the first file that is not this conversation: one of its messages would be among them."""
+    """The sayings of the first file that is not this conversation, where all of them were said."""
+    here = {text for role, text in [*talk.turn.before, ("user", talk.turn.question)] if role == "user"}
     for path in files:
         done = talk.result("Grep", path=path)
-        if done is None:
-            continue
-        others = sayings(talk, done)
-        if others and len(others) == len(done.hits()):
-            return others
+        said = all_sayings(done) if done is not None else []
+        if said and not all(is_here(one, here) for one in said):
+            return said
     return []
 
 
