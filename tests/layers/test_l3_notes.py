@@ -37,7 +37,7 @@ from tests.layers.talks import (
     payloads,
     sent,
 )
-from tests.sessions import in_session, of_kind, script, turn
+from tests.sessions import ended, in_session, of_kind, script, turn
 from tests.storage.conversations import answer, call, new_log, person, result, says
 
 NUMBERS = NoteNumbers()
@@ -128,6 +128,35 @@ def test_notes_are_taken_between_the_rounds_of_one_turn_and_the_cursor_follows(
     assert any(first.parts[: len(one.parts)] == one.parts for one in main), "a fork shares the prefix"
 
 
+def test_growth_and_then_calls_or_a_pause(tmp_path: Path, prefix_watch: Path) -> None:
+    """Through a session: 10,000 tokens at first; then 5,000, and three calls or an answer without any."""
+    for name, characters in (("a", 45_000), ("b", 400), ("c", 24_000), ("d", 8_000)):
+        line = f"{name}: the lamp of the harbour burns all night long\n"
+        (tmp_path / f"{name}.txt").write_text(line * (characters // len(line)))
+
+    def reading(names: str, answer: str) -> str:
+        calls = "".join(f'  call Read {{"file_path": "{name}.txt"}}\n  ---\n' for name in names)
+        return f"{calls}  say {answer}\n"
+
+    plays = {"one": ("a", "First."), "two": ("b", "Second."), "three": ("c", "Third."), "four": ("dddb", "Fourth.")}
+    turns = "".join(f"when /turn {name}/\n{reading(*play)}end\n" for name, play in plays.items())
+    model = script(tmp_path, turns + notes_script(tmp_path))
+
+    async def work(session: Session) -> list[int]:
+        taken = list[int]()
+        for name in plays:
+            assert ended(await turn(session, f"turn {name}")).reason == "answered"
+            await session.tasks.drain(5)
+            taken.append(len(payloads(session.parts.log, Cursor)))
+        return taken
+
+    assert in_session(work, cwd=tmp_path, model=model, session_id=SESSION) == [1, 1, 2, 3]
+    first, third, fourth = [one for one in sent(prefix_watch, "notes") if "<notes>" in one.parts[-1]]
+    assert "First." not in str(first.parts), "at first the tokens are enough, in the middle of a turn"
+    assert "Third." in str(third.parts), "two calls are too few between rounds"
+    assert "Fourth." not in str(fourth.parts), "with three calls the turn's end is not waited for"
+
+
 def test_below_ten_thousand_tokens_there_are_no_notes(tmp_path: Path, prefix_watch: Path) -> None:
     files(tmp_path, 10, 2_000)
     model = script(tmp_path, READS + notes_script(tmp_path))
@@ -163,7 +192,9 @@ def test_no_notes_while_auto_compaction_is_off(
     assert not sent(prefix_watch, "notes")
 
 
-def test_by_hand_at_any_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("flag", ["", "session_notes = false\n", "[compaction]\nauto = false\n"])
+def test_by_hand_at_any_time(tmp_path: Path, own_home: Path, flag: str) -> None:
+    flags(own_home, flag)
     model = script(tmp_path, "say Hello.\n" + notes_script(tmp_path, "A short talk."))
 
     async def work(session: Session) -> str:
