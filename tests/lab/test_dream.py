@@ -336,3 +336,16 @@ def test_the_right_mind_passes_them_all_and_wrong_ones_get_what_they_deserve() -
         else:
             assert one.got_in == (), one.name
             assert set(one.failed) <= idle[name] | {what for what in one.failed if what.startswith("merged")}, one.name
+
+
+def test_how_long_the_embedded_model_dreams_is_measured() -> None:
+    told = CliRunner().invoke(dream, ["--files", "20", "--json"])
+    found = json.loads(told.output)
+    assert (found["files"], found["left"], found["first"], found["second"]) == (20, 18, "landed", "unchanged")
+
+
+def test_a_model_dreams_twice_and_a_script_once(scenario: Path) -> None:
+    (found,) = measure([scenario], "embedded")
+    assert found.again == () and found.seconds > 0
+    (scripted,) = measure([scenario], Kind.IDLE)
+    assert scripted.again is None

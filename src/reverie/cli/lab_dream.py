@@ -19,13 +19,22 @@ _MINDS = ("right", "wrong", "idle", "deletes", "contradicts", "invents", "misdat
     help="Who dreams instead of a model: a mind made for each scenario from its own checks.",
 )
 @click.option("--gates", is_flag=True, help="Measure what each closed gate costs a turn instead.")
+@click.option(
+    "--files",
+    type=click.IntRange(1, 5_000),
+    metavar="N",
+    help="Measure how long the embedded model dreams over N files.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
-def dream(folder: Path | None, model: str | None, mind: str | None, gates: bool, as_json: bool) -> None:
+def dream(
+    folder: Path | None, model: str | None, mind: str | None, gates: bool, files: int | None, as_json: bool
+) -> None:
     """Dream about every scenario in DIR and check what comes out.
 
     A scenario is a folder with before/, transcripts/, now.txt, check.json and perhaps mtimes.json; it is copied, never
     written to. With `--model scripted:FILE`, `{scenario}` in the file's name stands for the scenario's, and in the
-    script `{memory}` and `{transcripts}` stand for its folders.
+    script `{memory}` and `{transcripts}` stand for its folders. A model that is no script dreams a second time: files
+    that this changes are told.
 
     \b
     Minds that know the checks, played through the real dream:
@@ -45,11 +54,22 @@ def dream(folder: Path | None, model: str | None, mind: str | None, gates: bool,
       reverie lab dream scenarios --model anthropic:claude-sonnet-5-5
       reverie lab dream scenarios --model 'scripted:minds/{scenario}.script' --json
       reverie lab dream --gates
+      reverie lab dream --files 150
     """
     from reverie.errors import UserError
 
-    if gates == (folder is not None):
-        raise UserError("Name one thing to measure: a folder of scenarios, or --gates.")
+    if sum((gates, folder is not None, files is not None)) != 1:
+        raise UserError("Name one thing to measure: a folder of scenarios, --gates, or --files.")
+    if files is not None:
+        from reverie.lab.dream_speed import measure_speed
+
+        speed = measure_speed(files)
+        text = (
+            f"{speed['files']} files, {speed['bytes']:,} bytes: {speed['first_s']:.2f} s ({speed['left']} files left)"
+        )
+        again = f"a second dream: {speed['second_s']:.2f} s, {speed['second']}"
+        click.echo(json.dumps(speed) if as_json else f"{text}; {again}")
+        return
     if gates:
         from reverie.lab.dream_gates import measure_gates
 

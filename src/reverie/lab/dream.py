@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -57,6 +58,10 @@ class Scored:
     said: str
     got_in: tuple[str, ...] = ()
     """What a mind that errs wrote and that stands in memory now."""
+    seconds: float = 0.0
+    """How long the dream took."""
+    again: tuple[str, ...] | None = None
+    """Files that a second dream over the same changed; None if there was none."""
 
     @property
     def failed(self) -> list[str]:
@@ -121,10 +126,35 @@ async def play(source: Path, mind: Mind) -> Scored | None:
         )
         session = await Session.open(cwd=cwd, settings=settings, model=model, clock=lambda: laid.now, interactive=False)
         async with session:
+            began = time.perf_counter()
             said = await _dream(session)
+            seconds = time.perf_counter() - began
         after = files(memory)
         wrong = planned.got_in({name: decode(data) for name, data in after.items()}) if planned is not None else []
-        return Scored(source.name, tuple(score(check, before, after)), said, tuple(wrong))
+        scored = Scored(source.name, tuple(score(check, before, after)), said, tuple(wrong), seconds)
+        return scored if not _dreams_twice(mind) else replace(scored, again=await _again(session, laid, after))
+
+
+def _dreams_twice(mind: Mind) -> bool:
+    """Whether a second dream tells something: a script has only the words of the first."""
+    return mind is None or (isinstance(mind, str) and not isinstance(mind, Kind) and not mind.startswith(_SCRIPTED))
+
+
+async def _again(first: Session, laid: Laid, before: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Dreams once more over the same, as if nobody had dreamt yet; the files that this changed."""
+    (laid.memory / ".consolidate-lock").unlink(missing_ok=True)
+    parts = first.parts
+    session = await Session.open(
+        cwd=parts.places.cwd,
+        settings=parts.settings,
+        model=parts.model.name,
+        clock=lambda: laid.now,
+        interactive=False,
+    )
+    async with session:
+        await _dream(session)
+    after = files(laid.memory)
+    return tuple(sorted(name for name in {*before, *after} if before.get(name) != after.get(name)))
 
 
 async def _dream(session: Session) -> str:
@@ -219,6 +249,8 @@ def summary(found: Sequence[Scored]) -> JsonObject:
                 "failed": one.failed,
                 "dream": one.said,
                 "got_in": list(one.got_in),
+                "seconds": round(one.seconds, 3),
+                "again": None if one.again is None else list(one.again),
             }
             for one in found
         },
@@ -234,6 +266,7 @@ def table(found: Sequence[Scored]) -> str:
         lines.append(f"{one.name:<{wide}} {passed:>3} of {len(one.checks):>3}   {_short(one.said, 100)}")
         lines += [f"    ✗ {what}" for what in one.failed]
         lines += [f"    ! stands in memory: {_short(text, 90)}" for text in one.got_in]
+        lines += [f"    ! changed again by a second dream: {name}" for name in one.again or ()]
     whole = summary(found)
     return "\n".join([*lines, f"{whole['passed']} of {whole['checks']} checks hold"])
 
