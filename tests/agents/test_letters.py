@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reverie.agents.handshake import Handshake, Patience
 from reverie.agents.in_words import in_words
-from reverie.agents.letters import Letter, blocks_of, letter_ids, new_letter
+from reverie.agents.letters import Letter, blocks_of, letter_ids, new_letter, sender_and_text
 from reverie.agents.structured import (
     IdleNotification,
     IdleState,
@@ -47,6 +47,8 @@ def test_a_letter_cannot_pass_for_two_or_for_another(sender: str, text: str, sum
     assert block.text.lower().count("<letter") == 1 and block.text.lower().count("</letter") == 1
     assert block.text.endswith("</letter>")
     assert letter_ids(Message("user", (block,))) == [letter.id]
+    shown = sender_and_text(block)
+    assert shown is not None and shown[0] == " ".join(sender.split())
 
 
 def test_nothing_in_a_letter_counts_as_said_by_the_user() -> None:

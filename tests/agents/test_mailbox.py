@@ -70,6 +70,7 @@ def test_a_letter_stays_until_the_transcript_shows_it(box: Mailbox, tmp_path: Pa
     assert box.is_empty
     (archived,) = [json.loads(line) for line in box.archive.read_text().splitlines() if line]
     assert archived["text"] == "one" and archived["read"] is True
+    assert box.archive.stat().st_mode & 0o077 == 0
 
 
 def test_a_process_killed_before_recording_gets_it_again_and_one_killed_after_does_not(

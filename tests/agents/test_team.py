@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -291,6 +292,14 @@ def test_status_and_stop(tmp_path: Path) -> None:
         assert stopping.wait(30) == 0
     assert _reverie(tmp_path, "team", "stop", "t").returncode == 2
     assert _reverie(tmp_path, "team", "stop", "nobody").stderr.startswith("reverie: There is no team 'nobody'")
+
+
+def test_the_example_does_what_it_says(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).resolve().parents[2] / "examples" / "team", tmp_path / "team")
+    done = _reverie(tmp_path / "team", "team", "team.toml")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "This folder shows a team of agents at work.\n"
+    assert "writer SendMessage to lead: nothing written" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,14 @@ whatever happened to the process in between. Nothing here reads or writes a file
 
 from __future__ import annotations
 
+import html
 import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from reverie.types import Message, Origin, Record, TextBlock
+from reverie.types import Block, Message, Origin, Record, TextBlock
 
 _TAG = re.compile(r"<(/?)(letter)\b", re.IGNORECASE)
 _OPENING = re.compile(r'<letter id="([0-9a-f]{16})" ')
@@ -54,6 +55,16 @@ def letter_ids(message: Message) -> Sequence[str]:
     """The ids of the letters in one message."""
     blocks = (block for block in message.content if isinstance(block, TextBlock) and block.origin is Origin.AGENT)
     return [found.group(1) for block in blocks if (found := _OPENING.match(block.text)) is not None]
+
+
+def sender_and_text(block: Block) -> tuple[str, str] | None:
+    """Who wrote the letter that this block shows, and what; None if it is none."""
+    if not isinstance(block, TextBlock) or block.origin is not Origin.AGENT or not _OPENING.match(block.text):
+        return None
+    head, _, rest = block.text.partition("\n")
+    sender = head.partition(' from="')[2].partition('"')[0]
+    text = rest.removeprefix(f"{_NOT_USER}\n").removesuffix("\n</letter>")
+    return html.unescape(sender), text
 
 
 def _shown(letter: Letter) -> str:

@@ -9,6 +9,7 @@ thread. It never waits for ever, and never throws away what it cannot read.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -163,7 +164,8 @@ class Mailbox:
         try:
             if self.archive.exists() and self.archive.stat().st_size > self._largest:
                 self.archive.replace(self.archive.with_suffix(".older.jsonl"))
-            with self.archive.open("ab") as file:
+            fd = os.open(self.archive, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            with open(fd, "ab") as file:  # noqa: PTH123 (a descriptor, for its mode)
                 file.write(lines)
         except OSError as error:
             raise storage_error(error, self.archive, "write") from error

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from reverie.cli.output import Paint, printable
+from reverie.agents.letters import sender_and_text
+from reverie.cli.output import Paint, one_line, printable
 from reverie.cli.tool_lines import call_text, finished_line
 from reverie.storage.chain import conversation
 from reverie.storage.records import CompactBoundary, Rewind, SessionHeader, from_record
@@ -87,6 +88,8 @@ class _Reader:
                 yield printable(block.text).strip() + "\n\n"
             case TextBlock() if block.origin is Origin.PERSON and not meta:
                 yield _quoted(printable(block.text), paint) + "\n\n"
+            case TextBlock() if not self._full and (letter := sender_and_text(block)) is not None:
+                yield f"  {paint.accent('✉')} {paint.bold(one_line(letter[0]))}: {one_line(letter[1], 400)}\n\n"
             case TextBlock() if self._full:
                 who = _PUT_IN.get(block.origin, "put in")
                 yield paint.dim(_indented(f"[{who}] {printable(block.text).strip()}")) + "\n\n"

@@ -28,6 +28,7 @@ from reverie.errors import ReverieError
 from reverie.flags import Flags
 from reverie.paths import Places
 from reverie.settings import Settings, load_settings
+from reverie.storage.atomic import make_private_dir
 from reverie.storage.lease import Lease
 from reverie.types import JsonObject
 
@@ -53,7 +54,7 @@ async def run_team(signals: Signals, plan: TeamPlan, file: Path, cwd: Path, mode
     team = Team(places, plan.team)
     on_terminal = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
     view: TeamView = JsonTeamView() if as_json else TextTeamView(plan, cwd)
-    team.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_dir(team.folder)
     with Lease.take(team.lock, info={"session": f"of the team {plan.team}", "file": str(file)}):
         about = {one.name: one.about or " ".join(one.prompt.split())[:120] for one in plan.members}
         members = [
