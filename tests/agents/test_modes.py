@@ -14,6 +14,7 @@ from reverie.session import Session
 from reverie.storage.sessions import find_session
 from tests.agents.talk import define, of_agents, part, requests, results, said_to_main, transcripts, user_texts
 from tests.sessions import ended, in_session, of_kind, script, turn
+from tests.simulated import ANTHROPIC, files, served
 
 CALLS_AGENT = 'call Agent {"description": "more", "prompt": "Go deeper."}'
 
@@ -292,3 +293,41 @@ def test_a_member_of_a_team_is_what_its_kind_says(tmp_path: Path, prefix_watch: 
     (first, _) = requests(prefix_watch)
     own = part(first, "system")[0]
     assert own.startswith("You scout.") and str(tmp_path / ".reverie" / "agent-memory-local" / "scout") in own
+
+
+def test_forks_and_side_questions_read_the_parents_cache_and_sub_agents_have_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Billed by the server, as documented: the column `cache` of the table."""
+    files(tmp_path, count=4, size=20_000)
+    play = """
+call Read {"file_path": "f{i}.txt"} x4
+---
+call Agent {"description": "fork", "prompt": "Fork it."}
+call Agent {"description": "sub", "prompt": "Begin anew.", "subagent_type": "general"}
+---
+say Waiting.
+---
+say Done.
+
+[agent]
+say ok
+
+[side_question]
+say ok
+"""
+    with served(play, monkeypatch) as server:
+
+        async def work(session: Session) -> None:
+            await turn(session, "go")
+            await session.ask_aside("And?")
+
+        in_session(work, cwd=tmp_path, model=ANTHROPIC)
+        agents = [row.usage for row in server.rows if row.purpose == "agent"]
+        (aside,) = [row.usage for row in server.rows if row.purpose == "side_question"]
+    fork = max(agents, key=lambda usage: usage.prompt)
+    sub = min(agents, key=lambda usage: usage.prompt)
+    assert fork.cache_read_input_tokens >= 0.95 * fork.prompt > 20_000, "a fork reads what its parent left"
+    assert sub.cache_read_input_tokens == 0 and sub.cache_creation_input_tokens > 0, "a sub-agent fills its own"
+    assert aside.cache_read_input_tokens >= 0.95 * aside.prompt, "a side question reads"
+    assert aside.cache_creation_input_tokens == 0, "and writes nothing"

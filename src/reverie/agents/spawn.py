@@ -7,25 +7,24 @@ killed; whatever it falls over stops at that task's edge. It makes no thread and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from reverie.agents.children import AgentResult, Batch, Running, fork_child, fresh_agent, has_begun, is_fork, step_line
-from reverie.agents.definition import GENERAL, AgentDefinition, Definitions
-from reverie.agents.fork import ForkPoint
+from reverie.agents.definition import GENERAL, AgentDefinition
+from reverie.agents.house import Fresh, House
 from reverie.agents.letters import new_letter
+from reverie.agents.lost import Lost
 from reverie.agents.nest import Nest
 from reverie.agents.roster import MAIN, Member, MemberState, Mode, Roster
 from reverie.agents.worktree import Worktree, check_repo
 from reverie.errors import UserError
 from reverie.events import Event, ToolStarted
 from reverie.prompts import render
-from reverie.storage.session_log import SessionLog
 from reverie.tasks import Task, TaskHandle, TaskInfo, Tasks, TaskState
-from reverie.tools.base import PermissionFunction, ToolOutput
+from reverie.tools.base import ToolOutput
 from reverie.tools.order import AgentOrder
 from reverie.types import Origin, Purpose, ToolUseBlock
 
@@ -38,68 +37,6 @@ _WHY_NOT = {
 FORK_ROUNDS = 200
 """Most rounds of a fork, whatever the settings allow others."""
 IN_BACKGROUND = frozenset({Mode.FORK, Mode.WORKER, Mode.TEAMMATE})
-
-
-@dataclass(frozen=True, slots=True)
-class AgentNumbers:
-    """The limits as they hold now; see the settings `agents`."""
-
-    max_rounds: int = 200
-    depth: int = 3
-    at_once: int = 10
-    lead_s: float = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Fresh:
-    """What an agent with a context of its own is made from."""
-
-    id: str
-    mode: Mode
-    kind: AgentDefinition | None
-    parent: Nest
-    model: str
-    cwd: Path
-
-
-class House(Protocol):
-    """What only the session can make or say."""
-
-    def kinds(self) -> Definitions: ...
-
-    def numbers(self) -> AgentNumbers: ...
-
-    def is_on(self, flag: str) -> bool: ...
-
-    def fresh(self, wanted: Fresh) -> ForkPoint:
-        """The beginning of a conversation of its own. Raises UserError, for instance for an unknown model."""
-        ...
-
-    async def closed(self, point: ForkPoint) -> None:
-        """An agent made by `fresh` is over."""
-        ...
-
-    def permission(self, member: Member, kind: AgentDefinition | None, *, background: bool) -> PermissionFunction: ...
-
-    async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
-        """Layer 1 for a result that comes later."""
-        ...
-
-    async def worktree(self, name: str, cwd: Path) -> Worktree: ...
-
-    async def teammate(
-        self, member: Member, order: AgentOrder, kind: AgentDefinition, cwd: Path, handle: TaskHandle
-    ) -> str:
-        """Runs a teammate in a session of its own until it is told to end; what it said last."""
-        ...
-
-    def arrived(self, to: Member, sender: str) -> None:
-        """A letter was put into somebody's inbox by one who was started here."""
-        ...
-
-    async def look(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
-        """Watches a running agent and says now and then what it is at; ends when it is cancelled."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -154,7 +91,8 @@ class Spawner:
         if not background:
             return await self._wait_for(task, child)
         return ToolOutput(
-            f"Started {name}, a {mode.value} ({task.id}). {PROMISE}", structured={"agent": task.id, "name": name}
+            f"Started {name}, a {mode.value} ({task.id}). {PROMISE}",
+            structured={"agent": task.id, "name": name, "background": True},
         )
 
     def _mode(self, nest: Nest, order: AgentOrder) -> Mode:
@@ -349,12 +287,17 @@ class Spawner:
         """Those that this one started and that are at work; a teammate that waits is not."""
         return [member for member in self.roster.children(id) if member.state is MemberState.RUNNING]
 
-    async def close(self) -> None:
-        """Ends those that wait for letters: nobody will write any more."""
-        idle = [
-            member.id for member in self.roster if member.state is MemberState.IDLE and member.mode is not Mode.MAIN
-        ]
-        await asyncio.gather(*(self.tasks.kill(id) for id in idle))
+    def tell_lost(self, lost: Sequence[Lost], where: Callable[[Lost], Path]) -> None:
+        """Tells the main agent of those that a session which ended has taken with it."""
+        for one in lost:
+            kept = f" What it had done until then is in {where(one)}." if where(one).exists() else ""
+            text = f"{one.name} was at work when the session ended, and ended with it. It has not reported.{kept}"
+            self.main.member.inbox.put(new_letter(one.name, self.main.member.name, text, summary="it is gone"))
+
+    async def close(self, *, all: bool) -> None:
+        """Ends those that wait for letters, since nobody will write any more; or everyone, if nobody will read."""
+        ended = [m.id for m in self.roster.children(MAIN) if all or m.state is MemberState.IDLE]
+        await asyncio.gather(*(self.tasks.kill(id) for id in ended))
 
 
 PROMISE = (

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from reverie import __version__
 from reverie.agents.definition import AgentDefinition
 from reverie.agents.fork import ForkPoint
-from reverie.agents.spawn import Fresh
+from reverie.agents.house import Fresh
 from reverie.context.conversation import Around, Conversation
 from reverie.context.limits import limits_of
 from reverie.context.pipeline import Pipeline

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from reverie.agents.definition import AgentDefinition, Definitions, coordinating, listing, load_definitions
 from reverie.agents.fork import ForkPoint
+from reverie.agents.house import AgentNumbers, Fresh
+from reverie.agents.lost import Lost, lost_agents
 from reverie.agents.roster import Member
 from reverie.agents.side_question import ask_aside
-from reverie.agents.spawn import AgentNumbers, Fresh, Spawner
+from reverie.agents.spawn import Spawner
 from reverie.agents.worktree import Worktree
 from reverie.errors import UserError
 from reverie.events import Notice
@@ -49,12 +51,15 @@ class Spawning:
         self._session = session
         self._parts = session.parts
         self._wiring = wiring
+        self._interactive = interactive
         self._told = set[str]()
         self._watcher = Watcher(session.parts, self.numbers_of, session.accounts.may_spend)
         self.remembering = AgentRemembering(session.parts, session.emit)
         self._contexts = OwnContexts(session.parts, wiring, self.remembering, lambda: listing(self.kinds()))
         self.spawner = Spawner(self, session.tasks, session.letters.roster, waits=not interactive)
         self._plug_in()
+        if session.parts.resumed:
+            self.spawner.tell_lost(lost_agents(session.parts.log.records), self._transcript_of)
 
     def _plug_in(self) -> None:
         """Gives the main thread its nest. Letters themselves are drained by the session's correspondence."""
@@ -85,6 +90,9 @@ class Spawning:
         wiring.attached = lambda: self._listed(nest.view)
         wiring.conversation.around = replace(around, after_response=after_response, may_stop=may_stop)
         context.spawn, context.permission = nest.spawn, permission
+
+    def _transcript_of(self, lost: Lost) -> Path:
+        return self._parts.places.agent_transcript(self._session.id, lost.id.removeprefix("agent-"))
 
     # -- what the session asks ------------------------------------------------------------------------------------
 
@@ -125,8 +133,8 @@ class Spawning:
         self.spawner.task_over(info)
 
     async def wind_up(self) -> None:
-        """Ends those that only wait for letters."""
-        await self.spawner.close()
+        """Ends those that only wait for letters; where nobody sits, everyone: their turn was given up."""
+        await self.spawner.close(all=not self._interactive)
 
     async def close(self) -> None:
         await self._watcher.close()

@@ -1,0 +1,84 @@
+"""What the spawner needs of the session around it: limits, kinds, contexts, permissions, and somebody to tell.
+
+A protocol and its data: agents stand below the session and never import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from reverie.agents.definition import AgentDefinition, Definitions
+from reverie.agents.fork import ForkPoint
+from reverie.agents.nest import Nest
+from reverie.agents.roster import Member, Mode
+from reverie.agents.worktree import Worktree
+from reverie.storage.session_log import SessionLog
+from reverie.tasks import TaskHandle
+from reverie.tools.base import PermissionFunction, ToolOutput
+from reverie.tools.order import AgentOrder
+from reverie.types import ToolUseBlock
+
+
+@dataclass(frozen=True, slots=True)
+class AgentNumbers:
+    """The limits as they hold now; see the settings `agents`."""
+
+    max_rounds: int = 200
+    depth: int = 3
+    at_once: int = 10
+    lead_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """What an agent with a context of its own is made from."""
+
+    id: str
+    mode: Mode
+    kind: AgentDefinition | None
+    parent: Nest
+    model: str
+    cwd: Path
+
+
+class House(Protocol):
+    """What only the session can make or say."""
+
+    def kinds(self) -> Definitions: ...
+
+    def numbers(self) -> AgentNumbers: ...
+
+    def is_on(self, flag: str) -> bool: ...
+
+    def fresh(self, wanted: Fresh) -> ForkPoint:
+        """The beginning of a conversation of its own. Raises UserError, for instance for an unknown model."""
+        ...
+
+    async def closed(self, point: ForkPoint) -> None:
+        """An agent made by `fresh` is over."""
+        ...
+
+    def permission(self, member: Member, kind: AgentDefinition | None, *, background: bool) -> PermissionFunction: ...
+
+    async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
+        """Layer 1 for a result that comes later."""
+        ...
+
+    async def worktree(self, name: str, cwd: Path) -> Worktree: ...
+
+    async def teammate(
+        self, member: Member, order: AgentOrder, kind: AgentDefinition, cwd: Path, handle: TaskHandle
+    ) -> str:
+        """Runs a teammate in a session of its own until it is told to end; what it said last."""
+        ...
+
+    def arrived(self, to: Member, sender: str) -> None:
+        """A letter was put into somebody's inbox by one who was started here."""
+        ...
+
+    async def look(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
+        """Watches a running agent and says now and then what it is at; ends when it is cancelled."""
+        ...

@@ -1,0 +1,85 @@
+"""Agents that died with their session: the agent that started them is told when the conversation goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from reverie.session import Session
+from tests.agents.talk import said_to_main
+from tests.sessions import ended, in_session, script, turn
+
+PLAY = """
+call Agent {"description": "quick one", "prompt": "Be quick.", "subagent_type": "general", "run_in_background": true}
+---
+say Waiting.
+---
+call Agent {"description": "slow one", "prompt": "Be slow.", "subagent_type": "general", "run_in_background": true}
+call Agent {"description": "slow fork", "prompt": "Be slow."}
+---
+say Waiting for two.
+---
+say It goes on: {text}
+
+[agent]
+when /Be quick/
+  say Quick.
+end
+when /Be slow/
+  call Glob {"pattern": "*.txt"}
+  ---
+  wait 60
+  say never
+end
+"""
+
+
+def test_whoever_was_at_work_when_the_process_was_killed_is_told_of(tmp_path: Path) -> None:
+    model = script(tmp_path, PLAY)
+    command = [sys.executable, "-m", "reverie", "run", "--model", model, "go", "--json"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, env=dict(os.environ))
+    assert process.stdout is not None
+    heard = b""
+    until = time.monotonic() + 30
+    while heard.count(b'"progress": "Glob *.txt"') < 2 and time.monotonic() < until:
+        heard += process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+
+    async def work(session: Session) -> None:
+        assert session.letters.waiting
+        events = await turn(session, "go on")
+        told = said_to_main(session)
+        assert "general was at work when the session ended" in told and "subagents/agent-" in told
+        assert "slow-fork was at work when the session ended" in told
+        assert told.count("was at work") == 2, "the one that had reported is not among them"
+        assert ended(events).reason == "answered"
+
+    in_session(work, cwd=tmp_path, model=model, resume="last")
+
+    async def again(session: Session) -> None:
+        assert not session.letters.waiting, "it is told once"
+
+    in_session(again, cwd=tmp_path, model=model, resume="last")
+
+
+def test_a_run_that_was_given_up_ends_its_agents_at_once(tmp_path: Path) -> None:
+    play = PLAY.replace("Be quick.", "Be slow.")
+
+    async def run() -> float:
+        session = await Session.open(cwd=tmp_path, model=script(tmp_path, play))
+        async for event in session.send("go"):
+            if event.kind == "task_changed" and "Glob" in str(getattr(event, "progress", "")):
+                session.cancel()
+        assert session.tasks.running
+        begun = time.monotonic()
+        await asyncio.wait_for(session.close(), 30)
+        return time.monotonic() - begun
+
+    assert asyncio.run(run()) < 10
