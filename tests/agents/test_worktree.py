@@ -119,3 +119,24 @@ def test_agents_work_in_trees_of_their_own(repo: Path, own_home: Path) -> None:
     (kept,) = [Path(tree) for tree in trees(repo) if tree != str(repo)]
     assert kept.is_relative_to(own_home) and (kept / "made.txt").read_text() == "by an agent"
     assert git(repo, "status", "--porcelain") == "" and branches(repo) == ["main", "reverie/busy-one"]
+
+
+@pytest.mark.parametrize("wait", [0.05, 0.1, 0.15, 0.2, 0.3])
+def test_a_turn_that_ends_while_a_tree_is_put_away_still_gets_the_report(repo: Path, wait: float) -> None:
+    play = f"""
+call Agent {{"description": "short", "prompt": "Be short.", "isolation": "worktree"}}
+---
+wait {wait}
+say Is there anything?
+---
+say There is.
+
+[agent]
+say Short.
+"""
+
+    async def work(session: Session) -> None:
+        await turn(session, "go")
+        assert "Short." in said_to_main(session)
+
+    in_session(work, cwd=repo, model=script(repo.parent, play), overrides={"permissions.mode": "accept_all"})

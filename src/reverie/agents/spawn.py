@@ -284,8 +284,12 @@ class Spawner:
             self._post(child, _ended(child, info))
 
     def at_work_below(self, id: str) -> list[Member]:
-        """Those that this one started and that are at work; a teammate that waits is not."""
-        return [member for member in self.roster.children(id) if member.state is MemberState.RUNNING]
+        """Those this one started that will still write to it: not who has reported, nor a teammate that waits.
+
+        Who is not in the roster any more may be about to report.
+        """
+        below = [child for child in self._children.values() if child.member.parent == id and child.background]
+        return [child.member for child in below if not child.reported and child.member.state is MemberState.RUNNING]
 
     def tell_lost(self, lost: Sequence[Lost], where: Callable[[Lost], Path]) -> None:
         """Tells the main agent of those that a session which ended has taken with it."""

@@ -70,7 +70,7 @@ class OwnContexts:
         """A conversation of its own for an agent, with a transcript beside the session's."""
         parent = wanted.parent
         model, facts = self._model(wanted, parent.conversation.model)
-        tools = _tools_for(wanted.kind, parent.thread.tools)
+        tools = tools_for(wanted.kind, parent.thread.tools)
         log = self._log(wanted)
         log.append(self._header(wanted, model, facts, tools))
         kinds = self._kinds_for(wanted, tools)
@@ -248,9 +248,13 @@ def prompt_of(kind: AgentDefinition, memory: KindMemory | None) -> str:
     return "\n\n".join((kind.prompt, *((memory.section(),) if memory is not None else ())))
 
 
-def _tools_for(kind: AgentDefinition | None, tools: Mapping[str, Tool]) -> dict[str, Tool]:
+def tools_for(
+    kind: AgentDefinition | None, tools: Mapping[str, Tool], *, always: tuple[str, ...] = ()
+) -> dict[str, Tool]:
     """The tools of an agent: its parent's, or those of them that its kind names."""
-    return {name: tool for name, tool in tools.items() if kind is None or kind.tools is None or name in kind.tools}
+    if kind is None or kind.tools is None:
+        return dict(tools)
+    return {name: tool for name, tool in tools.items() if name in (*kind.tools, *always)}
 
 
 def keeper_for(memory: KindMemory | None, log: SessionLog, other: KeeperOf) -> KeeperOf:

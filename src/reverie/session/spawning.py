@@ -25,7 +25,7 @@ from reverie.paths.places import slug
 from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.session.agent_remembering import AgentRemembering
 from reverie.session.gate import OnBehalf
-from reverie.session.own_context import OwnContexts, keeper_for, prompt_of
+from reverie.session.own_context import OwnContexts, keeper_for, prompt_of, tools_for
 from reverie.session.teammate_here import SharedModel, TeammateHere
 from reverie.session.watching import Watcher
 from reverie.storage.session_log import SessionLog
@@ -193,8 +193,9 @@ class Spawning:
 
     def arrived(self, to: Member, sender: str) -> None:
         """Whoever sits before an idle session is told that somebody wrote."""
-        if to is self.spawner.main.member and not self._session.busy:
-            self._session.emit(Notice(f"{sender} has reported (read with your next message)", source="agents"))
+        session = self._session
+        if to is self.spawner.main.member and not session.busy and not session.closing:
+            session.emit(Notice(f"{sender} has reported (read with your next message)", source="agents"))
 
     async def look(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
         await self._watcher.watch(member, log, tell)
@@ -209,6 +210,7 @@ class Spawning:
             member,
             permission=self.permission(member, kind, background=True),
             memory=memory,
+            tools=tuple(tools_for(kind, self._wiring.thread.tools, always=("SendMessage",)).values()),
             progress=handle.progress,
         )
         inherited = self._parts.model

@@ -29,7 +29,7 @@ from reverie.events import ToolStarted, TurnEnded
 from reverie.models.base import Capabilities, Model, ModelEvent, Request
 from reverie.session.agent_remembering import KindMemory
 from reverie.session.remembering import evidence_of
-from reverie.tools.base import Caller, PermissionFunction, ToolOutput
+from reverie.tools.base import Caller, PermissionFunction, Tool, ToolOutput
 from reverie.tools.order import AgentOrder
 from reverie.types import Origin, Purpose, ToolUseBlock
 
@@ -68,12 +68,14 @@ class TeammateHere:
         *,
         permission: PermissionFunction,
         memory: KindMemory | None,
+        tools: tuple[Tool, ...],
         progress: Callable[[str], None],
     ) -> None:
         self._parent = parent
         self._member = member
         self._permission = permission
         self._memory = memory
+        self._tools = tools
         self._progress = progress
         self._refused = False
 
@@ -83,7 +85,7 @@ class TeammateHere:
 
         parts, member = self._parent.parts, self._member
         member.inbox.put(new_letter(self._lead.name, member.name, order.prompt, summary=order.description))
-        session = await Session.open(cwd=cwd, model=model, settings=parts.settings, prompt=prompt)
+        session = await Session.open(cwd=cwd, model=model, settings=parts.settings, prompt=prompt, tools=self._tools)
         async with session:
             self._join(session)
             said = ""
