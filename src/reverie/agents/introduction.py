@@ -8,9 +8,9 @@ from reverie.prompts import render
 _PLANS_FIRST = "- You may only read for now. Send your plan to {lead}; once it is approved you may carry it out."
 
 
-def introduce(plan: TeamPlan, member: MemberPlan, role: str = "") -> str:
-    """The reminder at the beginning of a member's conversation. `role`: what its kind of agent is told."""
-    own = [part.strip() for part in (role, member.prompt) if part.strip()]
+def introduce(plan: TeamPlan, member: MemberPlan) -> str:
+    """The reminder at the beginning of a member's conversation."""
+    own = [member.prompt.strip()] if member.prompt.strip() else []
     if member.plan:
         own.insert(0, _PLANS_FIRST.format(lead=plan.lead.name))
     values = {
