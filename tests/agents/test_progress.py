@@ -121,6 +121,20 @@ def test_a_vague_answer_leaves_the_last_call(tmp_path: Path) -> None:
     in_session(work, cwd=tmp_path, model=script(tmp_path, play), overrides=overrides)
 
 
+def test_where_background_work_is_kept_from_the_model_the_embedded_one_says_it(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+
+    async def work(session: Session) -> None:
+        events = await turn(session, "go")
+        said = {event.progress for event in of_kind(events, TaskChanged)}
+        assert "Running the command sleep 0.6" in said
+        asked = [one.model for one in session.parts.log.view.fork_usage if one.purpose == "progress"]
+        assert set(asked) == {"embedded"}
+
+    overrides = {"agents.progress_s": 0.1, "permissions.mode": "accept_all", "background.mind": "embedded"}
+    in_session(work, cwd=tmp_path, model=script(tmp_path, PLAY), overrides=overrides)
+
+
 def test_switched_off_nobody_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REVERIE_FLAG_PROGRESS_SUMMARY", "0")
 

@@ -47,8 +47,6 @@ class Watcher:
             steps = steps_of(messages)
             if not steps.named or steps.text == before or not self._parts.flags.on("progress_summary"):
                 continue
-            if self._may_spend(Purpose.PROGRESS) is not None:
-                continue
             before = steps.text
             said = judged(await self._ask(messages, question(steps), member.id), steps)
             if said is not None:
@@ -58,7 +56,9 @@ class Watcher:
     async def _ask(self, messages: tuple[Message, ...], asked: Message, thread: str) -> str:
         """The answer; empty if there was none in time."""
         try:
-            model = self._small()
+            model = self._mind()
+            if model is None:
+                return ""
             # The embedded model reads the calls themselves; others would want the tools for them.
             shown = (*messages[-_LAST:], asked) if model.name == EMBEDDED else (asked,)
             request = Request(
@@ -82,6 +82,16 @@ class Watcher:
         except (TimeoutError, ReverieError) as error:
             self._parts.background.write("progress_failed", error=str(error) or "it took too long")
         return ""
+
+    def _mind(self) -> Model | None:
+        """Who is asked: the embedded model where background work is kept from the other, or has no budget left."""
+        given = self._parts.settings.background
+        if given.mind != EMBEDDED and self._may_spend(Purpose.PROGRESS) is None:
+            return self._small()
+        if given.mind != EMBEDDED and not given.fallback:
+            return None
+        settings = self._parts.settings
+        return open_model(EMBEDDED, model_access(settings), Catalogue.load(settings.catalogue.files))
 
     def _small(self) -> Model:
         if self._model is None:
