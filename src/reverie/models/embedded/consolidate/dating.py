@@ -28,7 +28,8 @@ _HINT = re.compile(
     re.IGNORECASE,
 )
 _FIRM = re.compile(
-    r"\b(?:tomorrow|yesterday|ago|next|last|past|coming|from (?:now|today)|this (?:morning|afternoon|evening)"
+    r"\b(?:tomorrow|yesterday|ago|next|last|past|coming|(?:from|after) (?:now|today|\w+day)|this (?:morning"
+    r"|afternoon|evening)"
     r"|end of this|gestern|vorgestern|(?:ü|ue)bermorgen|n(?:ä|ae)chste\w*|kommende\w*|letzte\w*|vergangene\w*|vorige\w*"
     r"|vor \w+ (?:tag|woche|monat|jahr)\w*|ayer|anteayer|pasado mañana|pr[óo]xim[oa]|que viene|pasad[oa]|hace)\b"
     r"|[明昨前后後]天|[下上][个]?(?:周|星期|礼拜|月)|[来先]週|[来先]月|[昨明]日|[后後前]$",
@@ -48,6 +49,10 @@ _DEADLINE = re.compile(
     r"|\b(?:will|'ll|going to)\b[^.;,]{0,60}\bon\s+)$",
     re.IGNORECASE,
 )
+_HAPPENED = re.compile(
+    r"\b(?:was|were|had|broke|left|began|met|sent|went|came|took|got|said|\w{3,}ed)\b", re.IGNORECASE
+)
+_STILL_SO = re.compile(r"\b(?:is|are|be|gets?|must|should|may|can|will|not)\b", re.IGNORECASE)
 _HABIT = re.compile(
     r"\b(?:every|each|always|never|usually|normally|generally|often|sometimes|whenever|weekly|daily|monthly|yearly"
     r"|per (?:day|week|month|year)|(?:mon|tues|wednes|thurs|fri|satur|sun)days"
@@ -120,4 +125,6 @@ def _is_date(line: str, one: Found, is_rule: bool) -> bool:
         return False
     if _LOOSE.search(phrase):
         return not (phrase.lower().startswith("in ") and _PAST_DEED.search(line[begin : one.start]))
-    return bool(_WEEKDAY.fullmatch(phrase) and _DEADLINE.search(line[begin : one.start]))
+    before = line[begin : one.start]
+    is_past = before.endswith("on ") and _HAPPENED.search(before) and not _STILL_SO.search(before)
+    return bool(_WEEKDAY.fullmatch(phrase) and (is_past or _DEADLINE.search(before)))

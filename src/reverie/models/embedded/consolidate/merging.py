@@ -15,7 +15,16 @@ from typing import Final
 from reverie.memory.secret_shapes import words
 from reverie.memory.topic_file import TopicFile
 from reverie.models.embedded.consolidate.desk import Desk, is_one_tier
-from reverie.models.embedded.consolidate.likeness import NEAR, SAME, are_rivals, is_news, overlap, says, values_of
+from reverie.models.embedded.consolidate.likeness import (
+    NEAR,
+    SAME,
+    are_rivals,
+    is_news,
+    overlap,
+    says,
+    subject_of,
+    values_of,
+)
 from reverie.models.embedded.consolidate.statements import (
     Statement,
     body_statements,
@@ -141,13 +150,22 @@ def _rest_agrees(one: _File, other: _File) -> bool:
 
 def _are_rivals(one: _File, other: _File) -> bool:
     """Whether two files are about one thing and say different things of it."""
-    if not _are_one_kind(one, other) or not (one.about <= other.about or other.about <= one.about):
+    if not _are_one_kind(one, other):
         return False
-    if min(one.standing, other.standing) is Standing.GUESSED and one.standing != other.standing:
-        return True
+    is_one_name = one.about <= other.about or other.about <= one.about
+    standings = {one.standing, other.standing}
+    if Standing.GUESSED in standings and len(standings) > 1:
+        shared = _head_terms(one) & _head_terms(other)
+        return is_one_name or (Standing.CONFIRMED in standings and len(shared) >= 2)
     heads = [(mine, theirs) for mine in one.heads for theirs in other.heads]
+    if not is_one_name:
+        return any(subject_of(mine) == subject_of(theirs) and are_rivals(mine, theirs) for mine, theirs in heads)
     bodies = [(mine.text, theirs.text) for mine in one.statements for theirs in other.statements]
     return any(are_rivals(mine, theirs, about_the_same=True) for mine, theirs in [*heads, *bodies])
+
+
+def _head_terms(one: _File) -> frozenset[str]:
+    return one.about.union(*(terms_of(head) for head in one.heads))
 
 
 def _join(desk: Desk, one: _File, other: _File) -> str:
