@@ -147,6 +147,7 @@ def _ending(stage: Stage, took: float, keep: bool) -> None:
 def _chat(folder: Path) -> None:
     """A chat where the story was played, with what it left."""
     import os
+    import signal
     import subprocess
 
     click.echo()
@@ -155,7 +156,12 @@ def _chat(folder: Path) -> None:
     except click.Abort:
         click.echo()
         return
-    env = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")} | _env(folder)
-    subprocess.run(
-        [sys.executable, "-m", "reverie", "chat", "--model", "embedded"], cwd=folder / "ferry-times", env=env
-    )
+    handed = {**os.environ}
+    env = {name: value for name, value in handed.items() if not name.startswith("REVERIE_")} | _env(folder)
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)  # Ctrl-C is the chat's, not ours
+    try:
+        subprocess.run(
+            [sys.executable, "-m", "reverie", "chat", "--model", "embedded"], cwd=folder / "ferry-times", env=env
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
