@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from reverie.memory.evidence import content_terms, is_assent
 from reverie.memory.secrets import find_secrets
@@ -13,6 +15,10 @@ from reverie.models.embedded.extract.marks import Marked, Message
 from reverie.models.embedded.extract.systems import IN_REPOSITORY
 from reverie.models.embedded.language.sentences import sentences
 
+_RATHER = re.compile(
+    r"^(?:please |just |and )*(?:use|keep|put|write|return|prefer|ask|leave|say|stick|go with|take)\b", re.IGNORECASE
+)
+"""What to do instead, right after what not to do."""
 _FEW = 3  # content words: a sentence with fewer leans on the one before it
 _REASONS = 2  # sentences of reasons that go along
 
@@ -77,11 +83,13 @@ def _in_message(message: Message) -> Iterator[Candidate]:
         taken.update(group)
         said = [message.marked[i] for i in group]
         why: list[Marked] = []
-        for i in range(step, min(step + _REASONS, len(kinds))):
-            if not _goes_along(message, i, kinds, kind):
+        for i in range(step, min(step + _REASONS + 1, len(kinds))):
+            if kinds[i] is not None or message.marked[i].is_asked or len(said) + len(why) == len(group) + _REASONS:
                 break
-            why.append(message.marked[i])
-            taken.add(i)
+            if _goes_along(message, i, kinds, kind):
+                one = message.marked[i]
+                (why if one.has("reason") or one.has("mishap") else said).append(one)
+                taken.add(i)
         before = at - 1
         if before >= 0 and before not in taken and _is_plain(message, before, kinds) and _leans(said, kind):
             said.insert(0, message.marked[before])
@@ -106,12 +114,27 @@ def _kinds(message: Message) -> list[MemoryType | None]:
     for one in message.marked:
         scored = [(given - ENOUGH[kind], kind) for kind, given in points(one).items() if given >= ENOUGH[kind]]
         kind = max(scored, key=lambda each: each[0])[1] if scored else None
+        if (
+            kind is MemoryType.FEEDBACK
+            and not one.has("standing")
+            and any(each is MemoryType.USER for _, each in scored)
+        ):
+            kind = MemoryType.USER  # what follows from it is said with it
+        if kind is MemoryType.PROJECT and not one.is_ahead and any(each is MemoryType.USER for _, each in scored):
+            kind = MemoryType.USER  # when it began
         after_rule = bool(found) and found[-1] is MemoryType.FEEDBACK
         if kind is MemoryType.USER and after_rule and not one.bare.lower().startswith(("i'm", "i am", "im ")):
             kind = None  # why the rule is so, not who somebody is
         if kind is MemoryType.PROJECT and after_rule and one.has("mishap") and not one.is_ahead:
             kind = None  # what went wrong without the rule
         found.append(kind)
+    for at, (kind, after) in enumerate(pairwise(found)):
+        if (
+            kind is MemoryType.FEEDBACK
+            and after is MemoryType.PROJECT
+            and len(content_terms(message.marked[at].bare)) < _FEW
+        ):
+            found[at] = None  # “No X.”, and then what was decided
     return found
 
 
@@ -129,7 +152,7 @@ def _goes_along(message: Message, at: int, kinds: Sequence[MemoryType | None], k
         return False
     explains = any(one.has(mark) for mark in ("reason", "mishap", "permits", "forbids", "excepts", "habit"))
     if kind is MemoryType.FEEDBACK:
-        is_reason = one.has("reason") or one.has("mishap") or one.has("forbids")
+        is_reason = one.has("reason") or one.has("mishap") or one.has("forbids") or bool(_RATHER.search(one.bare))
         return is_reason or (explains and not one.is_request) or _is_plain(message, at, kinds)
     return _is_plain(message, at, kinds) or (explains and not one.is_request)
 

@@ -13,19 +13,22 @@ from dataclasses import dataclass
 from reverie.memory.taxonomy import MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.models.embedded.extract.candidates import Candidate
+from reverie.models.embedded.extract.judging import points
 from reverie.models.embedded.extract.marks import Marked
 from reverie.models.embedded.language.dates import absolute
 
 _TITLE = 60
 _DESCRIPTION = 150
 _LEAD = re.compile(
-    r"^(?:(?:and|also|so|ok(?:ay)?|but|well|right|btw|fyi|yes|yeah|yep|no|nope|oh|ah|hm+|hi|hey\w*|hello|pls"
-    r"|please|heads[- ]?up(?: that)?|"
-    r"remember(?: that| this)?(?: for the future)?|just so you know|small change|before i forget"
-    r"|quick background[^:]*|context(?: on me| for this)?|background|"
-    r"from now on|going forward|in (?:the )?future|from here on|rule for the future|und|also|bitte|kurz zu mir"
-    r"|übrigens|künftig|y|por cierto|ojo que|wait|hmm*|ouch|whoa|ugh|jeez|also|then)\b[,:!.、，：]?\s*"
-    r"|[-–—•,:;…、，：]\s*)+",
+    r"^(?:(?:and|also|so|but|btw|fyi|yes|yeah|yep|oh|ah|hm+|hi|hey\w*|hello|alright|heads[- ]?up(?: that)?"
+    r"|just so you know"
+    r"|remember(?: that| this)?(?: for the future)?|small change|before i forget|quick background[^:]*"
+    r"|keep in mind(?: that)?"
+    r"|context(?: on me| for this)?|background|pls|please|und|also|bitte|kurz zu mir|übrigens|y|por cierto"
+    r"|ojo que)\b[,:!.]?\s*"
+    r"|(?:no|nope|ok(?:ay)?|well|right|wait|no wait|ouch,? no|ouch|whoa|ugh|argh|jeez|look|listen|great|cool"
+    r"|then)[,:!.]\s+"
+    r"|[-–—•,:;…]\s*)+",
     re.IGNORECASE,
 )
 _LEAD_CJK = re.compile(r"^(?:另外|对了|顺便(?:说|提)(?:一下)?|先说(?:明)?一下|ちなみに|あと|それと|[，,、：:\s])+")
@@ -43,10 +46,16 @@ _SO = re.compile(
     r"|[，,](?P<soc>所以.+)$",
     re.IGNORECASE,
 )
+_THEREFORE = re.compile(
+    r"(?:so|therefore|hence|that'?s why|deshalb|deswegen|daher|así que|por eso)\b|所以|因此|だから|そのため", re.I
+)
+_SUBJECT = re.compile(
+    r"(?:(?:the|our|this) )?(?P<noun>[a-z]{4,}) (?:is|was|starts|begins|ships|got|has|moves|ends|will)\b", re.IGNORECASE
+)
 _SCOPE = re.compile(
     r"\b(?P<scope>(?:when|whenever|if|before|after|every time|each time) (?:you|i) [^,.;:]{3,70}(?=[,.;:]|$)"
     r"|(?:in|for|on|with) (?:every|all|any|anything|each) [^,.;:]{3,60}(?=[,.;:]|$)"
-    r"|(?:in|at|on) (?:this|our) \w+|bei (?:solchen|allen|jedem|jeder) [^,.;:]{3,60}|immer wenn [^,.;:]{3,60}"
+    r"|bei (?:solchen|allen|jedem|jeder) [^,.;:]{3,60}|immer wenn [^,.;:]{3,60}"
     r"|wenn du [^,.;:]{3,60}|cuando [^,.;:]{3,60}|cada vez que [^,.;:]{3,60})",
     re.IGNORECASE,
 )
@@ -82,9 +91,13 @@ def compose(candidate: Candidate, taken: Sequence[str]) -> Memory:
 def statement_lines(candidate: Candidate) -> list[str]:
     """The body of a memory, line by line: what was said, then why and when it applies, as far as that was said."""
     said, why, so = list[str](), [_spoken(one) for one in candidate.why], list[str]()
+    explained = candidate.type in (MemoryType.FEEDBACK, MemoryType.PROJECT)
     for one in candidate.said:
-        text = _spoken(one)
-        if candidate.type in (MemoryType.FEEDBACK, MemoryType.PROJECT):
+        text = _fuller(one, _spoken(one))
+        if explained and said and _THEREFORE.match(one.text):
+            so.append(text)
+            continue
+        if explained:
             text, reason = _parted(text, _BECAUSE)
             why += [reason] if reason else []
         if candidate.type is MemoryType.PROJECT:
@@ -93,17 +106,35 @@ def statement_lines(candidate: Candidate) -> list[str]:
         said += [text] if text else []
     if candidate.confirmed:
         said.append(candidate.confirmed)
-    lines = [" ".join(_sentence(text) for text in said)]
-    if candidate.type in (MemoryType.FEEDBACK, MemoryType.PROJECT):
-        scope = _SCOPE.search(lines[0]) if candidate.type is MemoryType.FEEDBACK else None
-        so += [scope["scope"]] if scope else []
-        lines += ["", f"**Why:** {' '.join(map(_sentence, why))}"] if why else []
-        lines += ["", f"**How to apply:** {' '.join(map(_sentence, so))}"] if so else []
-        if why and so:
-            del lines[3]
-    elif why:
-        lines[0] += " " + " ".join(map(_sentence, why))
-    return lines
+    told = " ".join(_sentence(text) for text in said)
+    if not explained:
+        told = " ".join([told, *map(_sentence, why)])
+        return [f"In the user's words: “{told}”"] if candidate.type is MemoryType.USER else [told]
+    scope = _SCOPE.search(told) if candidate.type is MemoryType.FEEDBACK else None
+    so += [scope["scope"]] if scope else []
+    labelled = [
+        f"**{name}:** {' '.join(map(_sentence, texts))}"
+        for name, texts in (("Why", why), ("How to apply", so))
+        if texts
+    ]
+    return [told, "", *labelled] if labelled else [told]
+
+
+def _fuller(one: Marked, text: str) -> str:
+    """The subject by the fuller name it has elsewhere in the message: “the 5.0 launch” for “the launch”."""
+    first = _SUBJECT.match(text)
+    if first is None:
+        return text
+    noun = first["noun"]
+    for other in one.message.marked:
+        found = (
+            re.search(rf"\b(?P<name>[\w.-]*[A-Z\d][\w.-]*) {re.escape(noun)}\b", other.bare)
+            if other is not one
+            else None
+        )
+        if found and found["name"][0].isalnum() and not found["name"].isdigit():
+            return f"{found['name']} {text[first.start('noun') :]}"
+    return text
 
 
 def _spoken(one: Marked) -> str:
@@ -123,12 +154,16 @@ def _parted(text: str, pattern: re.Pattern[str]) -> tuple[str, str]:
 
 
 def _title(candidate: Candidate) -> str:
-    text = _plain(_spoken(candidate.said[0]))
+    """The first words of the sentence that made it a memory."""
+    main = max(candidate.said, key=lambda one: points(one).get(candidate.type, 0.0))
+    text = _plain(_fuller(main, _spoken(main)))
     if candidate.type is MemoryType.USER:
         text = _IDENTITY.sub("", text)
     limit = _TITLE // 3 if candidate.message.tongue in ("zh", "ja") else _TITLE
-    if len(text) > limit:
-        text = re.split(r"[,;(。，；、]|:\s|\s[-–—]\s", text, maxsplit=1)[0]
+    parts = re.split(r"[,;(。，；、]\s*|:\s|\s[-–—]\s", text)
+    while len(text) > limit and len(parts) > 1:
+        parts.pop()
+        text = ", ".join(parts)
     return _capital(_cut(text, limit).strip(" .!?…。！？"))
 
 

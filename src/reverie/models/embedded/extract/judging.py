@@ -11,25 +11,90 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from reverie.memory.evidence import content_terms
 from reverie.memory.taxonomy import MemoryType
 from reverie.models.embedded.extract.marks import Marked
-from reverie.models.embedded.extract.systems import ADDRESS, CODE_HOST, IN_REPOSITORY, ORDINARY, SYSTEM, TITLE
-
-_FIRST_WORD: Final = re.compile(r"^(?:no,? |and |please |pls |so |but |ok,? |yes,? )*(?:always|never)\b", re.IGNORECASE)
-_AT_LARGE: Final = re.compile(
-    r"\b(?:don'?t|do not|never|no more|avoid) \w+(?:ing)? (?!the\b|this\b|that\b|it\b|them\b|these\b|those\b"
-    r"|an?\b|any of|yet\b|now\b|my\b"
-    r"|your\b|to\b|me\b|if\b|about\b|for\b|in\b|on\b|at\b)[a-z]{3,}",
-    re.IGNORECASE,
+from reverie.models.embedded.extract.systems import (
+    ADDRESS,
+    CODE_HOST,
+    IN_REPOSITORY,
+    NAMED_PLACE,
+    ORDINARY,
+    POINTS_TO,
+    SYSTEM,
+    TITLE,
 )
-"""Something is not wanted at large, not one thing at hand."""
-
-_WE_ONLY: Final = re.compile(r"\bwe (?:only|always|never|exclusively|strictly) [a-z]+(?!ed\b)\b", re.IGNORECASE)
 
 ENOUGH: Final[Mapping[MemoryType, float]] = MappingProxyType(
     {MemoryType.FEEDBACK: 3.0, MemoryType.USER: 2.5, MemoryType.PROJECT: 3.0, MemoryType.REFERENCE: 3.5}
 )
 """The points from which a sentence is a memory of that kind."""
+
+_FIRST_WORD: Final = re.compile(r"^(?:no,? |and |please |pls |so |but |ok,? |yes,? )*(?:always|never)\b", re.IGNORECASE)
+_AT_LARGE: Final = re.compile(
+    r"\b(?:don'?t|do not|never|no more|avoid) \w+(?:ing)? (?!the\b|this\b|that\b|it\b|them\b|these\b|those\b|an?\b"
+    r"|any of|yet\b|now\b|my\b|your\b|to\b|me\b|if\b|about\b|for\b|in\b|on\b|at\b|so\b|too\b|much\b"
+    r"|anything\b)[a-z]{3,}",
+    re.IGNORECASE,
+)
+"""Something is not wanted at large, not one thing at hand."""
+_AT_HAND: Final = re.compile(
+    r"\b(?:don'?t|do not|never|stop|no more) \w+(?: \w+)? (?:it|this|that|them|these|those|yet|anything|here)\b"
+    r"|\b(?:don'?t|do not) (?!ask\b)\w+(?: yet)?[,.!]?\s*$",
+    re.IGNORECASE,
+)
+"""One thing at hand is not wanted."""
+_SPECIFIED: Final = re.compile(
+    r"\b(?:i|we) (?:want|need|would like|'d like) (?:the|this|that|it|them|a|an) [\w -]*?\bto\b", re.IGNORECASE
+)
+"""What something at hand shall do."""
+_WE_ONLY: Final = re.compile(r"\bwe (?:only|always|never|exclusively|strictly) [a-z]+(?!ed\b)\b", re.IGNORECASE)
+_UNIVERSAL: Final = re.compile(
+    r"\b(?:every|each|all|any|anything|everything|everyone|jede[rsnm]?|alle[nrms]?|cada|tod[oa]s)\b|每|所有|都|全部|すべて|全て",
+    re.IGNORECASE,
+)
+_CONTRAST: Final = re.compile(
+    r"(?:, (?:and )?|\band )not (?!it\b|that\b|this\b|what\b|sure\b|just\b|only\b|yet\b|really\b|so\b|be\b|been\b"
+    r"|to\b)\w+"
+    r"|\brather than\b|\binstead\b",
+    re.IGNORECASE,
+)
+_STYLE: Final = re.compile(
+    r"^(?:please |pls |and |so |ok,? )*(?:use|write|keep|put|format|name|spell|label|sort|round|quote|cite|prefix"
+    r"|start|end|answer|reply"
+    r"|phrase|mark|wrap|indent|call|leave|show|give|say|list)\b.*\b(?:in|for|on|with|to|of) (?:the |our |my |all "
+    r"|every |any |each )?(?!this\b|its\b|as\b|was\b|is\b|us\b)[a-z]+s\b",
+    re.IGNORECASE,
+)
+"""How something is to be written, in things of a kind."""
+_NORM: Final = re.compile(
+    r"^(?:no,? |and |but |so |ok,? )*(?:[\w'-]+ ){0,2}[\w-]+s (?:always |only |never )?(?:go|stay|need|get|belong"
+    r"|come|land|live) ",
+    re.IGNORECASE,
+)
+"""What becomes of things of a kind."""
+_WISH: Final = re.compile(
+    r"\bi(?:'d| would)? (?:strongly |really |much )?prefer (?!the\b|this\b|that\b|it\b|to\b|if\b|you\b|option|\d"
+    r"|a\b|an\b|your\b|version)[a-z]+",
+    re.I,
+)
+"""A liking for things of a kind."""
+_COMPARED: Final = re.compile(
+    r"\brather\b.*\bthan\b|\bprefer\b.*\b(?:over|to|than)\b|\bbetter than\b|\bnot just\b", re.IGNORECASE
+)
+_BY_THE_WAY: Final = re.compile(
+    r", (?:the|our|my|we|they|its?|it's|people|nobody|no one|everyone|everybody|he|she|that's|thats|otherwise"
+    r"|(?-i:[A-Z]\w+)) [^,]{6,}$",
+    re.I,
+)
+"""A clause at the end that says why: “…, our wiki renders it”."""
+_IDENTIFIER: Final = re.compile(r"\b[a-z]+[A-Z]\w*|\b\w+_\w+|\w\(\)|\w+\.\w+\(")
+"""A name from code: then it is about this code."""
+_PRIVATE: Final = re.compile(
+    r"^(?:\W|ok |so |and |but )*(?:i\b|i'm|i'll|im\b|let'?s|lets|see you|talk|remind|we can (?:pick|continue)"
+    r"|back|wir sehen)|\bsee you\b|\btalk (?:to you|later|soon)\b",
+    re.IGNORECASE,
+)
 
 
 def points(one: Marked) -> dict[MemoryType, float]:
@@ -41,31 +106,62 @@ def points(one: Marked) -> dict[MemoryType, float]:
 
 def _feedback(one: Marked) -> float:
     shape = one.message.shape
-    standing, habit = one.has("standing"), one.has("habit")
-    stops = one.has("forbids")
+    standing, habit, stops = one.has("standing"), one.has("habit"), one.has("forbids")
     if one.is_asked and not (standing and stops):
         return 0.0
-    near = [one, *one.message.after(one)]
+    if one.has("complains") or one.has("written") or one.has("solved"):
+        return 0.0
     found = 3.0 * standing + (1.5 + 0.5 * shape.is_reply) * habit + 1.0 * stops
     found += 1.0 * bool(_FIRST_WORD.search(one.bare)) + 1.0 * bool(_AT_LARGE.search(one.bare))
-    found += 1.0 * bool(_WE_ONLY.search(one.bare))
-    found += 3.0 * (one.has("praises") and shape.is_reply) + 1.0 * (one.has("remember") and one.has("demands"))
-    found += 1.0 * one.has("prefers") + 1.5 * one.has("permits") + 1.5 * one.has("our_way") + 2.5 * one.has("keep_on")
-    found += 2.0 * one.has("remember")
-    if not found or one.has("complains") or one.has("written"):
+    found += 1.0 * bool(_WE_ONLY.search(one.bare)) + 1.5 * one.has("our_way")
+    justified = _grounds(one)
+    asked_for = stops or one.has("manner") or bool(_CONTRAST.search(one.bare))
+    touches = asked_for and any(each.has("people") for each in [one, *one.message.after(one, 2)])
+    found += 2.0 * touches + 0.5 * one.has("manner")
+    found += 2.0 * bool(_WISH.search(one.bare))
+    found += 1.0 * (one.has("prefers") and bool(_COMPARED.search(one.bare))) + 1.0 * (
+        shape.is_reply and bool(_NORM.search(one.bare))
+    )
+    style = justified >= 1.0 and bool(_STYLE.search(one.bare))
+    found += 2.0 * style
+    found += 1.0 * one.has("prefers") + 1.5 * one.has("permits") + 2.5 * one.has("keep_on")
+    found += 3.0 * (one.has("praises") and shape.is_reply)
+    found += 2.0 * one.has("remember") + 1.0 * (one.has("remember") and one.has("demands"))
+    if not found:
         return 0.0
-    found += 0.5 * one.has("tells") + 1.0 * any(each.has("reason") or each.has("mishap") for each in near)
-    found += 1.0 * (shape.is_displeased and shape.is_reply) + 1.0 * (shape.is_pleased and one.has("approves"))
+    contrast = bool(_CONTRAST.search(one.bare))
+    found += justified + 1.0 * (contrast and (shape.is_reply or stops))
+    found += 0.5 * (shape.is_reply and stops and one is one.message.first)
+    found += 1.0 * shape.is_displeased + 1.0 * (shape.is_pleased and one.has("approves"))
+    found += 0.5 * bool(_UNIVERSAL.search(one.bare)) + 0.5 * one.has("tells")
     found += 1.0 * ("?" in one.message.said.answer[-200:] and habit)
+    if shape.is_reply and (stops or contrast or habit or one.has("permits")):
+        found += 1.0 * bool(set(content_terms(one.bare)) & set(content_terms(one.message.said.answer)))
     if one.has("once"):
         found -= 4.0
-    if shape.is_task and not standing and not shape.is_displeased:
-        found -= 2.5
-    if one.is_request and not standing and not one.has("keep_on"):
-        found -= 1.5
-    if one.binds:
+    if not standing and _SPECIFIED.search(one.bare):
         found -= 2.0
+    if not standing and bool(_AT_HAND.search(one.bare)):
+        found -= 2.0
+    if one.message.is_after_request(one) and not standing and not shape.is_displeased:
+        found -= 2.5
+    meant = style or touches or one.has("keep_on") or (habit and shape.is_displeased)
+    if one.is_request and not standing and not meant:
+        found -= 1.5
+    if one.binds or (one.days and not standing):
+        found -= 2.0
+    if not standing and not habit and _IDENTIFIER.search(one.bare):
+        found -= 1.0
     return found
+
+
+def _grounds(one: Marked) -> float:
+    """What a reason is worth: said outright, or told right after by somebody who answers."""
+    follows = one.message.after(one)
+    if any(each.has("reason") or each.has("mishap") for each in [one, *follows]) or _BY_THE_WAY.search(one.bare):
+        return 1.0
+    told = [each for each in follows if not each.is_asked and not each.is_request and not each.is_filler]
+    return 0.5 * (bool(told) and one.message.shape.is_reply)
 
 
 def _user(one: Marked) -> float:
@@ -82,17 +178,20 @@ def _project(one: Marked) -> float:
     if one.is_asked:
         return 0.0
     words, told, today = one.message.words, one.told, one.message.said.day
-    if not told:
+    if not told or one.has("solved"):
         return 0.0
     days = [day for day in one.days if not (day.moment.day == today and day.moment.grain == "day")]
+    states = one.is_ahead and not one.is_request and not _PRIVATE.search(one.bare)
     found = 1.5 * bool(days) + 0.5 * one.is_ahead
-    found += 1.0 * bool(words.event.search(told)) + 1.0 * one.binds
-    found += 2.0 * bool(words.on_hold.search(told)) + 2.5 * bool(words.decided.search(told))
-    found += 2.5 * bool(words.owns.search(told)) + (1.5 + bool(days)) * bool(words.trouble.search(told))
+    found += 1.0 * (bool(words.event.search(told)) or states) + 1.0 * one.binds
+    found += 3.0 * bool(words.parked.search(told)) or 2.0 * bool(words.on_hold.search(told))
+    found += 3.0 * bool(words.decided.search(told)) + 2.5 * bool(words.bound_by.search(told))
+    found += 1.0 * (bool(days) and not one.is_ahead and any(one.has(mark) for mark in ("reason", "mishap", "people")))
+    found += 3.0 * bool(words.owns.search(told)) + (1.5 + bool(days)) * bool(words.trouble.search(told))
     if not found:
         return 0.0
     found += 0.5 * one.has("tells") + 1.0 * one.has("remember")
-    found += 0.5 * any(each.has("reason") for each in [one, *one.message.after(one)])
+    found += 0.5 * bool(_grounds(one))
     if one.is_request and not one.is_ahead:
         found -= 2.0
     if one.has("once") and not one.has("on_hold"):
@@ -103,16 +202,19 @@ def _project(one: Marked) -> float:
 def _reference(one: Marked) -> float:
     if one.is_asked:
         return 0.0
-    text = one.told or ""
+    text = one.told if one.is_request else one.bare
     systems = [name for name in SYSTEM.findall(text) if name.lower() not in ORDINARY or name[0].isupper()]
     addresses = [found for found in ADDRESS.findall(one.text) if not CODE_HOST.search(found)]
-    place = one.has("place")
-    if not systems and not addresses and not (place and TITLE.search(one.text)):
+    place, title = one.has("place"), bool(TITLE.search(one.text))
+    named = bool(NAMED_PLACE.search(one.bare))
+    if not systems and not addresses and not (named and place) and not ((place or named) and title):
         return 0.0
     if not systems and not addresses and IN_REPOSITORY.search(one.text):
         return 0.0
-    found = 2.0 * bool(systems) + 2.0 * bool(addresses) + 1.0 * place + 0.5 * bool(TITLE.search(one.text))
-    found += 1.5 * one.has("located") + 0.5 * one.has("tells") + 1.0 * one.has("remember") + 0.5 * one.has("changed")
+    found = 2.0 * bool(systems) + 2.0 * bool(addresses) + 1.0 * place + 0.5 * title
+    found += 1.5 * (named and not systems and not addresses)
+    found += 1.5 * (one.has("located") or bool(POINTS_TO.search(one.text)))
+    found += 0.5 * one.has("tells") + 1.0 * one.has("remember") + 0.5 * one.has("changed")
     if one.is_request:
         found -= 2.0
     if one.has("once"):

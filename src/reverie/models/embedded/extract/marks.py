@@ -22,6 +22,12 @@ _PRONOUN = re.compile(
     r"|lo)\b(?! (?:is|was) a )",
     re.IGNORECASE,
 )
+_PROMPT = re.compile(
+    r"^(?:you are (?:an?|the) |act as |your (?:task|job|role) is |du bist ein|eres un|你是一|あなたは)", re.IGNORECASE
+)
+"""How a prompt begins that is made for any model."""
+_PRONOUN_END = re.compile(r"\b(?:these|those|them|that|this|it)[.!]?$", re.IGNORECASE)
+_SHORT = 50  # characters
 _CLAUSES = re.compile(r"(?:[,;:()—–，；：（）、]|\s-\s|\b(?:and|but|so|und|aber|y|pero)\b)\s*", re.IGNORECASE)
 
 
@@ -38,7 +44,7 @@ class Marked:
 
     @property
     def bare(self) -> str:
-        return self.sentence.bare
+        return self.sentence.text
 
     def has(self, mark: str) -> bool:
         """Whether the lexicon's pattern of that name is in the sentence."""
@@ -51,6 +57,8 @@ class Marked:
     @cached_property
     def is_asked(self) -> bool:
         """A question."""
+        if self.sentence.is_question and self.has("manner") and not self.message.words.asks.search(self.bare):
+            return False  # “can you keep the names long?” asks for a way to do things
         return self.sentence.is_question or self.has("asks")
 
     @cached_property
@@ -88,7 +96,7 @@ class Marked:
     @cached_property
     def leans(self) -> bool:
         """Its subject is a word like “it” or “she”: it cannot be understood without the sentence before."""
-        return bool(_PRONOUN.search(self.bare))
+        return bool(_PRONOUN.search(self.bare)) or (len(self.bare) < _SHORT and bool(_PRONOUN_END.search(self.bare)))
 
     @cached_property
     def told(self) -> str:
@@ -120,7 +128,7 @@ class Message:
     def __init__(self, said: Said) -> None:
         self.said = said
         prose = read_prose(said.text)
-        joined = " ".join(sentence.bare for sentence in prose.sentences)
+        joined = " ".join(sentence.text for sentence in prose.sentences)
         self.tongue: Tongue = tongue_of(joined)
         self.words: Lexicon = lexicon(self.tongue)
         self.marked = [Marked(sentence, self) for sentence in prose.sentences]
@@ -136,10 +144,20 @@ class Message:
             is_displeased=any(one.has("displeased") for one in marked) and bool(self.said.answer),
             is_pleased=any(one.has("approves") for one in marked[:3]) and bool(self.said.answer),
             is_void=is_document
+            or bool(_PROMPT.search(self.text))
             or any(one.has("supposed") for one in marked)
             or bool(words.mocked.search(self.text))
             or not marked,
         )
+
+    def is_after_request(self, one: Marked) -> bool:
+        """Whether a task was given in this message before that sentence: then it may be a part of it."""
+        return any(each.is_request or each.is_asked for each in self.marked[: self.marked.index(one)])
+
+    @property
+    def first(self) -> Marked | None:
+        """The first sentence that says something."""
+        return next((one for one in self.marked if not one.is_filler), None)
 
     def after(self, one: Marked, count: int = 1) -> list[Marked]:
         at = self.marked.index(one)

@@ -27,7 +27,7 @@ _NAMES: Final = """
     esa.io qiita docbase backlog サイボウズ ガルーン datev nas intranet
 """
 _PHRASES: Final = (
-    r"google (?:drive|docs?|sheets?|calendar|chat|groups)|gdrive|azure devops|power ?bi|ms teams|microsoft teams"
+    r"google (?:drive|docs?|forms?|sheets?|calendar|chat|groups)|gdrive|azure devops|power ?bi|ms teams|microsoft teams"
     r"|new relic|rocket\.chat"
     r"|shared (?:drive|folder|mailbox)|network (?:drive|share)|github (?:issues|projects?|discussions?|wiki)"
     r"|gitlab (?:issues|boards?|wiki)"
@@ -39,7 +39,7 @@ SYSTEM: Final = re.compile(
     "|".join(
         [
             *(
-                rf"(?<![\w.-]){re.escape(name)}(?![\w-])" if name.isascii() else re.escape(name)
+                rf"(?<![A-Za-z0-9_.-]){re.escape(name)}(?![A-Za-z0-9_-])" if name.isascii() else re.escape(name)
                 for name in sorted(set(_NAMES.split()), key=lambda name: (-len(name), name))
             ),
             rf"\b(?:{_PHRASES})",
@@ -55,7 +55,7 @@ ORDINARY: Final = words(
 ADDRESS: Final = re.compile(
     r"https?://[^\s)>\]\"'`，。]+|(?<![\w@/.])(?:[\w-]+\.)+(?:com|org|net|io|app|dev|ai|co|cloud|internal|local"
     r"|corp|example|edu|gov|de|es|cn|jp|eu|uk|fr|ch)"
-    r"(?:/[\w./#?=&%~-]*)?(?![\w.])|(?<![\w#])#[a-z][\w-]{2,}\b|\bdoi:\s?\S+",
+    r"(?:/[\w./#?=&%~-]*)?(?![\w.])|(?<![\w#])#[a-z][\w-]{2,}\b|[\w.+-]+@[\w-]+\.[\w.]+|\bdoi:\s?\S+",
 )
 """A link, a host, a channel, an identifier of a data set."""
 CODE_HOST: Final = re.compile(
@@ -69,3 +69,13 @@ IN_REPOSITORY: Final = re.compile(
 """A path or a file of code."""
 TITLE: Final = re.compile(r"['\"‘“„«「『][^'\"’”»」』\n]{2,60}['\"’”“»」』]|\b[A-Z][A-Z0-9]{1,9}(?:-\d+)?\b")
 """A title between quotes, or a key in capitals."""
+NAMED_PLACE: Final = re.compile(
+    r"\b(?:there(?:'s| is| are) [\w -]{3,40}|lives?|kept|stored|tracked|managed|sits?|found|filed|documented"
+    r"|described|is|are|goe?s?|posted?) (?:all )?(?:in|on|at|into|to|through)"
+    r" (?:the |our |the \w+'s )?(?!(?:January|February|March|April|May|June|July|August|September|October"
+    r"|November|December"
+    r"|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)\b)[A-Z][\w.-]+"
+)
+"""Something is said to be in a place that has a name."""
+POINTS_TO: Final = re.compile(rf"[:=]\s*(?:the |our )?(?:{SYSTEM.pattern}|https?://|#[a-z])", re.IGNORECASE)
+"""A name, a colon, and the place."""

@@ -31,10 +31,15 @@ _PREPOSITION = re.compile(
     r"|or|the|not|now|in|starting|ending|between|as)|\b\w+'s|\bits|\bthats|[:=(\-–—/])\s*$",
     re.IGNORECASE,
 )
-_AHEAD = re.compile(r"\b(?:by|until|till|til|for|before|due|will|going to|gonna|must|has to|have to|needs? to)\b", re.I)
+_AHEAD = re.compile(
+    r"\b(?:by|until|till|til|for|before|due|will|going to|gonna|must|has to|have to|needs? to)\b"
+    r"|\b(?:moved|pushed|postponed|delayed|rescheduled|shifted|slipped|extended)\b.*\b(?:to|until|by)\b",
+    re.I,
+)
 _TROUBLE = re.compile(r"^(?:'s|s')?\s+(?:outage|incident|crash|failure|deploy|downtime|disaster|mess|meltdown)", re.I)
 _PAST = re.compile(
-    r"\b(?:was|were|had|did|didn't|didnt|went|came|left|got|made|took|said|told|broke|lost|sent|gave|saw|found|felt|fell|"
+    r"\b(?:was|were|had|did|didn't|didnt|went|came|left|got|made|took|said|told|broke|lost|sent|gave|saw|found"
+    r"|felt|fell|"
     r"ran|met|knew|thought|brought|built|bought|happened|since|wrote|began|shut|put up|\w{3,}ed)\b",
     re.IGNORECASE,
 )
@@ -127,8 +132,8 @@ def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
         except ValueError:
             return None
     else:
-        if match["month"] == "may" and match[0][-1].isdigit():
-            return None  # “may 4 people come in”
+        if match["month"] == "may" and not re.search(r"\d(?:st|nd|rd|th)|of", match[0]):
+            return None  # “may 4 people come in”, “step 1 may fail”
         limit = re.search(r"\b(?:by|until|till|til|due)\s*$", clause.before, re.I)
         found = cal.in_year(clause.today, month, day, past=_is_past(clause), ahead=bool(limit))
     return None if found is None else _on(clause, Moment(found))
@@ -169,6 +174,14 @@ def _edge_of_month(match: re.Match[str], clause: Clause) -> Reading | None:
         return _on(clause, Moment(cal.month_end(found.year, found.month)))
     moment = Moment(found.replace(day=1), "month")
     return moment, f"{match['edge'].lower().rstrip('- ')} {moment.iso}"
+
+
+def _month_only(match: re.Match[str], clause: Clause) -> Reading | None:
+    found = cal.in_year(clause.today, _MONTHS.index(match["month"].lower()[:3]) + 1, 28, past=_is_past(clause))
+    if found is None or match["month"] == "may":
+        return None
+    moment = Moment(found.replace(day=1), "month")
+    return moment, f"{match['lead']} {moment.iso}"
 
 
 def _period(match: re.Match[str], clause: Clause) -> Reading | None:
@@ -241,6 +254,7 @@ GRAMMAR = Grammar(
             ),
             _ordinal,
         ),
+        (_flags(rf"\b(?P<lead>until|till|til|before|since|through|starting|as of) {_MONTH}\b(?! \d)"), _month_only),
         (_flags(r"\bQ(?P<number>[1-4])\b"), _quarter),
         _simple(1),
         _simple(-1),

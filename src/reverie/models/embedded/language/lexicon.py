@@ -52,6 +52,12 @@ class Lexicon:
     complains: re.Pattern[str]
     """What the agent does too often: no rule by itself."""
     reason: re.Pattern[str]
+    people: re.Pattern[str]
+    """Others have a part in it: what they do, read, want. A reason that outlives the task."""
+    manner: re.Pattern[str]
+    """How something is to be done, not what."""
+    solved: re.Pattern[str]
+    """What a mistake was, and that it is over."""
     mishap: re.Pattern[str]
     """Something went wrong once: the usual reason for a rule."""
 
@@ -81,7 +87,12 @@ class Lexicon:
     """Something that happens on a day: a release, a deadline, a visit."""
     limit: re.Pattern[str]
     """By, until, from: a day that binds."""
+    parked: re.Pattern[str]
+    """Work that was put aside, in so many words."""
     on_hold: re.Pattern[str]
+    """Closed, frozen, blocked: of work, or of other things."""
+    bound_by: re.Pattern[str]
+    """A law, a contract or an auditor says so."""
     decided: re.Pattern[str]
     owns: re.Pattern[str]
     """Who does what."""

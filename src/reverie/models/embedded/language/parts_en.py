@@ -10,7 +10,8 @@ NOT_NOW: Final = (
     r"|think\b|know\b|come back|find\b|run into|hit\b|start\b|begin\b)"
 )
 MAKE: Final = (
-    r"(?:write|make|open|create|send|give|show|draft|produce|post|generate|do|touch|print|build|add|answer|suggest|run)"
+    r"(?:write|make|open|create|send|give|show|draft|produce|post|generate|do(?! not|n't)|touch|print|build|add"
+    r"|answer|suggest|run)"
 )
 PLAIN_VERB: Final = (
     r"add|adjust|apply|ask|bring|build|bump|calculate|change|check|clean|clear|close|collect|combine"
@@ -30,32 +31,23 @@ NOUN_OR_VERB: Final = (
     r"|support|sync|tag|test|trace|tune|update|upgrade|upload|work|wrap|zip"
 )
 OBJECT: Final = (
-    r"(?= (?:the|an?|it|this|that|them|these|those|all|every|each|both|my|our|your|me|us|on|out|for|through|with"
-    r"|up|in|to|what|how"
-    r"|whether|if|again|only|some|any|\d+|[`'\"/.\-]))"
+    r"(?= (?:the|an?|it|this|that|them|these|those|all|every|each|both|my|our|your|me|us|on the|on it|only|some|any|\d+"
+    r"|again|[`'\"/.\-]))"
 )
-VERB: Final = rf"(?:(?:{PLAIN_VERB})\b|(?:{NOUN_OR_VERB})\b(?:{OBJECT}|$))"
+VERB: Final = rf"(?:(?:{PLAIN_VERB})\b(?!,)|(?:{NOUN_OR_VERB})\b(?:{OBJECT}|$))"
+NOT_ROLE: Final = (
+    r"(?!(?:bit|user|number|matter|other|another|better|later|former|newer|older|sucker|believer|over|per|never"
+    r"|ever|after"
+    r"|under|longer|slower|faster|happier|for|or|nor|different|moment|comment|document|current|recent|present|patient"
+    r"|independent|important|want|went|sent|meant|constant|server|folder|parameter|error|computer)\b)"
+)
 ROLE: Final = (
-    r"(?:\w+(?:ist|ian|eer|ologist|ographer|keeper|maker|smith|trician)|accountant|actuary|admin(?:istrator)?"
-    r"|advis[eo]r|agent"
-    r"|analyst|apprentice|architect|artist|assistant|attorney|author|auditor|baker|barrister|bookkeeper|broker"
-    r"|builder|buyer"
-    r"|captain|carpenter|ceo|cfo|cto|chef|clerk|coach|composer|conductor|consultant|contractor|controller|cook"
-    r"|coordinator"
-    r"|counsel|curator|dba|dean|designer|developer|dev|devops|director|doctor|driver|economist|editor|electrician|eng"
-    r"|engineer|epidemiologist|executive|expert|farmer|founder|freelancer|gardener|geologist|grad student|head|hobbyist"
-    r"|historian|intern|inspector|instructor|inventor|investigator|journalist|judge|junior|lab tech|lawyer|lead|leader"
-    r"|lecturer|librarian|maintainer|manager|mathematician|mechanic|medic|midwife|musician|novice|nurse|officer"
-    r"|operator"
-    r"|owner|paralegal|paramedic|partner|pharmacist|phd(?: student)?|photographer|physician|pilot|planner|pm"
-    r"|postdoc|principal"
-    r"|producer|professor|programmer|psychologist|publisher|qa|researcher|reviewer|salesperson|scholar|scientist"
-    r"|secretary"
-    r"|senior|sergeant|solicitor|sre|steward|student|supervisor|surgeon|surveyor|sysadmin|teacher|technician"
-    r"|tester|therapist"
-    r"|trader|trainer|trainee|translator|tutor|undergrad|vet|veteran|volunteer|welder|writer|beginner|newbie|noob"
-    r"|amateur"
-    r"|one-(?:wo)?man|person|guy|member|native)"
+    rf"(?:{NOT_ROLE}\w{{2,}}(?:er|or|ant|ent|ist|ian|eer|man|woman|smith|yst)|actuary|admin|apprentice|architect"
+    rf"|ceo|cfo|cto|chef"
+    r"|clerk|coach|cook|counsel|dba|dean|dev|devops|eng|executive|expert|freelance|guy|head|hobbyist|intern|judge"
+    r"|lab tech"
+    r"|lead|mechanic|medic|midwife|native|newbie|noob|novice|nurse|paralegal|person|phd(?: student)?|pilot|pm|postdoc"
+    r"|principal|qa|salesperson|scholar|secretary|amateur|sre|steward|surveyor|trainee|undergrad|vet|member|attorney)"
 )
 CONDITION: Final = (
     r"(?:\w*-?colou?r-?\s?blind|blind|deaf|dyslexic|left-handed|visually impaired|hard of hearing|autistic|adhd"
@@ -63,12 +55,32 @@ CONDITION: Final = (
     r"|retired|self-taught|based in|located in|native|remote|part-time|self-employed|freelance|solo|on-?call"
     r"|new to|new at"
     r"|new here|fluent|responsible for|in charge of|studying|learning|training (?:as|to)|building this"
-    r"|working (?:as|at|in|on"
-    r" the|for|nights|from)|from the)"
+    r"|taking (?:this|a|the) "
+    r"(?:course|class|bootcamp)|working (?:as|at|in|on the|for|nights|from)|from the|by (?:trade|training))"
+)
+AILMENT: Final = (
+    r"(?:dyslexia|adhd|autism|aphasia|low vision|poor eyesight|rsi|carpal tunnel|arthritis|migraines?"
+    r"|hearing loss|tinnitus|tremors?"
+    r"|colou?r (?:vision|blindness)|epilepsy|photosensitivity|a (?:hearing|visual|reading) (?:impairment|disability))"
 )
 
+NOT_NO: Final = (
+    r"(?:problem|idea|need|one|worries|longer|wait|way|more|matter|rush|thanks|i|it|that|this|the|we|you|clue"
+    r"|doubt|reason|luck|harm|hurry|not|just|please|its|they|he|she|there|what|why|but|and|so|a|an|don|do|let"
+    r"|lets|my|in|is|use|if|on|for|then|new|such)\b"
+)
+PEOPLE: Final = (
+    r"team|customer|client|user|people|nobody|no one|everyone|everybody|someone|somebody|boss|manager|management"
+    r"|ceo|cfo|cto|vp|legal|compliance"
+    r"|auditor|reviewer|editor|student|patient|colleague|junior|senior|designer|design|ops|sales|marketing"
+    r"|support|finance|partner|reader|board"
+    r"|journal|regulator|lawyer|accountant|investor|intern|contractor|vendor|supplier|court|judge|publisher"
+    r"|printer|helpdesk|audience|guest"
+    r"|kids|parents|half the \w+|the (?:whole|entire|rest of the) \w+|whole team|they|he|she"
+    r"|(?-i:[A-Z][a-z]{2,}(?:'s \w+)?)"
+)
 NAME: Final = r"\b(?-i:[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)?)"
-OPENER: Final = r"(?:ok(?:ay)?,? |so,? |and |but |hm+,? |well,? |then )?"
+OPENER: Final = r"(?:ok(?:ay)?,? |so,? |and |but |hm+,? |well,? |then |look, |listen, )?"
 
 DIRECTIVE: Final = (
     rf"(?:always|never|don'?t|do not|you (?:should|must|may|can|draft|ask|show)|make|let|{VERB}"

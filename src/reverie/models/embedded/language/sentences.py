@@ -13,21 +13,26 @@ from typing import Final
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _TAGGED = re.compile(r"<([a-z][\w-]*)\b[^<>]*>.*?(?:</\1>|\Z)", re.DOTALL)
 _SHOWN = re.compile(
-    r"^\s*(?:>|\||[{}\[\]<]|\$ |%|at \S+\(|File \"|Traceback|\+\+|--|@@|//|/\*|\*/|import |from \S+ import|def |class "
-    r"|function |const |let |var |return |public |private |#include|#define|[A-Z][A-Za-z]*(?:Error|Exception)\b)"
+    r"^\s*(?:>|\||[{}\[\]<]|\$ |%|at \S+\(|File \"|Traceback|\+\+|--|@@|//|/\*|\*/|import [\w{*.]+(?:;|$| from)"
+    r"|from \S+ import"
+    r"|(?:async )?def \w+\(|class \w+[:({]|(?:async )?function\b.*\(|(?:const|let|var) \w+ ?[=:]|return\b.*;"
+    r"|#include|#define"
+    r"|(?:public|private|static) (?:class|static|void|fn|func|int|string)|[A-Z][A-Za-z]*(?:Error|Exception)\b)"
     r"|^\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|^\s*\[?\d\d:\d\d:\d\d|^\s*(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b"
-    r"|[{;]\s*$|^\s*[\w./-]+:\d+(?::\d+)?[: ]|^\s*-{3,}\s*$|^(?: {4,}|\t)(?!\s*[-*•\d])"
+    r"|[{;]\s*$|^\s*[\w./-]+:\d+(?::\d+)?[: ]|^\s*-{3,}\s*$|^(?: {4,}|\t)(?!\s*[-*•\d])|^=== .* ===$|^[➜❯⏺⎿]"
 )
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s+\S|\*\*[^*]+\*\*:?\s*$|={3,}$)", re.MULTILINE)
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)]|\(?[a-z]\)|\[[ x]\])\s+", re.MULTILINE)
 _END = re.compile(
     r"(?<=[.!?…])(?<!\b[a-zA-Z]\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)"
     r"(?<!\bbzw\.)(?<!\bz\.B\.)(?<!\bSr\.)(?<!\bca\.)(?<!\bapprox\.)(?<!\bNr\.)(?<!\bNo\.)(?<!\b\d\.)(?<!\b\d\d\.)"
-    r"[\"'”’)\]]*\s+|(?<=[。！？])|\n+|;\s+|(?<=\?)(?=\()"
+    r"[\"'”’)\]]*\s+|(?<=[。！？])|\n+|;\s+|(?<=\?)(?=\()|(?<=[?!])(?=[\u3040-\u30ff\u3400-\u9fff])"
 )
 _QUOTE = re.compile(
     r"[\"“„«「『](?P<said>[^\"“”„»」』\n]{2,}?)[\"”“»」』]|(?<!\w)['‘‚](?P<word>[^'’‘\n]{2,}?)['’‘](?!\w)"
 )
+_BLANK = re.compile(r"\n[ \t]*\n")
+_PASTED: Final = 0.3  # of a paragraph's lines: then all of it was pasted
 _LONG_QUOTE: Final = 24  # characters, and more than three words: no name or title any more
 _LONG: Final = 1_500
 _MANY_BULLETS: Final = 4
@@ -35,15 +40,14 @@ _MANY_BULLETS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`text` as it was typed; `bare` without what stands between quotes, which is what its meaning is read from."""
+    """A sentence as it was typed, but for long quotations: those are somebody else's words."""
 
     text: str
-    bare: str
 
     @property
     def is_question(self) -> bool:
         """By its mark; “…, ok?” is none."""
-        end = self.bare.rstrip(" \"'”’)]:🙂🙃😉")
+        end = self.text.rstrip(" \"'”’)]:🙂🙃😉")
         if not end.endswith(("?", "？")) and not end.endswith(("吗", "呢", "ですか", "ますか")):
             return False
         return not re.search(
@@ -62,8 +66,7 @@ class Prose:
 def read_prose(text: str) -> Prose:
     """The sentences of a message."""
     said = _TAGGED.sub("\n", _FENCE.sub("\n", text))
-    lines = [line for line in said.splitlines() if not _SHOWN.search(line) and not _is_shown(line)]
-    prose = "\n".join(lines)
+    prose = "\n\n".join(kept for block in _BLANK.split(said) if (kept := _spoken(block)))
     bullets, headings = len(_BULLET.findall(prose)), len(_HEADING.findall(prose))
     is_document = len(prose) > _LONG or headings >= 1 or bullets >= _MANY_BULLETS
     return Prose(tuple(sentences(prose)), is_document)
@@ -71,8 +74,8 @@ def read_prose(text: str) -> Prose:
 
 def sentences(text: str) -> list[Sentence]:
     """Cuts a text of prose; bullets and list numbers are taken off."""
-    pieces = (_BULLET.sub("", piece).strip() for piece in _END.split(text))
-    return [Sentence(piece, without_quotes(piece)) for piece in pieces if any(char.isalnum() for char in piece)]
+    pieces = (_BULLET.sub("", piece).strip() for piece in _END.split(without_quotes(text)))
+    return [Sentence(piece) for piece in pieces if any(char.isalnum() for char in piece)]
 
 
 def without_quotes(text: str) -> str:
@@ -84,6 +87,13 @@ def without_quotes(text: str) -> str:
         return "“…”" if is_long else match[0]
 
     return _QUOTE.sub(cut, text)
+
+
+def _spoken(block: str) -> str:
+    """The lines of a paragraph that were typed; none, if a good part of it was pasted."""
+    lines = [line for line in block.splitlines() if line.strip()]
+    kept = [line for line in lines if not _SHOWN.search(line) and not _is_shown(line)]
+    return "\n".join(kept) if len(lines) - len(kept) <= _PASTED * len(lines) else ""
 
 
 def _is_shown(line: str) -> bool:

@@ -8,7 +8,7 @@ _ROLE = (
     r"(?:\w+(?:beraterin|berater|ärztin|arzt|pflegerin|pfleger|leiterin|leiter|entwicklerin|entwickler|lehrerin"
     r"|lehrer|anwältin|anwalt|meisterin|meister|ingenieurin|ingenieur"
     r"|wissenschaftlerin|wissenschaftler|in|er|ist|istin|ent|entin|ant|antin|or|loge|login|frau|mann)|Chef|Koch"
-    r"|Köchin|Azubi|Einsteiger|Anfänger|Neuling|Arzt|Ärztin)"
+    r"|Köchin|Azubi|Einsteiger|Anfänger|Neuling|Arzt|Ärztin|Hebamme|\w+(?:amme|wart|wirt|hilfe|kraft))"
 )
 
 LEXICON = Lexicon(
@@ -61,6 +61,17 @@ LEXICON = Lexicon(
         r"^(?:warum |wieso )?(?:du |machst du |fragst du )(?:immer|ständig|dauernd|schon wieder|\w+ (?:immer|ständig))"
     ),
     reason=pattern(r"\b(?:weil|denn|da (?:wir|sonst|die|das|der)|sonst|damit|deshalb|deswegen|wegen|grund|nämlich)\b"),
+    people=pattern(
+        r"\b(?:team|kund\w+|chef\w*|kolleg\w+|prüfer\w*|mandant\w+|leser\w*|niemand|alle|jeder|er|sie|wir"
+        r"|die \w+)\b (?:\w+ )?(?:liest|lesen|will|wollen|braucht|brauchen|erwartet|erwarten|schaut|kann|können"
+        r"|versteht|verstehen|nutzt|nutzen|mag|hat|haben|prüft|sieht|muss|müssen)\b"
+    ),
+    manner=pattern(
+        r"\b[\wäöüß -]{3,40} bitte (?:auf|in|ohne|mit|immer|nur|als|im|per|nie|kein\w*)\b"
+        r"|^bitte (?:\w+ ){0,3}(?:auf|in|ohne|mit|nur|als|kurz|immer|nie)\b|\bohne fachchinesisch\b"
+        r"|\bauf (?:deutsch|englisch)\b"
+    ),
+    solved=pattern(r"\b(?:lag (?:daran|am)|hat sich erledigt|geht wieder|behoben|mein fehler|fehlalarm)\b"),
     mishap=pattern(
         r"\b(?:letzte[ns]? (?:mal|woche|monat|jahr)|einmal|neulich|damals|schon (?:mal|zweimal)|ausgefallen"
         r"|kaputt|verloren|beschwert|gekostet)\b"
@@ -121,6 +132,13 @@ LEXICON = Lexicon(
         r"|geschlossen|läuft aus|eingeführt|übernimmt|zieht um)\b",
     ),
     limit=pattern(r"\b(?:bis|ab|vor|spätestens|seit|zum|am)\b"),
+    parked=pattern(
+        r"\b(?:liegt|ist|wurde|bleibt) (?:\w+ )?(?:auf eis|pausiert|zurückgestellt|ausgesetzt|gestrichen|abgesagt)\b"
+    ),
+    bound_by=pattern(
+        r"\b(?:dsgvo|iso \d+|zertifiziert|prüfer|aufsicht|gesetz|vertrag|datenschutz"
+        r"|behörde)\w*\b(?=.*\b(?:deshalb|weil|muss|müssen|verlangt|fordert|darum)\b)"
+    ),
     on_hold=pattern(
         r"\b(?:auf eis|pausiert|zurückgestellt|gesperrt|eingefroren|ausgesetzt|liegt auf eis|verschoben auf)\b"
     ),

@@ -31,7 +31,8 @@ LEXICON = Lexicon(
         r"|\bantes de .{2,40} (?:pregunta|avísame|enséñame|consúltame)\b|\benséñame (?:antes|primero)\b"
     ),
     our_way=pattern(
-        r"\baquí (?:se|siempre|nunca|lo)\b|\ben (?:este|nuestro|esta|nuestra) (?:equipo|proyecto|laboratorio"
+        r"\bes (?:la )?norma\b|\bpor norma\b|\bse (?:les|le) trata\b|\baquí (?:se|siempre|nunca|lo)\b"
+        r"|\ben (?:este|nuestro|esta|nuestra) (?:equipo|proyecto|laboratorio"
         r"|empresa|oficina|grupo|despacho|cocina)\b|\bnosotros (?:siempre|nunca|solo|sólo)\b|\bnuestra (?:norma"
         r"|regla|convención|política)\b"
     ),
@@ -50,6 +51,15 @@ LEXICON = Lexicon(
     demands=pattern(r"\b(?:debe|deben|tiene que|tienen que|hay que|necesita|necesitan|solo|sólo)\b"),
     complains=pattern(r"^(?:por qué )?(?:siempre|otra vez) (?:me|haces|preguntas|pones)\b"),
     reason=pattern(r"\b(?:porque|ya que|puesto que|para que|si no|por eso|debido a|así lo|así los|pues|así que)\b"),
+    people=pattern(
+        r"\b(?:el|la|los|las|nuestr[oa]s?) (?:equipo|cliente|clientes|jefe|jefa|gestoría|notario|notaria|lector"
+        r"|lectores|usuarios|gente|dirección|auditor\w*)\b (?:\w+ )?(?:lee|leen|quiere|quieren|necesita|necesitan"
+        r"|usa|usan|espera|edita|editan|revisa|revisan|pide|piden|no)\b"
+    ),
+    manner=pattern(
+        r"\b(?:siempre|solo|sólo) en \w+\b|\bpor favor,? (?:sin|en|con)\b|^(?:sin|en|con) \w+,? por favor\b"
+    ),
+    solved=pattern(r"\b(?:resulta que|ya funciona|arreglado|falsa alarma|culpa mía)\b"),
     mishap=pattern(
         r"\b(?:la última vez|el (?:mes|año) pasado|una vez|ya nos pasó|perdimos|se cayó|rompió|se quej|nos costó"
         r"|tumbó)\w*"
@@ -103,6 +113,13 @@ LEXICON = Lexicon(
         r"|cierra)|vence|presentamos|cierra|entra en vigor|apaga)\b",
     ),
     limit=pattern(r"\b(?:hasta|antes de(?:l)?|para el|desde|a partir de|como muy tarde|a más tardar)\b"),
+    parked=pattern(
+        r"\b(?:está|queda|sigue) (?:en pausa|parad[oa]|aparcad[oa]|congelad[oa]|suspendid[oa]|cancelad[oa])\b"
+    ),
+    bound_by=pattern(
+        r"\b(?:rgpd|iso \d+|certificad|auditor|regulador|la ley|contrato|normativa)\w*\b(?=.*\b(?:por eso|porque"
+        r"|exige|obliga|debe|hay que)\b)"
+    ),
     on_hold=pattern(r"\b(?:en pausa|parado|aparcado|congelado|suspendido|bloqueado|aplazado|pospuesto)\b"),
     decided=pattern(
         r"\b(?:hemos decidido|decidimos|acordamos|hemos acordado|está decidido|nos quedamos con|vamos a (?:migrar"
