@@ -283,6 +283,27 @@ def test_nobody_speaks_for_the_lead_over_a_socket(tmp_path: Path, places: Places
     asyncio.run(run())
 
 
+def test_a_question_that_the_lead_does_not_answer_is_a_no(tmp_path: Path, team: Team) -> None:
+    from reverie.session.team_member import Teammate
+
+    model = script(tmp_path, f'call Write {{"file_path": "{tmp_path}/x", "content": "x"}}\n---\nsay It was refused.\n')
+
+    async def run() -> None:
+        options: dict[str, Any] = {"interactive": True, "overrides": {"messages.permission_s": 0.3}}
+        async with await Session.open(cwd=tmp_path, model=model, **options) as session:
+            with team.take_seat("ann", session.id, "") as seat, team.take_seat("lead", "other", ""):
+                events = list[Any]()
+                mate = Teammate(session, seat, "lead", events.append, color="", plan=False)
+                assert (await mate.turn("Write x.")).text == "It was refused."
+                (result,) = of_kind(events, ToolFinished)
+                assert result.is_error and result.text.endswith("Nobody answered within 0.3 s.")
+                (asked,) = team.mailbox("lead").collect().letters
+                assert json.loads(asked.text)["tool"] == "Write"
+        assert not (tmp_path / "x").exists()
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("request_", [{"from": 1, "text": "x"}, {"from": "a"}, {"from": "a", "text": "x" * 60_000}])
 def test_a_session_refuses_what_is_no_message(tmp_path: Path, request_: dict[str, object]) -> None:
     async def run() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import select
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +21,7 @@ from reverie.agents.team import Team
 from reverie.paths import Places
 from reverie.settings import load_settings
 from tests.agents.teams import REPORTER, Event, members, team
+from tests.counts import count
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -114,6 +117,32 @@ when /asks you to end/
   say I stay.
 end
 """
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1_800)
+def test_nothing_hangs_whoever_is_killed_and_whenever(tmp_path: Path) -> None:
+    settings(kill_s=5)
+    dice = random.Random(7)
+    for number in range(count(2, 30)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        victim, after_s = dice.choice(("ann", "ben", "cat", "cat", "lead")), dice.uniform(0, 4)
+        file = HEAD + members("ann", "ben", "cat")
+        with team(folder, file, lead=HANDS_OUT, ann=REPORTER, ben=REPORTER, cat=REPORTER) as run:
+            run.until(lambda event: event.get("what") == "started" and event["member"] == "cat")
+            killer = threading.Timer(after_s, _kill, [run.pids[victim]])
+            killer.start()
+            code = run.finish()
+            killer.cancel()
+        assert set(run.ends()) == {"lead", "ann", "ben", "cat"}, (victim, after_s)
+        assert run.alive() == [], (victim, after_s)
+        assert code == (1 if run.ends()["lead"] == "failed" else 0), (victim, after_s)
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_a_refusal_is_told_and_respected_until_it_agrees(tmp_path: Path) -> None:
