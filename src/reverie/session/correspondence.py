@@ -68,10 +68,14 @@ class Correspondence:
         """Whether there are letters that no turn has taken in yet."""
         return bool(len(self.main.inbox) or self._backlog)
 
-    def drain(self) -> list[TextBlock]:
-        """The letters for the main agent, as it is shown them. What is returned must be recorded at once."""
+    def drain(self, *, at_end: bool = False) -> list[TextBlock]:
+        """The letters for the main agent, as it is shown them. What is returned must be recorded at once.
+
+        `at_end`: where nothing but a letter may keep a turn from ending.
+        """
         self._feed()
-        return [*self._introduced(), *blocks_of(self.main.inbox.drain())]
+        letters = blocks_of(self.main.inbox.drain())
+        return letters if at_end and not letters else [*self._introduced(), *letters]
 
     def _introduced(self) -> list[TextBlock]:
         """Who it is in the team: said at the beginning, and again when a compaction took it away."""

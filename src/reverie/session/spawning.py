@@ -74,7 +74,7 @@ class Spawning:
 
         async def may_stop(answer: str) -> str | Sequence[Block] | None:
             await nest.settle()
-            return self._session.letters.drain() or await around.may_stop(answer)
+            return self._session.letters.drain(at_end=True) or await around.may_stop(answer)
 
         async def permission(call: ToolCall) -> Decision:
             header = nest.view.header
