@@ -30,9 +30,9 @@ class Limits:
         size = max(0, int(tokens * BYTES_A_TOKEN))
         return cls(
             total=size,
-            ledger=min(_MOST_LEDGER, int(size * 0.36)),
+            ledger=min(_MOST_LEDGER, int(size * 0.3)),
             excerpt=max(120, min(1_200, size // 30)),
-            names=max(0, min(_MOST_NAMES, int(size * 0.4 / _NAME_BYTES))),
+            names=max(0, min(_MOST_NAMES, int(size * 0.46 / _NAME_BYTES))),
             section=min(8_000, size // 4),
         )
 
