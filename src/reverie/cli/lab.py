@@ -10,6 +10,7 @@ import click
 from reverie.cli.lab_dream import dream
 from reverie.cli.lab_extraction import extraction
 from reverie.cli.lab_forks import forks
+from reverie.cli.lab_mind import mind
 from reverie.cli.lab_recall import recall
 
 
@@ -113,6 +114,7 @@ command.add_command(recall)
 command.add_command(extraction)
 command.add_command(dream)
 command.add_command(forks)
+command.add_command(mind)
 
 
 @command.command("replay")

@@ -26,8 +26,10 @@ def merged(kind: int, old: str, new: str, limit: int) -> str:
     """The text of a section of this kind (its place among our ten). What the new text says nothing about is kept."""
     if kind == _TITLE:
         return old or new
-    if kind in (_STANDS, _RESULT) or (not old.strip() and kind != _ASKED):
+    if kind in (_STANDS, _RESULT):
         return bounded(new or old, limit)
+    if not old.strip() and (kind != _ASKED or len(encoded(new)) <= limit):
+        return bounded(new, limit)
     before, now = _parts(old), _parts(new)
     if kind == _ASKED:
         kept = [item for key, item in before.get("", {}).items() if key not in now.get("", {})]

@@ -1,0 +1,127 @@
+"""How fast the embedded mind writes notes and a summary of recorded sessions, and whether they hold what code writes.
+
+Asked as a session asks any model: the conversation, the directive, the Edit tool. What survives a compaction is
+measured on the code's text (`reverie lab survival`); here it is shown that the mind's is the same. Reads transcripts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from reverie.errors import ReverieError
+from reverie.lab.survival_moments import SIMULATED_AT, Moment, load_moments
+from reverie.layers.base import EffectResult
+from reverie.layers.l3_session_notes.numbers import NoteNumbers
+from reverie.layers.l3_session_notes.sections import split
+from reverie.layers.l3_session_notes.writer import default_template
+from reverie.layers.l3_session_notes.writer import directive as notes_directive
+from reverie.layers.l4_compaction.by_code import Limits, write_notes, write_summary
+from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.summary import directive as summary_directive
+from reverie.layers.l4_compaction.summary import judged
+from reverie.models.base import Request
+from reverie.models.embedded.step import Act, Say, Step
+from reverie.models.embedded.tasks import next_step
+from reverie.models.tokens import PROSE_BYTES, estimate_message, estimate_text
+from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock
+
+_FILE = Path("/session/session-memory/summary.md")
+_EDIT: JsonObject = {"name": "Edit", "input_schema": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One session up to a cut: how large it is, how long each text took, and whether it is the code's."""
+
+    session: str
+    tokens: int
+    notes_ms: float
+    summary_ms: float
+    notes_same: bool
+    summary_same: bool
+
+
+def measure(paths: Sequence[Path], at: int = SIMULATED_AT) -> list[Written]:
+    """Every compaction of these sessions, and every long one cut at `at` tokens."""
+    return [_measured(moment) for moment in load_moments(paths, at)]
+
+
+def _measured(moment: Moment) -> Written:
+    messages = tuple(entry.message for entry in moment.before)
+    template, numbers = default_template(), NoteNumbers()
+    told = notes_directive(template, _FILE, template, numbers)
+    notes, notes_ms = _timed(_request(moment, messages, told, Purpose.NOTES))
+    most = CompactionNumbers().summary_tokens
+    text, summary_ms = _timed(_request(moment, messages, summary_directive("whole", ""), Purpose.COMPACTION, most))
+    limits = Limits(total=numbers.total_tokens * PROSE_BYTES, ledger=numbers.section_tokens * PROSE_BYTES)
+    by_code = write_notes(moment.before, template, limits, cwd=moment.cwd)
+    found, _ = judged(EffectResult(ok=True, text=text.text if isinstance(text, Say) else ""), 10**9, estimate_text)
+    summary = write_summary(moment.before, Limits.for_tokens(most), cwd=moment.cwd, alone=False)
+    return Written(
+        moment.session,
+        sum(map(estimate_message, messages)),
+        notes_ms,
+        summary_ms,
+        _bodies(_edited(template, notes), template) == _bodies(by_code, template),
+        found == summary.strip(),
+    )
+
+
+def _request(
+    moment: Moment, messages: tuple[Message, ...], told: str, purpose: Purpose, max_tokens: int = 8_000
+) -> Request:
+    directive = Message("user", (TextBlock(told, Origin.INJECTED),))
+    system = (f"- Working folder: {moment.cwd}",) if moment.cwd else ()
+    return Request("embedded", system, (_EDIT,), (*messages, directive), max_tokens, purpose=purpose)
+
+
+def _timed(request: Request) -> tuple[Step, float]:
+    began = perf_counter()
+    step = next_step(request)
+    return step, round(1000 * (perf_counter() - began), 1)
+
+
+def _edited(notes: str, step: Step) -> str:
+    for call in step.calls if isinstance(step, Act) else ():
+        if notes.count(call.input["old_string"]) != 1:
+            raise ReverieError("an edit of the notes does not fit its file exactly once")
+        notes = notes.replace(call.input["old_string"], call.input["new_string"])
+    return notes
+
+
+def _bodies(notes: str, template: str) -> list[str]:
+    return [section.body for section in split(notes, template)]
+
+
+def summary(written: Sequence[Written]) -> dict[str, Any]:
+    """The figures a program reads."""
+    return {
+        "sessions": len(written),
+        "tokens": round(median(one.tokens for one in written)),
+        "notes_ms": {"median": median(one.notes_ms for one in written), "most": max(one.notes_ms for one in written)},
+        "summary_ms": {
+            "median": median(one.summary_ms for one in written),
+            "most": max(one.summary_ms for one in written),
+        },
+        "notes_same": sum(one.notes_same for one in written),
+        "summary_same": sum(one.summary_same for one in written),
+        "each": [asdict(one) for one in written],
+    }
+
+
+def table(written: Sequence[Written]) -> str:
+    """The same for people."""
+    lines = [f"{'session':<10}{'tokens':>9}{'notes':>11}{'summary':>11}   as code writes them"]
+    for one in written:
+        same = " and ".join(name for name, is_so in (("notes", one.notes_same), ("summary", one.summary_same)) if is_so)
+        took = f"{one.notes_ms:>8.0f} ms{one.summary_ms:>8.0f} ms"
+        lines.append(f"{one.session[:8]:<10}{one.tokens:>9,}{took}   {same or 'neither'}")
+    most = max(written, key=lambda one: one.notes_ms)
+    return "\n".join(
+        [*lines, f"notes: {median(one.notes_ms for one in written):.0f} ms, at most {most.notes_ms:.0f} ms"]
+    )
