@@ -358,6 +358,29 @@ def test_a_letter_that_is_too_long_is_kept_on_disk(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_member_is_told_again_who_it_is_after_a_compaction(tmp_path: Path, own_home: Path) -> None:
+    from tests.layers.talks import compaction_script
+
+    model = script(tmp_path, "repeat forever\n  say Yes, and much more of it.\nend\n" + compaction_script())
+
+    async def run() -> None:
+        async with await Session.open(cwd=tmp_path, model=model) as session:
+            session.letters.introduction = "You are ann."
+
+            def told() -> int:
+                return str([message.wire() for message in session.parts.log.view.messages()]).count("You are ann.")
+
+            for number in range(4):
+                assert ended(await turn(session, f"Question {number}? " + "word " * 200)).rounds == 1
+            assert told() == 1
+            await session.compactor.compact()
+            assert told() == 0
+            assert ended(await turn(session, "And now?")).rounds == 1
+            assert told() == 1
+
+    asyncio.run(run())
+
+
 def test_many_letters_come_in_portions(tmp_path: Path) -> None:
     model = script(tmp_path, "repeat forever\n  say Read.\nend\n")
 
