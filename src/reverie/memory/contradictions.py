@@ -42,21 +42,21 @@ def find_contradiction(assessment: Assessment, confirmed: Mapping[str, str]) -> 
 
 def contradicts(statement: str, standing: str) -> bool:
     """Whether two statements are about the same and say different things of it."""
-    values, others = _values(statement), _values(standing)
-    values, others = values - others, others - values  # what both name belongs to the subject
-    subject, other = _subject(statement, values), _subject(standing, others)
+    here, there = values(statement), values(standing)
+    here, there = here - there, there - here  # what both name belongs to the subject
+    subject, other = _subject(statement, here), _subject(standing, there)
     if min(len(subject), len(other)) < 2 or len(subject & other) < SAME_SUBJECT * min(len(subject), len(other)):
         return False
     if is_negated(statement) != is_negated(standing):
-        return not values and not others
-    return bool(values and others)
+        return not here and not there
+    return bool(here and there)
 
 
-def _values(statement: str) -> set[str]:
+def values(statement: str) -> set[str]:
     """What a statement says of its subject: numbers, dates, addresses, names in the middle of a sentence."""
     return {fact.lower() for fact in hard_facts(statement)} | {name.lower() for name in _NAME.findall(statement)}
 
 
-def _subject(statement: str, values: set[str]) -> set[str]:
-    said = {term for value in values for term in content_terms(value)}
+def _subject(statement: str, left_out: set[str]) -> set[str]:
+    said = {term for value in left_out for term in content_terms(value)}
     return {term for term in content_terms(statement) if term not in said}

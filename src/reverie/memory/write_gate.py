@@ -7,6 +7,7 @@ It reads the memory directory and writes nothing into it but the inbox.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ Instructions = Callable[[], Mapping[str, str]]
 """The texts of the instruction files by name, as they are now."""
 
 _PERSON: Final = frozenset({Writer.USER, Writer.HAND, Writer.IMPORT})
+_HEAD: Final = frozenset({"name", "description", "type", "trust"})
+_COMMENT: Final = re.compile(r"(?:^|\s)#\s*(.+)")
 _SHOWN: Final = 3  # statements a refusal quotes
 _LONGEST: Final = 120
 _RELATED: Final = 40  # memories a consolidation may rest on, and logs
@@ -87,7 +90,8 @@ class WriteGate:
         self._check_secrets(write)
         if write.restores or write.writer in _PERSON:
             return
-        new = _new_statements(write)
+        self._check_name(write)
+        new = [*_new_statements(write), *_new_in_head(write)]
         if not new:
             return
         assessment = assess(new, write.evidence, self._known(write, new))
@@ -147,6 +151,15 @@ class WriteGate:
             "typed or confirmed.",
             item=item,
         )
+
+    def _check_name(self, write: ProposedWrite) -> None:
+        """A title is the writer's own, but may not be somebody else's sentence, nor name what the memory does not."""
+        name = TopicFile.parse(write.text).name if write.is_topic else ""
+        if not name or name == TopicFile.parse(write.before or "").name:
+            return
+        assessment = assess([name], write.evidence, [*self._known(write, [name]), *statements(write.text)])
+        if assessment.refused:
+            self._check_evidence(write, assessment)
 
     def _check_contradiction(self, write: ProposedWrite, assessment: Assessment) -> None:
         found = find_contradiction(assessment, self._confirmed(write, assessment))
@@ -256,6 +269,21 @@ def _new_statements(write: ProposedWrite) -> list[str]:
     """What the text says that did not stand in the file before, word for word."""
     before = {" ".join(one.split()).casefold() for one in statements(write.before or "")}
     return [one for one in statements(write.text) if " ".join(one.split()).casefold() not in before]
+
+
+def _new_in_head(write: ProposedWrite) -> list[str]:
+    """What a head says beside its name, description, type and trust: other fields, and comments that nobody sees."""
+    if not write.is_topic:
+        return []
+    topic, before = TopicFile.parse(write.text), TopicFile.parse(write.before or "")
+    fields = [
+        value
+        for key, value in topic.fields.items()
+        if key.rpartition(".")[2] not in _HEAD and before.fields.get(key) != value
+    ]
+    stood = set(before.front.lines)
+    comments = [found[1] for line in topic.front.lines if line not in stood and (found := _COMMENT.search(line))]
+    return [text.strip() for text in (*fields, *comments) if any(char.isalnum() for char in text)]
 
 
 def _not_counted(write: ProposedWrite) -> set[str]:
