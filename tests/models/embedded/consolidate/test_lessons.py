@@ -24,7 +24,7 @@ DAY = date(2026, 3, 2)
         ("ok. For later: the gate code list hangs in room 4", "note", "The gate code list hangs in room 4"),
         ("the printer on floor 2 is called Zeus, keep that in mind", "note", "The printer on floor 2 is called Zeus"),
         ("Actually we moved to Lisbon in May.", "change", "We moved to Lisbon in May."),
-        ("the demo is next Tuesday now", "change", "The demo is 2026-03-10 now"),
+        ("the demo is next Tuesday now", "change", "2026-03-10 now"),
         ("Bitte nie wieder Anglizismen verwenden.", "rule", "Nie wieder Anglizismen verwenden."),
     ],
 )

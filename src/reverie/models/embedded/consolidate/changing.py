@@ -7,6 +7,7 @@ Values of one kind replace each other and nothing else does, so that what is not
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -23,7 +24,8 @@ _FROM_TO = re.compile(
     re.IGNORECASE,
 )
 _GIVEN_UP = re.compile(
-    r"\b(?:dropped|left|abandoned|removed|retired|ditched|replaced|stopped (?:using|with)|got rid of|moved (?:off"
+    r"\b(?:dropped|left|abandoned|removed|retired|ditched|replaced|stopped (?:using|with)|done with|finished with"
+    r"|got rid of|moved (?:off"
     r"|away from)"
     r"|no longer(?: \w+){0,2}(?: (?:to|with|on|at|by|from))?|not|instead of|rather than|nicht mehr|statt|ya no \w+"
     r"|en vez de|不再\w?|不是|ではなく)\s+(?:the |a |an |our |die |der |das |el |la )?",
@@ -52,9 +54,11 @@ _NOT_THIS = re.compile(
     r"\b(?:not|instead of|rather than|no longer|statt|nicht|no)\s+(?:at |on |in |the )?$", re.IGNORECASE
 )
 _ARRIVES = re.compile(
-    r"\b(?:it'?s|its|it is|they'?re|we'?re on|is|are|now|use|using|uses|to|with|on|by|in|via|from|jetzt|nutzen|mit"
+    r"\b(?:it'?s|its|it is|they'?re|we'?re on|is|are|now|use|using|uses|to|with|on|by|in|via|through|over|be|as"
+    r"|into|from|jetzt|nutzen|mit"
     r"|auf|es"
-    r"|ahora|usamos|con)\s+(?:now\s+)?(?:the |a |an |our )?(?P<new>`[^`\n]+`|[A-ZÀ-ÝŠŽ][\w.+-]*\w|[A-Za-z]*\d[\w.-]*)"
+    r"|ahora|usamos|con)\s+(?:now\s+)?(?:the |a |an |our )?(?P<new>`[^`\n]+`|(?:(?:Frau|Herr|Mrs?|Ms|Dr"
+    r"|Prof)\.?\s)?[A-ZÀ-ÝŠŽ][\w.+-]*\w|[A-Za-z]*\d[\w.-]*)"
 )
 _NAME_LIKE = re.compile(r"`[^`]+`|[A-ZÀ-ÝŠŽ][\w.+-]*|\w*\d[\w.-]*")
 _MOVES = re.compile(
@@ -67,6 +71,14 @@ _LATER = re.compile(
     r"\b(?:from|as of|starting|beginning|effective|ab|a partir de|desde)\b.{0,60}?(?P<day>\d{4}-\d\d-\d\d)",
     re.IGNORECASE,
 )
+_TELLS = re.compile(
+    r"\b(?:now|since|not|no longer|any ?more|it'?s|its|is|are|actually|moved?|changed|grew|raised|increased|reduced|cut"
+    r"|lowered|expanded|shrank|extended|shortened|bumped|upgraded|downgraded|switched|goes|from now on|keep|jetzt|seit"
+    r"|nicht|ahora|desde|moves|postponed|rescheduled|verschoben|until|new)\b|现在|改|已经|今|変更",
+    re.IGNORECASE,
+)
+"""A number said in passing changes nothing; it must be said of something that it is so."""
+_LIGHT: Final = words("run make go need use take send keep move start get come give work done")
 _STOP: Final = words("the a an our this that it in of to for and or is are we you all any")
 _CHANGED_THERE = re.compile(
     r"\b(?:moves? from|moved from|replaces|replaced|used to|formerly|instead of|no longer|not)\b", re.I
@@ -81,14 +93,19 @@ class Swap:
     new: str
 
 
-def swaps(statement: str, said: str, about: frozenset[str]) -> list[Swap]:
-    """What `said` changes in a statement of memory. `about`: the words of that memory's name and description."""
+def swaps(
+    statement: str, said: str, about: frozenset[str], is_only: Callable[[str], bool] = lambda _kind: True
+) -> list[Swap]:
+    """What `said` changes in a statement of memory. `about`: the words of that memory's name and description.
+
+    `is_only` says whether a kind of value stands in one statement of the whole memory: then it need not be named.
+    """
     tells_of_change = bool(_CHANGED_THERE.search(statement))  # both names stand there, each in its place
     found = [] if tells_of_change else [*_from_to(statement, said), *_given_up(statement, said)]
     if not found and _shares(statement, said, about):
         found += _renamed(statement, said)
-    if not found or _shares(statement, said, about):
-        found += [one for one in _counted(statement, said, about) if all(one.old != other.old for other in found)]
+    if (not found or _shares(statement, said, about)) and _TELLS.search(said):
+        found += [one for one in _counted(statement, said, is_only) if all(one.old != other.old for other in found)]
     return list(dict.fromkeys(found))
 
 
@@ -98,7 +115,7 @@ def is_for_later(said: str, day: date) -> bool:
     return found is not None and found["day"] > day.isoformat()
 
 
-def applied(text: str, changes: list[Swap]) -> str:
+def applied(text: str, changes: Sequence[Swap]) -> str:
     """The text with each old value replaced, wherever it stands as a whole word."""
     for one in changes:
         text = re.sub(
@@ -170,7 +187,7 @@ def _renamed(statement: str, said: str) -> list[Swap]:
     return [Swap(old["old"].strip("`"), new["new"])] if new and old else []
 
 
-def _counted(statement: str, said: str, about: frozenset[str]) -> list[Swap]:
+def _counted(statement: str, said: str, is_only: Callable[[str], bool]) -> list[Swap]:
     """Numbers, days and times of one kind that differ."""
     there, here = values_of(statement), values_of(said)
     found: list[Swap] = []
@@ -182,7 +199,9 @@ def _counted(statement: str, said: str, about: frozenset[str]) -> list[Swap]:
         meant = {value for value in here.of(kind) if not _is_denied(said, value)}
         old, new = there.of(kind) - meant, meant - there.of(kind)
         unit = kind.removeprefix("number ")
-        is_enough = _shares(statement, said, about, without=unit) or (kind.startswith("number ") and unit not in _UNITS)
+        is_enough = _shares(statement, said, frozenset(), without=unit) or (
+            kind.startswith("number ") and unit not in _UNITS and is_only(kind)
+        )
         if len(old) == 1 and len(new) == 1 and is_enough:
             spelled = _spelled(statement, old.pop())
             wanted = _spelled(said, new.pop())
@@ -203,7 +222,7 @@ def _shares(statement: str, said: str, about: frozenset[str], without: str = "")
 
 
 def _shared(statement: str, said: str, about: frozenset[str]) -> frozenset[str]:
-    return subject_of(said) & (subject_of(statement) | about)
+    return (subject_of(said) & (subject_of(statement) | about)) - _LIGHT
 
 
 def _is_denied(said: str, value: str) -> bool:

@@ -7,6 +7,8 @@ than a lesson knows better and is not changed by it. What a person said stays in
 from __future__ import annotations
 
 import re
+from collections import Counter
+from dataclasses import dataclass
 from typing import Final
 
 from reverie.memory.evidence import hard_facts
@@ -15,9 +17,10 @@ from reverie.memory.topic_file import TopicFile
 from reverie.models.embedded.consolidate.changing import Swap, applied, is_for_later, swaps
 from reverie.models.embedded.consolidate.desk import Desk
 from reverie.models.embedded.consolidate.lessons import Kind, Lesson, Source
-from reverie.models.embedded.consolidate.likeness import are_rivals, says, values_of
-from reverie.models.embedded.consolidate.statements import body_statements, replaced, terms_of, with_lines
+from reverie.models.embedded.consolidate.likeness import are_rivals, says, subject_of, values_of
+from reverie.models.embedded.consolidate.statements import Statement, body_statements, replaced, terms_of, with_lines
 
+_WORDS_OF: Final = "In the user's words"
 _BELONGS: Final = 0.4
 """The weight of a lesson's words that a file must share to be the file it is about."""
 _TITLE_WORDS: Final = 7
@@ -26,7 +29,7 @@ _WHERE = re.compile(
     r"https?://|\b[\w-]+(?:\.[\w-]+)+/\S|[\w.+-]+@[\w-]+\.\w+|\bcontact\b|#[a-z][\w-]{2,}", re.IGNORECASE
 )
 _BECAUSE = re.compile(r"[,;]?\s+(?:because(?: of)?|weil|porque)\s+(?P<why>.+)$", re.IGNORECASE)
-_PAUSE = re.compile(r"[,;:(–—]|\.\s| because | so that | since ")
+_PAUSE = re.compile(r"[,;(–—]|:(?!\d)|\.\s| because | so that | since ")
 _VERB = re.compile(
     r"\s(?:is|are|was|were|has|have|had|must|may|can|cannot|should|shall|will|would|goes?|runs?|needs?|uses?|takes?"
     r"|moves?"
@@ -68,14 +71,37 @@ def _is_known(desk: Desk, text: str) -> bool:
         if text.rstrip(".!") in file_text or any(says(text, one.text) for one in body_statements(file_text)):
             return True
         lower = file_text.lower()
-        if terms <= whole and all(fact.lower() in lower for fact in hard_facts(text)) and len(terms) >= 4:
+        if terms <= whole and all(fact.lower() in lower for fact in hard_facts(text)) and len(terms) >= 6:
             return True
     return False
 
 
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    """A statement that a lesson changes. Without `swaps` the lesson takes its place."""
+
+    file: str
+    statement: Statement
+    swaps: tuple[Swap, ...]
+    is_first: bool
+    is_about: bool
+    """They speak of the same thing, and do not only share the value that gives way."""
+
+
 def _changes(desk: Desk, lesson: Lesson) -> bool:
     """Carries out what a lesson changes in older files; whether it changed anything."""
-    done = False
+    hits = _hits(desk, lesson)
+    about = [hit for hit in hits if hit.is_about]
+    # A name that was given up may stand in many places: without a word in common only what heads a file is about it.
+    chosen = about or [hit for hit in hits if hit.is_first] or hits[:1]
+    for name in sorted({hit.file for hit in chosen}):
+        _put_right(desk, name, [hit for hit in chosen if hit.file == name], lesson)
+    return bool(chosen)
+
+
+def _hits(desk: Desk, lesson: Lesson) -> list[_Hit]:
+    kinds = _kinds(desk)
+    found: list[_Hit] = []
     for name in sorted(desk.texts):
         day = desk.days.get(name)
         if not desk.may_change(name) or name not in desk.base or (day is not None and day > lesson.day):
@@ -83,34 +109,42 @@ def _changes(desk: Desk, lesson: Lesson) -> bool:
         text = desk.texts[name]
         topic = TopicFile.parse(text)
         about = terms_of(f"{topic.name} {topic.description}")
-        hit: list[tuple[str, str]] = []
-        all_swaps: list[Swap] = []
-        for one in reversed(body_statements(text)):
-            if one.label or lesson.text.rstrip(".!") in one.text:
+        for number, one in enumerate(body_statements(text)):
+            if one.label or one.text.startswith(_WORDS_OF) or lesson.text.rstrip(".!") in one.text:
                 continue
-            changes = swaps(one.text, lesson.text, about)
-            if changes and (new := applied(one.text, changes)) != one.text:
-                text = replaced(text, one, new)
-                all_swaps += changes
-                hit.append((one.text, new))
-            elif not changes and lesson.kind is not Kind.NOTE and are_rivals(lesson.text, one.text):
-                text = replaced(text, one, _ended(lesson.text))
-                hit.append((one.text, lesson.text))
-        if not hit:
-            continue
-        text = with_lines(text, [_in_their_words(lesson)]) if all_swaps else text
-        description = applied(topic.description, all_swaps)
-        if description != topic.description:
-            text = TopicFile.parse(text).updated(description=description).text
-        was = " ".join(f"“{old}”" for old, _ in hit)
-        desk.write(name, text, f"put right by what {_told(lesson)}; it said {was}")
-        done = True
-    return done
+            changes = swaps(one.text, lesson.text, about, lambda kind: kinds[kind] == 1)
+            is_changed = bool(changes) and applied(one.text, changes) != one.text
+            is_rival = not changes and lesson.kind is not Kind.NOTE and are_rivals(lesson.text, one.text)
+            if is_changed or is_rival:
+                is_about = is_rival or bool(subject_of(one.text) & subject_of(lesson.text))
+                found.append(_Hit(name, one, tuple(changes), number == 0, is_about))
+    return found
+
+
+def _put_right(desk: Desk, name: str, hits: list[_Hit], lesson: Lesson) -> None:
+    text = desk.texts[name]
+    description = TopicFile.parse(text).description
+    changes = [swap for hit in hits for swap in hit.swaps]
+    for hit in reversed(hits):
+        new = applied(hit.statement.text, hit.swaps) if hit.swaps else _ended(lesson.text)
+        text = replaced(text, hit.statement, new)
+    text = with_lines(text, [_in_their_words(lesson)]) if changes else text
+    if (changed := applied(description, changes)) != description:
+        text = TopicFile.parse(text).updated(description=changed).text
+    was = " ".join(f"“{hit.statement.text}”" for hit in hits)
+    desk.write(name, text, f"put right by what {_told(lesson)}; it said {was}")
+
+
+def _kinds(desk: Desk) -> Counter[str]:
+    """In how many statements of the memory each kind of value stands."""
+    return Counter(
+        kind for text in desk.texts.values() for one in body_statements(text) for kind in values_of(one.text).kinds
+    )
 
 
 def _in_their_words(lesson: Lesson) -> str:
     if lesson.source is Source.TYPED:
-        return f"In the user's words on {lesson.day.isoformat()}: “{lesson.text.strip()}”"
+        return f"{_WORDS_OF} on {lesson.day.isoformat()}: “{lesson.text.strip()}”"
     return _ended(lesson.text)
 
 

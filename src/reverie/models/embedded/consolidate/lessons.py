@@ -58,11 +58,13 @@ _OPENING = re.compile(
     re.IGNORECASE,
 )
 _ASKED_FOR = re.compile(
-    r"^(?:(?:just )?(?:for later|for the record|for the future|for next time|as a note|note to self|remember(?: that)?"
+    r"^(?:(?:just )?(?:for later|for the record|for the future|for next time|as a note|note to self"
+    r"|remember(?: that)?|(?:one|another) (?:more )?thing to (?:remember|note|keep in mind)"
     r"|please remember(?: that)?|keep in mind(?: that)?|note that|heads.?up|fyi|merk(?:e)? dir|zur info|para que conste"
     r"|recuerda(?: que)?|请?记住|覚えておいて)\b[\s,:–—-]*)",
     re.IGNORECASE,
 )
+_BY_THE_WAY = re.compile(r"[\s,;–—-]+(?:by the way|btw|übrigens|por cierto)[.!]*$", re.IGNORECASE)
 _ASKED_AFTER = re.compile(
     r"[\s,;–—-]+(?:and )?(?:please )?(?:remember (?:that|this|it)|keep (?:that|this) in mind|note (?:that|this) down"
     r"|make a note(?: of (?:that|it|this))?|merk dir das(?: bitte)?|recuérdalo)[.!]*$",
@@ -71,7 +73,8 @@ _ASKED_AFTER = re.compile(
 _CHANGES = re.compile(
     r"\b(?:no longer|any ?more|isn'?t|aren'?t|dropped|left|abandoned|switched|moved|migrated|replaced|upgraded"
     r"|downgraded"
-    r"|renamed|retired|sold|stopped using|got rid of|is gone|are gone|changed|since \w+|as of|is now|are now|it'?s"
+    r"|renamed|retired|sold|stopped using|got rid of|is gone|are gone|changed|grew|raised|increased|reduced|cut to"
+    r"|lowered|expanded|shrank|extended|shortened|bumped|since \w+|as of|is now|are now|it'?s"
     r"|not \S+"
     r"|instead of|nicht mehr|statt|gewechselt|umgestellt|seit|ya no|desde|ahora|cambiamos|已经|改成|换成|不再"
     r"|になりました|ではなく)\b|\bnow\b",
@@ -166,7 +169,7 @@ def _is_about_now(text: str) -> bool:
 
 def cleaned(text: str) -> str:
     """A sentence without how it was led in."""
-    said = _ASKED_AFTER.sub("", text.strip())
+    said = _BY_THE_WAY.sub("", _ASKED_AFTER.sub("", text.strip()))
     for _ in range(2):
         said = _ASKED_FOR.sub("", _OPENING.sub("", said)).strip()
     said = _FIRST_PERSON.sub(r"The user \g<really>\g<verb>s", said[:1].upper() + said[1:])

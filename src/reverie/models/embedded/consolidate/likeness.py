@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Final
 
@@ -35,7 +36,7 @@ _PLACE = re.compile(
 _SPELLED: Final = "|".join(word for word in NUMBER_WORDS if word.isascii())
 _COUNTED = re.compile(
     rf"(?P<before>[^\W\d_]+)?\s?(?<![\w.])(?P<number>\d+(?:[.,]\d+)*|(?:{_SPELLED})\b)"
-    r"(?:\s?(?P<unit>%|[^\W\d_]+))?(?:\s(?P<next>[^\W\d_]+))?",
+    r"(?:\s?(?P<unit>%|°\s?[CF]\b|[€$£]|[^\W\d_]+))?(?:\s(?P<next>[^\W\d_]+))?",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<=[\wà-ÿ,;:)] )(?<!\. )[A-ZÀ-ÝŠŽ][\wà-ÿ]+(?:-[\w]+)*|\b[A-Za-z]+\d+[\w.]*\b|`[^`\n]+`")
@@ -44,6 +45,7 @@ _SINCE = re.compile(
     re.IGNORECASE,
 )
 _MONTHS: Final = words("january february march april may june july august september october november december")
+_WORD = re.compile(r"[^\W_]+(?:[.:'’-][^\W_]+)*")
 _SMALL: Final = words("a an the of to in on at by is are and or we it for with has have from not")
 
 
@@ -133,12 +135,27 @@ def are_rivals(one: str, other: str, *, about_the_same: bool = False) -> bool:
         is_one_subject = bool(shared) and overlap(subject, its) >= NEAR
     else:
         is_one_subject = len(shared) >= 3 and (subject <= its or its <= subject)
+    if about_the_same and _is_one_frame(one, other):
+        return True
     if not is_one_subject:
         return False
     if differing - {"name"} or ("name" in differing and len(shared) >= 2):
         return True
     denies = is_negated(one) != is_negated(other)
     return denies and not (values.kinds ^ others.kinds) and len(shared) >= 2 and (subject <= its or its <= subject)
+
+
+def _is_one_frame(one: str, other: str) -> bool:
+    """Whether two statements are the same sentence but for what they say in one place, behind what they speak of."""
+    words_, others = (_WORD.findall(_SINCE.sub(" ", text).lower()) for text in (one, other))
+    changes = [op for op in SequenceMatcher(None, words_, others, autojunk=False).get_opcodes() if op[0] != "equal"]
+    swapped = [op for op in changes if op[0] == "replace"]
+    same = len(words_) - sum(end - start for _, start, end, _, _ in changes)
+    if len(swapped) != 1 or same < 4 or any(max(op[2] - op[1], op[4] - op[3]) > 2 for op in changes):
+        return False
+    _, start, end, from_, to = swapped[0]
+    told, its = (terms_of(" ".join(some)) for some in (words_[start:end], others[from_:to]))
+    return bool(told and its and not told & its) and len(terms_of(" ".join(words_[:start]))) >= 2
 
 
 def _singular(word: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import date
 
 from reverie.memory.daily_log import day_of
 from reverie.models.embedded.consolidate.dating import written_out
@@ -47,7 +48,7 @@ _HAPPENS = re.compile(
     r"|termina|llega|开始|到期|始まる)",
     re.IGNORECASE,
 )
-_DATED = re.compile(r"\d{4}-\d\d")
+_DATED = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
 _CHORE = re.compile(
     r"^(?:re-?)?(?:ran|run|fixed|fix|renamed|restarted|started|stopped|printed|deployed|merged|committed|pushed|pulled"
     r"|updated|upgraded|cleaned|tested|debugged|installed|reviewed|answered|sent|wrote|read|looked|checked|added"
@@ -63,8 +64,8 @@ _RULE = re.compile(
 )
 
 
-def noted(name: str, text: str) -> Iterator[Lesson]:
-    """The lessons in a daily log, each told from its day."""
+def noted(name: str, text: str, today: date | None = None) -> Iterator[Lesson]:
+    """The lessons in a daily log, each told from its day. What was to happen before `today` has happened."""
     day = day_of(name)
     if day is None:
         return
@@ -75,7 +76,9 @@ def noted(name: str, text: str) -> Iterator[Lesson]:
         is_decided = bool(_DECIDED.match(spoken))
         plain = corrected(_DECIDED.sub("", spoken))
         clean = written_out(plain[:1].upper() + plain[1:], day)
-        is_lasting = is_decided or bool(_LASTING.search(plain)) or bool(_HAPPENS.search(plain) and _DATED.search(clean))
+        days = _DATED.findall(clean) if _HAPPENS.search(plain) else []
+        is_ahead = bool(days) and (today is None or max(days) >= today.isoformat()[: len(max(days))])
+        is_lasting = is_decided or is_ahead or bool(_LASTING.search(plain))
         is_chore = bool(_CHORE.match(plain)) and not is_decided and spoken == entry
         if is_lasting and not is_chore and len(terms_of(clean)) >= 2:
             yield Lesson(clean, Kind.RULE if _RULE.search(plain) else Kind.NOTE, day, Source.LOG)

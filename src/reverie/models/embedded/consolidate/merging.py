@@ -179,11 +179,11 @@ def _join(desk: Desk, one: _File, other: _File) -> str:
         standing = body_statements(text)
         is_head = said == loser.statements[0] or bool(said.label)
         is_doubt = _ABOUT_TRUST.match(said.text) or (is_doubtful and is_guess(said.text))
-        if not is_doubt and any(says(said.text, its.text, SAME) for its in standing):
+        if not is_doubt and any(_is_said(said.text, its.text, SAME) for its in standing):
             continue
         if is_doubt or _is_denied(said.text, standing):
             dropped.append(said.text)
-        elif is_head and any(says(said.text, its.text, NEAR) for its in standing):
+        elif is_head and any(_is_said(said.text, its.text, NEAR) for its in standing):
             continue
         elif said.label:
             text = with_labelled(text, label_of_line(loser.topic.text, said), said.label, said.text)
@@ -198,6 +198,10 @@ def _join(desk: Desk, one: _File, other: _File) -> str:
     is_told = stays in desk.changed()
     desk.remove(goes, stays, f"joined into {stays}{'' if is_told else taken_out}")
     return stays
+
+
+def _is_said(said: str, standing: str, share: float) -> bool:
+    return says(said, standing, share) and not are_rivals(said, standing, about_the_same=True)
 
 
 def _is_denied(said: str, standing: Sequence[Statement]) -> bool:

@@ -23,7 +23,7 @@ def think(seen: Seen) -> Desk:
     join_files(desk)
     keep_detail(desk)
     for name in sorted(seen.logs):
-        for lesson in noted(name, seen.logs[name]):
+        for lesson in noted(name, seen.logs[name], seen.brief.today):
             learn(desk, lesson)
     for said in seen.said:
         for lesson in heard(said):
