@@ -21,6 +21,7 @@ from reverie.models.embedded.talk.wants import (
     Forget,
     Greeting,
     LastTime,
+    Listing,
     Overview,
     Remember,
     Run,
@@ -64,6 +65,8 @@ from tests.sessions import in_session, turn
         ("where did we leave off?", LastTime()),
         ("上次我们聊了什么？", LastTime()),
         ("what changed recently?", Changes()),
+        ("list the files in src/harbour", Listing("src/harbour")),
+        ("Which files are there?", Listing()),
         ("What is this project?", Overview()),
         ("What does this repo do?", Overview()),
         ("hello there", Greeting()),
@@ -202,6 +205,20 @@ def test_answers_come_with_where_they_stand(talk: Talk) -> None:
     said = talk("What is the max load?")
     assert "crane.py:3: MAX_LOAD = 42" in said and "import os" not in said
     assert "Loads ships with one crane." in talk("What is this project?")
+
+
+def test_it_lists_files_and_what_a_file_defines_wherever_it_lies(talk: Talk) -> None:
+    (talk.folder / "quay").mkdir()
+    (talk.folder / "quay" / "ropes.py").write_text("X = 1\n\n\nclass Rope:\n    def pull(self): ...\n")
+    said = talk("Which functions and classes are in ropes.py?")
+    assert "quay/ropes.py:4: class Rope:" in said and "X = 1" not in said
+    assert "- quay/ropes.py" in talk("List the files in quay")
+    assert "found nothing" in talk("Which functions are in zeppelin.py?")
+
+
+def test_it_forgets_what_was_just_kept(talk: Talk) -> None:
+    said = talk("Remember that the crane is serviced on Mondays.", "Forget it.")
+    assert "Mondays" in said and not topics(talk)
 
 
 def test_what_was_said_in_an_earlier_session_is_found_there(talk: Talk) -> None:

@@ -23,18 +23,21 @@ _DEFINES = re.compile(
     r"^\s*(?:(?:export|public|static|async|pub)\s+)*(?:def|class|function|func|fn|const|let|var|struct|enum|type)\b"
     r"|^\s*[\w.\"'-]+\s*[:=]|^#+ "
 )
+_DEFINITION = re.compile(
+    r"^\s*(?:(?:export|public|private|static|async|pub|default|abstract)\s+)*(?:def|class|function|func|fn|struct|enum)\s+\w"
+)
 _STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
         """
     a about after again all also always an and any anything are as ask asked at be because been before being but by
-    can cannot could did do does doing done each else explain file files find for from get give go goes had has have
-    having he hello help her here hey hi him his how i if in into is it its just know let like line lines list look
-    make many may me mean might more most much must my need no not now of off on once one only or other our out over
-    own please project code repo repository said same say see she should show so some something such take tell than
-    thank thanks that the their them then there these they thing things this those to too under until up us use used
-    uses using very want was we were what whats when where which while who whom whose why will with word words work
-    works would yes you your yours
+    can cannot could define defined definition did do does doing done each else explain file files find for from get
+    give go goes had has have having he hello help her here hey hi him his how i if in into is it its just know let
+    like line lines list look make many may me mean might more most much must my need no not now of off on once one
+    only or other our out over own please project code repo repository said same say see she should show so some
+    something such take tell than thank thanks that the their them then there these they thing things this those to
+    too under until up us use used uses using very want was we were what whats when where which while who whom whose
+    why will with word words work works would yes you your yours
     aber alle alles als am an auch auf aus bei bin bis bist bitte da dann das dass dein dem den denn der des die
     dich dir du ein eine einem einen einer er es etwas für gib gibt haben hast hat hier ich ihm ihr im ist ja kann
     kannst kein keine können man mein mich mir mit nach nein nicht noch nur ob oder sein sich sie sind so soll sollen
@@ -57,6 +60,9 @@ _ASKING_CJK = re.compile(
     r"[はがをにへとでのもやか]|私|[?？。、！!，,\s]"
 )
 _RUN_ON = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+|[^\u3040-\u30ff\u3400-\u9fff]+")
+_PARTS = re.compile(
+    r"\b(?:function|class|method|definition|funktion|klasse|función|clase)(?:e?s|en)?\b|函数|関数", re.I
+)
 _ABBREVIATIONS = frozenset({"e.g", "i.e"})
 _ABOUT_US = re.compile(
     r"\b(?:i|my|me|we|our|us|ich|mein\w*|mir|mich|wir|uns\w*|yo|mis?|nos\w*|nuestr\w+)\b|我|私|僕", re.IGNORECASE
@@ -71,6 +77,8 @@ class Question:
     paths: tuple[str, ...]
     about_us: bool = False
     """It is about the people talking, so the conversation may hold the answer."""
+    definitions: bool = False
+    """It asks what a file defines."""
 
 
 def read_question(text: str) -> Question:
@@ -85,13 +93,20 @@ def read_question(text: str) -> Question:
     for term in [*quoted, *(word for _, word in ranked)]:
         if plain := _singular(term):
             terms.setdefault(plain.lower(), plain)
-    return Question(tuple(list(terms.values())[:MOST_TERMS]), paths, bool(_ABOUT_US.search(text)))
+    asks_parts = bool(paths) and bool(_PARTS.search(text))
+    kept = [term for term in terms.values() if not (asks_parts and _PARTS.fullmatch(term))]
+    return Question(tuple(kept[:MOST_TERMS]), paths, bool(_ABOUT_US.search(text)), asks_parts)
 
 
 def fit(line: str, question: Question) -> float:
     """How many of the terms a line holds; a little more if it looks like the place where something is defined."""
     held = sum(bool(_met(term).search(line)) for term in question.terms)
     return held + (0.5 if held and _DEFINES.search(line) else 0.0)
+
+
+def defines(line: str) -> bool:
+    """Whether a line begins the definition of a function or a class."""
+    return bool(_DEFINITION.match(line))
 
 
 def coverage(text: str, question: Question) -> float:

@@ -17,6 +17,7 @@ _CLEAR = 0.5
 _BEHIND = 0.75
 """How near the second may come to the first for the first to be meant all the same."""
 _SHOWN = 6
+_IT = re.compile(r"^(?:it|that|this|das|es|eso|esto|lo|这个|那个|それ|これ)$", re.IGNORECASE)
 _FILE = re.compile(r"[\w./-]+\.md\b")
 
 
@@ -30,7 +31,7 @@ def forget(talk: Talk, text: str) -> Step:
     wrote = next(talk.results("Write"), None)
     if wrote is not None:
         return _told(talk, wrote, root)
-    named = _FILE.search(text)
+    named = _FILE.search(text) or (_last_kept(talk) if _IT.match(text) else None)
     if named:
         return _open(talk, f"{root}/{named[0].removeprefix(root + '/')}", named[0])
     question = read_question(text)
@@ -55,6 +56,14 @@ def forget(talk: Talk, text: str) -> Step:
     if len(close) > 1:
         return Say(talk.word("which", list="\n".join(f"- {name}" for name in close[:_SHOWN])))
     return _open(talk, f"{root}/{close[0]}", text)
+
+
+def _last_kept(talk: Talk) -> re.Match[str] | None:
+    """The memory that was last spoken of in this conversation, where only “it” is said."""
+    for role, text in reversed(talk.turn.before):
+        if role == "assistant" and (named := _FILE.search(text)):
+            return named
+    return None
 
 
 def _open(talk: Talk, path: str, what: str) -> Step:

@@ -14,13 +14,14 @@ from reverie.models.embedded.step import Act
 from reverie.models.embedded.talk.findings import ENOUGH, Finding, pointers
 from reverie.models.embedded.talk.turn import Talk
 from reverie.models.embedded.talk.wording import listed
-from reverie.models.embedded.terms import Question, coverage, fit, pattern
+from reverie.models.embedded.terms import Question, coverage, defines, fit, pattern
 
 MOST_CALLS = 7
 """Calls a turn; then it answers with what it has."""
 
 QUOTED_LINES = 6
 READ_LINES = 40
+_DEFINED = 30
 _TEXT = 200
 
 PERSON = '"person"'
@@ -43,9 +44,8 @@ def look(talk: Talk, question: Question) -> Act | None:
     """The next call that may help; None if there is none."""
     if len(talk.done) >= MOST_CALLS:
         return None
-    return (
-        _open_named(talk, question) or _open_memory(talk, question) or _search(talk, question) or _past(talk, question)
-    )
+    steps = (_open_named, _find_named, _open_memory, _search, _past)
+    return next((act for step in steps if (act := step(talk, question)) is not None), None)
 
 
 def _open_named(talk: Talk, question: Question) -> Act | None:
@@ -53,6 +53,20 @@ def _open_named(talk: Talk, question: Question) -> Act | None:
     if not talk.can("Read") or not named or any(talk.results("Read")):
         return None
     return talk.act(f"Let me read {named[0]}.", "Read", {"file_path": named[0], "limit": 200})
+
+
+def _find_named(talk: Talk, question: Question) -> Act | None:
+    """A file that was named and is not where it was named: by its name alone, then opened."""
+    if not question.paths or not any(done.failed for done in _file_reads(talk)) or not talk.can("Glob", "Read"):
+        return None
+    found = talk.result("Glob")
+    if found is None:
+        name = question.paths[0].rsplit("/", 1)[-1]
+        return talk.act("Not there; perhaps elsewhere.", "Glob", {"pattern": f"**/{name}"})
+    files = sorted(found.files(), key=lambda path: (len(path), path))
+    if not files or any(talk.results("Read", file_path=files[0])):
+        return None
+    return talk.act(f"There it is: {files[0]}.", "Read", {"file_path": files[0], "limit": 400})
 
 
 def _open_memory(talk: Talk, question: Question) -> Act | None:
@@ -156,6 +170,8 @@ def _lines(talk: Talk) -> list[Line]:
 
 def quoted(talk: Talk, question: Question) -> list[Line]:
     """The lines that fit best, in file order; of a file that was asked for by name, its beginning."""
+    if question.definitions:
+        return [line for line in _lines(talk) if defines(line.text)][:_DEFINED]
     fitting = [line for line in _lines(talk) if fit(line.text, question) > 0]
     if not fitting:
         read = [line for done in _file_reads(talk) for line in done.lines() if line.text.strip()]

@@ -11,7 +11,7 @@ from reverie.models.embedded.talk.forgetting import forget
 from reverie.models.embedded.talk.keeping import first_line, keep
 from reverie.models.embedded.talk.looking import covered, look, memory_lines, quoted, said_before
 from reverie.models.embedded.talk.running import run
-from reverie.models.embedded.talk.telling import tell_changes, tell_last_time, tell_memory, tell_overview
+from reverie.models.embedded.talk.telling import tell_changes, tell_files, tell_last_time, tell_memory, tell_overview
 from reverie.models.embedded.talk.turn import Talk
 from reverie.models.embedded.talk.wants import (
     Ask,
@@ -19,6 +19,7 @@ from reverie.models.embedded.talk.wants import (
     Forget,
     Greeting,
     LastTime,
+    Listing,
     Overview,
     Remember,
     Run,
@@ -54,6 +55,8 @@ def next_step(request: Request) -> Step:
             return tell_last_time(talk)
         case Changes():
             return run(talk, (f"{_LOG} -- {want.path}",), "Let me ask git.") if want.path else tell_changes(talk)
+        case Listing():
+            return tell_files(talk, want.folder)
         case Overview():
             return tell_overview(talk)
         case Greeting():

@@ -14,6 +14,7 @@ from reverie.models.embedded.talk.turn import Talk
 from reverie.models.embedded.terms import coverage, read_question
 
 _SHOWN = 12
+_FILES = 40
 _MESSAGES = 5
 _TEXT = 160
 _FIELD = re.compile(r"^description:\s*(.+)$")
@@ -160,3 +161,18 @@ def tell_changes(talk: Talk) -> Step:
     if not lines:
         return Say(talk.word("nothing", what="git", places=".git/logs/HEAD"))
     return Say(talk.word("changes", list="\n".join(lines)))
+
+
+def tell_files(talk: Talk, folder: str) -> Step:
+    """What lies in a folder, the newest first."""
+    pattern = f"{folder}/*" if folder else "*"
+    if not talk.can("Glob"):
+        return Say(talk.about())
+    found = talk.result("Glob", pattern=pattern)
+    if found is None:
+        return talk.act("Let me look.", "Glob", {"pattern": pattern})
+    files = found.files()
+    if not files:
+        return Say(talk.word("nothing", what=folder or ".", places=pattern))
+    more = [talk.word("more_files", count=str(len(files) - _FILES))] if len(files) > _FILES else []
+    return Say("\n".join([f"- {path}" for path in sorted(files[:_FILES])] + more))

@@ -51,6 +51,13 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
+class Listing:
+    """Which files lie in this folder? Empty: here."""
+
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """What is this project?"""
 
@@ -87,7 +94,19 @@ class Ask:
 
 
 Want: TypeAlias = (
-    Remember | Forget | Run | WhatIsKnown | LastTime | Changes | Overview | Greeting | Thanks | Told | Work | Ask
+    Remember
+    | Forget
+    | Run
+    | WhatIsKnown
+    | LastTime
+    | Changes
+    | Listing
+    | Overview
+    | Greeting
+    | Thanks
+    | Told
+    | Work
+    | Ask
 )
 
 _POLITE = (
@@ -169,6 +188,14 @@ _GENERAL = re.compile(
     r"(?:何ですか|とは)",
     re.IGNORECASE,
 )
+_LISTING = re.compile(
+    r"^\W*(?:please )?(?:(?:list|show(?: me)?) (?:all |the |all the )?|(?:what|which) )files(?: and folders)?"
+    r"(?: (?:are|do we have|exist))?(?: (?:there|here))?(?: (?:in|under|inside|"
+    r"below)(?: the)?(?: folder)? [`'\"]?(?P<en>[\w./-]+))?"
+    r"[^\w]*$|^\W*(?:zeig(?:e)?|liste)(?: mir)?(?: alle)? (?:die )?dateien(?: in [`'\"]?(?P<de>[\w./-]+))?\W*$|"
+    r"^\W*(?:lista|muestra) los archivos(?: (?:de|en) [`'\"]?(?P<es>[\w./-]+))?\W*$",
+    re.IGNORECASE,
+)
 _GREETING = re.compile(
     r"^\W*(?:hi|hello|hey|good (?:morning|evening|afternoon|day)|greetings|yo|howdy|hallo|guten (?:tag|morgen|"
     r"abend)|servus|"
@@ -247,6 +274,8 @@ def read_want(text: str) -> Want:
     if _CHANGES.search(said):
         path = _PATH.search(said)
         return Changes(path[0] if path else "")
+    if listing := _LISTING.match(said):
+        return Listing((listing["en"] or listing["de"] or listing["es"] or "").rstrip("/."))
     if _OVERVIEW.search(said) and _GENERAL.search(said) and len(said) < 80:
         return Overview()
     if _WORK.match(said) or _WORK_JA.search(said):
