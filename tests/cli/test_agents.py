@@ -83,3 +83,26 @@ def test_snapshots_by_command(reverie: Command) -> None:
     assert missing.returncode == 2 and "is not defined here" in missing.stderr
     plain = reverie("agents", "snapshot", "general", "--take", code=2)
     assert plain.returncode == 2 and "has no memory" in plain.stderr
+
+
+def test_purging_reaches_the_memories_of_agents_and_their_snapshots(reverie: Command) -> None:
+    define(reverie)
+    reverie.extra.clear()
+    secret = "correct-horse-battery"
+    memory = reverie.work / ".reverie" / "agent-memory-local" / "reviewer"
+    memory.mkdir(parents=True)
+    text = f"---\nname: X\ndescription: x\ntype: feedback\n---\nThe hint is {secret}.\n"
+    (memory / "feedback_x.md").write_text(text)
+    reverie("agents", "snapshot", "reviewer", "--make")
+    (memory / "feedback_x.md").write_text(text.replace("The hint", "The old hint"))
+    reverie("agents", "snapshot", "reviewer", "--take")
+
+    def holders() -> list[str]:
+        tops = (reverie.home, reverie.work)
+        files = [path for top in tops for path in top.rglob("*") if path.is_file()]
+        return [path.name for path in files if secret in path.read_bytes().decode("latin-1")]
+
+    assert len(holders()) >= 2
+    assert "Purged" in reverie("memory", "purge", "--yes", stdin=f"{secret}\n").stdout
+    assert holders() == []
+    assert "nowhere" in reverie("memory", "purge", "--dry-run", stdin=secret).stdout

@@ -39,9 +39,10 @@ def command(
 ) -> int:
     """Take a secret out of everything that was kept.
 
-    Out of memory files, every version of them, the inbox, the search index, transcripts, tool results and logs;
-    versions get new names. This cannot be undone. You are asked for the secret, or it is read from standard input:
-    given as TEXT it would stay in your shell's history. It refuses while a session that holds the secret is open.
+    Out of memory files (those of agents too), every version of them, the inbox, the search index, transcripts, tool
+    results and logs; versions get new names. This cannot be undone. You are asked for the secret, or it is read from
+    standard input: given as TEXT it would stay in your shell's history. It refuses while a session that holds the
+    secret is open.
 
     \b
     Examples:
@@ -88,7 +89,8 @@ def _asked(quiet: bool) -> str:
 def _run(
     memory: OpenedMemory, wanted: Wanted, everywhere: bool, *, dry_run: bool
 ) -> Iterator[tuple[MemoryDirectory, PurgeReport]]:
-    """This project, then, if asked for, every other one with its own memory."""
+    """This project with the memories of its agents, then, if asked for, every other one with its own memory."""
+    from reverie.memory.agent_memory import agent_memory_folders, snapshot_files
     from reverie.memory.directory import MemoryDirectory
     from reverie.memory.inbox import Inbox
     from reverie.memory.purge import PurgeScope, purge
@@ -97,8 +99,12 @@ def _run(
     logs = tuple(sorted(places.background_log.parent.glob("*"))) + tuple(sorted(places.chat_history.parent.glob("*")))
     own = dict.fromkeys([places.project, places.default_memory.parent])
     root = memory.directory.root
-    scope = PurgeScope(tuple(own), (*logs, *_dreams(root)), (places.search_index(root),), memory.inbox)
+    files = (*logs, *_dreams(root), *snapshot_files(places))
+    scope = PurgeScope(tuple(own), files, (places.search_index(root),), memory.inbox)
     yield memory.directory, purge(wanted, memory.directory, scope, dry_run=dry_run)
+    for folder in agent_memory_folders(places):
+        agents = MemoryDirectory.open(folder, gate=memory.gate)
+        yield agents, purge(wanted, agents, PurgeScope(inbox=Inbox(folder)), dry_run=dry_run)
     if not everywhere or not places.projects.is_dir():
         return
     for folder in sorted(places.projects.iterdir()):

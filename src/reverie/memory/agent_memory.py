@@ -30,6 +30,7 @@ from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 SNAPSHOT_MARK = "snapshot.json"
 """In a snapshot: when it was made. In a memory, hidden: which one was taken in or passed over last."""
 _TAKEN = ".snapshot.json"
+_SNAPSHOTS = ".reverie/agent-memory-snapshots"
 _MAX_FILES = 500
 _MAX_BYTES = 5_000_000
 
@@ -70,8 +71,26 @@ class AgentMemoryPlace:
                 folder = places.agent_memory_local(kind)
         if scope is not Scope.USER and places.remote_memory is None and not is_inside(str(folder), places.root):
             raise UserError(f"{folder} leads out of {places.root}; replace it by a folder.")
-        snapshot = places.root / ".reverie" / "agent-memory-snapshots" / folder.name
+        snapshot = places.root / _SNAPSHOTS / folder.name
         return cls(kind, scope, folder, snapshot)
+
+
+def agent_memory_folders(places: Places) -> list[Path]:
+    """The memories of agents that there are, of every kind and scope."""
+    above = [getter("kind").parent for getter in (places.agent_memory_user, places.agent_memory_project)]
+    above.append(places.agent_memory_local("kind").parent)
+    return sorted(
+        folder
+        for top in above
+        if top.is_dir()
+        for folder in top.iterdir()
+        if folder.is_dir() and not folder.is_symlink() and not folder.name.endswith(".git")
+    )
+
+
+def snapshot_files(places: Places) -> list[Path]:
+    """The files of all snapshots in the repository."""
+    return sorted((places.root / _SNAPSHOTS).glob("*/**/*.md"))
 
 
 class AgentMemory:
