@@ -117,10 +117,12 @@ def is_for_later(said: str, day: date) -> bool:
 
 def applied(text: str, changes: Sequence[Swap]) -> str:
     """The text with each old value replaced, wherever it stands as a whole word."""
+
+    def put(new: str) -> Callable[[re.Match[str]], str]:
+        return lambda match: new[:1].upper() + new[1:] if match[0][:1].isupper() and match.start() == 0 else new
+
     for one in changes:
-        text = re.sub(
-            rf"(?<![\w]){re.escape(one.old)}(?![\w])", lambda _match, new=one.new: new, text, flags=re.IGNORECASE
-        )
+        text = re.sub(rf"(?<![\w]){re.escape(one.old)}(?![\w])", put(one.new), text, flags=re.IGNORECASE)
     return text
 
 

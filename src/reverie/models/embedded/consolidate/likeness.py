@@ -93,6 +93,7 @@ def values_of(text: str) -> Values:
     return Values(tuple(found))
 
 
+@lru_cache(maxsize=65_536)
 def subject_of(text: str) -> frozenset[str]:
     """The content words of a statement without its values and without when it began."""
     bare = _PLACE.sub(" ", _SINCE.sub(" ", text))

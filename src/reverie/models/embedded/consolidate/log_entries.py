@@ -25,6 +25,9 @@ _SAID = re.compile(
     r"^(?:[A-ZÀ-Ý][\w'’-]+|[Ss]he|[Hh]e|[Tt]hey|[Tt]he user) (?:corrected (?:me|that|this)|insisted|said|told me"
     r"|reminded me|confirmed|asked (?:me )?to remember)(?: that)?[:,]? (?=\S)"
 )
+_INSISTED = re.compile(
+    r"^\S+(?: user)? (?:corrected (?:me|that|this)|insisted|told me|reminded me|confirmed|asked me to)\b"
+)
 _DECIDED = re.compile(
     r"^(?:decision|decided|agreed|rule|policy|note|reminder|remember|important|entscheidung|beschluss|regel|decisión)"
     r"\s?[:–—-]\s*",
@@ -57,6 +60,7 @@ _CHORE = re.compile(
     r"|meeting|call|stand-?up|\w+ (?:asked for|was (?:down|slow|late|up)|is (?:down|broken)))\b",
     re.IGNORECASE,
 )
+_CORRECTED = re.compile(r"\b(?:corrected me|insisted|told me|reminded me|asked me to)\b")
 _RULE = re.compile(
     r"\b(?:never|always|must(?:n'?t)?|not allowed|from now on|prefers?|likes?|wants?|hates?|dislikes?|nie|immer|muss"
     r"|möchte|bevorzugt|nunca|siempre|debe|prefiere)\b|必须|总是|不要|必ず|禁止",
@@ -73,7 +77,7 @@ def noted(name: str, text: str, today: date | None = None) -> Iterator[Lesson]:
         if holds_secret(entry):
             continue
         spoken = _SAID.sub("", _SPEAKER.sub("", entry))
-        is_decided = bool(_DECIDED.match(spoken))
+        is_decided = bool(_DECIDED.match(spoken) or _INSISTED.match(_SPEAKER.sub("", entry)))
         plain = corrected(_DECIDED.sub("", spoken))
         clean = written_out(plain[:1].upper() + plain[1:], day)
         days = _DATED.findall(clean) if _HAPPENS.search(plain) else []
@@ -81,7 +85,8 @@ def noted(name: str, text: str, today: date | None = None) -> Iterator[Lesson]:
         is_lasting = is_decided or is_ahead or bool(_LASTING.search(plain))
         is_chore = bool(_CHORE.match(plain)) and not is_decided and spoken == entry
         if is_lasting and not is_chore and len(terms_of(clean)) >= 2:
-            yield Lesson(clean, Kind.RULE if _RULE.search(plain) else Kind.NOTE, day, Source.LOG)
+            is_rule = bool(_RULE.search(plain) or _CORRECTED.search(entry))
+            yield Lesson(clean, Kind.RULE if is_rule else Kind.NOTE, day, Source.LOG)
 
 
 def _entries(text: str) -> list[str]:
