@@ -17,6 +17,7 @@ from reverie.lab.policies import POLICIES, chosen
 from reverie.lab.replay import _Replay, replay  # pyright: ignore[reportPrivateUsage]
 from reverie.lab.replay_bound import lower_bound
 from reverie.lab.replay_recorded import load, load_session
+from reverie.lab.replay_setting import check_room
 from reverie.lab.replay_uses import names, needs_of
 from reverie.models import wire
 from reverie.models.base import Request
@@ -190,6 +191,63 @@ def test_summarise_and_server_act_at_their_thresholds(tmp_path: Path) -> None:
     assert server.cleared > 10 and server.usage.prompt < cached.usage.prompt and server.unannounced_breaks == 0
 
 
+def full_session(rounds: int = 60, text: str = "I look at it.") -> Recording:
+    """Fills a window of 32,000 several times, in small rounds."""
+    recording = Recording()
+    recording.say("Please look into it, and never touch generated_file.py.")
+    for i in range(rounds):
+        recording.call("Read", {"file_path": f"/p/f{i % 9}.py"}, f"x_{i} = 1\n" * 300, text=text)
+    recording.answer()
+    return recording
+
+
+def test_a_full_window_is_compacted_from_notes_that_were_paid_for_or_by_a_model(tmp_path: Path) -> None:
+    session = load_session(full_session().write(tmp_path / "a.jsonl"))
+    none = [() for _ in session.rounds]
+    notes, summary, ours, plain = (
+        replay(session, none, POLICIES[name], window=32_000) for name in ("notes", "summary", "reverie", "summarise")
+    )
+    assert notes.compactions >= 2 and notes.without_model == notes.compactions and notes.notes_updates > 5
+    assert notes.notes_cost > 1_000 * notes.notes_updates, "each reads the conversation and writes its edits"
+    assert summary.compactions >= 2 and summary.without_model == summary.notes_updates == 0
+    assert summary.requests == len(session.rounds) + summary.compactions, "each summary was asked for"
+    assert plain.compactions >= 2 and plain.without_model == 0
+    for outcome in (notes, summary, ours, plain):
+        assert outcome.over_window == 0 and outcome.unannounced_breaks == 0
+    assert notes.requests == len(session.rounds), "notes are paid beside the conversation"
+    cached = replay(session, none, POLICIES["cached"], window=32_000)
+    assert cached.over_window > 20 and cached.compactions == 0
+    roomy = replay(session, none, POLICIES["notes"])
+    assert roomy.compactions == 0 and 0 < roomy.notes_updates < notes.notes_updates, "the numbers go by the window"
+
+
+def test_what_a_compaction_holds_is_in_view_and_what_it_lost_is_read_again(tmp_path: Path) -> None:
+    recording = full_session(30)
+    recording.call("Read", {"file_path": "/p/late.py"}, "def late_and_whole(a):\n    return a\n")
+    for i in range(2):
+        recording.call("Bash", {"command": f"run {i}"}, "all work and no play, " * 1_200)
+    edit = {"file_path": "/p/late.py", "old_string": "late_and_whole(a):\n    return a", "new_string": "b"}
+    recording.call("Edit", edit, "ok")
+    recording.call("Edit", {"file_path": "/p/f0.py", "old_string": "x_0 = 1\nx_0 = 1", "new_string": "y"}, "ok")
+    session = load_session(recording.write(tmp_path / "a.jsonl"))
+    needs = needs_of(session)
+    ours = replay(session, needs, POLICIES["summary"], window=32_000)
+    assert ours.compactions >= 1
+    assert ours.read_back == 1, "the file read last came back from disk; the first one had to be read again"
+
+
+def test_in_a_small_window_read_shows_less_whatever_the_policy(tmp_path: Path) -> None:
+    recording = Recording()
+    recording.say()
+    lines = "".join(f"line_number_{i} = {i}\n" for i in range(1_500))
+    recording.call("Read", {"file_path": "/p/long.py"}, lines)
+    recording.answer("It ends with line_number_1499, and begins with line_number_1.")
+    session = load_session(recording.write(tmp_path / "a.jsonl"))
+    needs = needs_of(session)
+    small, large = (replay(session, needs, POLICIES["cached"], window=window) for window in (32_000, 200_000))
+    assert small.read_back == 1 and large.read_back == 0, "what was below the cut is read in a round of its own"
+
+
 def test_the_command_prints_what_programs_and_people_read(tmp_path: Path) -> None:
     long_session(40).write(tmp_path / "one.jsonl")
     used_late("edit").write(tmp_path / "two.jsonl")
@@ -202,7 +260,11 @@ def test_the_command_prints_what_programs_and_people_read(tmp_path: Path) -> Non
     assert {"cost", "ratio_to_cached", "cache_read_share", "unannounced_breaks", "regret"} <= set(ours)
     assert found["policies"]["cached"]["ratio_to_cached"] == 1 and ours["ratio_to_cached"] < 0.8
     assert found["all_knowing"]["lower_bound"] < ours["cost"]
-    assert "replayed 2 of 2" in done.stderr
+    assert {"compactions", "compactions_without_model", "notes_cost", "over_window"} <= set(ours)
+    assert ours["ratio_to_cached_with_notes"] >= ours["ratio_to_cached"] and "cheapest_share_with_notes" in found
+    assert found["setting"]["window"] == 200_000 and "replayed 2 of 2" in done.stderr
+    done = CliRunner().invoke(command, ["replay", str(tmp_path), "--policy", "reverie", "--window", "32000"])
+    assert done.exit_code == 0 and "With its notes paid, reverie is no dearer than cached on" in done.stdout
     picture = tmp_path / "out.png"
     pytest.importorskip("matplotlib")
     done = CliRunner().invoke(command, ["replay", str(tmp_path / "one.jsonl"), *names_, "--plot", str(picture)])
@@ -215,6 +277,8 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
         chosen(["best"])
     with pytest.raises(UserError, match="does not exist"):
         load([tmp_path / "gone.jsonl"])
+    with pytest.raises(UserError, match="A prefix of 20,000 tokens leaves too little of a window of 32,000"):
+        check_room(20_000, 32_000)
     (tmp_path / "empty.jsonl").write_text('{"type": "user", "message": {"role": "user", "content": "hello"}}\n{"torn')
     with pytest.raises(UserError, match="no recorded answer"):
         load([tmp_path])
