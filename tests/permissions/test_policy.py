@@ -74,7 +74,9 @@ def bash_allowed(command: str, *allow: str) -> bool:
         ("Write", {"file_path": ".git/hooks/pre-commit"}, "ask", "ask", "deny"),
         ("Write", {"file_path": ".Git/hooks/pre-commit"}, "ask", "ask", "deny"),
         ("Edit", {"file_path": ".reverie/settings.toml"}, "ask", "ask", "deny"),
-        ("Agent", {"prompt": "x"}, "ask", "ask", "deny"),
+        ("Agent", {"prompt": "x"}, "allow", "allow", "allow"),
+        ("Agent", {"prompt": "x", "isolation": "worktree"}, "ask", "ask", "deny"),
+        ("SendMessage", {"to": "ann", "message": "x"}, "allow", "allow", "allow"),
         ("mcp__x__y", {}, "ask", "ask", "deny"),
     ],
 )
@@ -112,7 +114,7 @@ def test_a_working_folder_behind_a_link(tmp_path: Path) -> None:
 
 def test_reasons_are_sentences() -> None:
     for policy in (interactive, read_only, headless(interactive), deny_all("Nobody may call anything.")):
-        for made in (call("Write", file_path="a", content="x"), call("Bash", command="rm -r x"), call("Agent")):
+        for made in (call("Write", file_path="a", content="x"), call("Bash", command="rm -r x"), call("mcp__x__y")):
             decision: Decision = policy(made)
             assert isinstance(decision, Ask | Deny) and decision.reason.endswith("."), decision
 
