@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from reverie.session import Session
+from reverie.types import Purpose
 from tests.agents.talk import said_to_main
 from tests.sessions import ended, in_session, script, turn
 
@@ -83,3 +84,29 @@ def test_a_run_that_was_given_up_ends_its_agents_at_once(tmp_path: Path) -> None
         return time.monotonic() - begun
 
     assert asyncio.run(run()) < 10
+
+
+def test_a_report_that_nobody_read_is_there_when_the_conversation_goes_on(tmp_path: Path) -> None:
+    play = """
+call Agent {"description": "late one", "prompt": "Be late.", "subagent_type": "general", "run_in_background": true}
+---
+say I do not wait.
+---
+say You said: {text}
+
+[agent]
+wait 0.3
+say Late, but here.
+"""
+
+    async def leave(session: Session) -> None:
+        await turn(session, "go")
+        assert await session.tasks.settle(Purpose.AGENT, 20)
+
+    async def come_back(session: Session) -> None:
+        assert not session.letters.waiting, "nobody is lost"
+        await turn(session, "and?")
+        assert said_to_main(session).count("Late, but here.") == 1
+
+    in_session(leave, cwd=tmp_path, model=script(tmp_path, play), interactive=True)
+    in_session(come_back, cwd=tmp_path, model=script(tmp_path, play), interactive=True, resume="last")

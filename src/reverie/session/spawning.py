@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from reverie.agents.definition import AgentDefinition, Definitions, coordinating, listing, load_definitions
 from reverie.agents.fork import ForkPoint
 from reverie.agents.house import AgentNumbers, Fresh
+from reverie.agents.letters import blocks_of
 from reverie.agents.lost import Lost, lost_agents
 from reverie.agents.roster import Member
 from reverie.agents.side_question import ask_aside
@@ -33,7 +34,7 @@ from reverie.storage.view import View
 from reverie.tasks import TaskHandle, TaskInfo
 from reverie.tools.base import PermissionFunction, ToolOutput
 from reverie.tools.order import AgentOrder
-from reverie.types import Block, Origin, TextBlock, ToolUseBlock
+from reverie.types import Block, Message, Origin, TextBlock, ToolUseBlock
 
 if TYPE_CHECKING:
     from reverie.session.session import Session
@@ -137,6 +138,10 @@ class Spawning:
         await self.spawner.close(all=not self._interactive)
 
     async def close(self) -> None:
+        """Records reports that no turn has read: whoever goes on with the conversation finds them there."""
+        log = self._parts.log
+        if log.view.entries and (unread := blocks_of(self.spawner.main.member.inbox.drain())):
+            log.append_message(Message("user", tuple(unread)), isMeta=True)
         await self._watcher.close()
 
     # -- what the spawner asks ------------------------------------------------------------------------------------
