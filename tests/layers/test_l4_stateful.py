@@ -16,13 +16,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from reverie.errors import Overloaded, PromptTooLong, ReverieError
+from reverie.events import Event, ToolFinished
 from reverie.models.base import Request
 from reverie.session import Session
+from reverie.session.compacted import Compacted
 from reverie.types import Block, JsonObject, Origin, Purpose, TextBlock, ToolUseBlock
 from tests.counts import count
 from tests.layers.strict_model import SUMMARY, StrictModel
 from tests.layers.talks import SESSION, said
-from tests.sessions import ended, turn
+from tests.sessions import ended
 
 T = TypeVar("T")
 _numbers = itertools.count(1)
@@ -41,6 +43,10 @@ class LongTalk(RuleBasedStateMachine):
         self.part = window // 32  # what a file or a long message weighs, in characters
         for number in range(1, 5):
             (self.path / f"f{number}.txt").write_text("a line of text\n" * max(1, self.part * number // 15))
+        skill = self.path / ".claude" / "skills" / "care" / "SKILL.md"
+        skill.parent.mkdir(parents=True)
+        skill.write_text("Work with care.\n" * max(1, self.part // 15))
+        self.names = (*(f"f{number}.txt" for number in range(1, 5)), str(skill))
         self.runner = asyncio.Runner()
         self.model = StrictModel(window, watching=self.watch)
         self.session = self.opened(None)
@@ -78,23 +84,38 @@ class LongTalk(RuleBasedStateMachine):
 
     # -- what may happen ------------------------------------------------------------------------------------------
 
-    @rule(size=st.sampled_from([10, 300, 3_000]), rounds=st.integers(0, 6), parallel=st.integers(1, 3))
-    def talk(self, size: int, rounds: int, parallel: int) -> None:
-        """A turn with so many rounds of parallel reads."""
+    @rule(
+        size=st.sampled_from([10, 300, 3_000]),
+        rounds=st.integers(0, 6),
+        parallel=st.integers(1, 3),
+        compacts=st.booleans(),
+    )
+    def talk(self, size: int, rounds: int, parallel: int, compacts: bool) -> None:
+        """A turn with so many rounds of parallel reads; in the first of them somebody may ask for a compaction."""
         answers = deque[tuple[Block, ...]]()
         for _ in range(rounds):
             blocks = list[Block]([TextBlock("Let me look.", Origin.MODEL)])
             for _ in range(parallel):
                 self.calls += 1
-                name = f"f{self.calls % 4 + 1}.txt"
+                name = self.names[self.calls % len(self.names)]
                 blocks.append(ToolUseBlock(f"call-{self.calls}", "Read", {"file_path": name}))
             answers.append(tuple(blocks))
         self.model.answers = answers
         text = f"Message {len(self.told) + 1}: " + "please mind this " * (size * self.window // 32_000 // 40)
         self.told.append(text)
-        event = ended(self.run(lambda: turn(self.session, text)))
+        event = ended(self.run(lambda: self.turn(text, compacts=compacts)))
         assert event.reason in ("answered", "blocked"), event
         self.model.answers.clear()
+
+    async def turn(self, text: str, *, compacts: bool) -> list[Event]:
+        events, asked = list[Event](), list[asyncio.Future[object]]()
+        async for event in self.session.send(text):
+            events.append(event)
+            if compacts and not asked and isinstance(event, ToolFinished):
+                asked.append(asyncio.ensure_future(self.session.compactor.compact()))
+        for came in await asyncio.gather(*asked, return_exceptions=True):
+            assert isinstance(came, Compacted | ReverieError), came
+        return events
 
     @rule(instructions=st.sampled_from(["", "keep the plan"]))
     def compact(self, instructions: str) -> None:
