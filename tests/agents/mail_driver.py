@@ -24,12 +24,13 @@ def write(mailbox: Mailbox, sender: str, count: int) -> None:
 
 
 def read(mailbox: Mailbox, transcript: Path, seed: int) -> None:
-    """Reads for ever. Pauses at random between the steps, so that a kill can fall between any two of them."""
+    """Says that it begins, and reads for ever. Pauses between the steps, so that a kill can fall between any two."""
     dice = random.Random(seed)
     log = SessionLog(transcript, "reader", cwd=transcript.parent, version="test")
     if transcript.exists():
         log.load(transcript)
     reader = Reader(mailbox, log)
+    print("reading", flush=True)
     while True:
         letters = reader.look_now().letters
         time.sleep(dice.choice((0, 0.002, 0.02)))

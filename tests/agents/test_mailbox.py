@@ -10,6 +10,7 @@ import sys
 import time
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -229,28 +230,36 @@ def text_blocks(record: object) -> list[TextBlock]:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1_800)
 def test_many_writers_and_readers_killed_at_random(tmp_path: Path) -> None:
     writers, letters = count(6, 32), count(40, 1_000)
     box, transcript = tmp_path / "inboxes" / "reader.json", tmp_path / "reader.jsonl"
     dice = random.Random(8)
 
-    def start(*words: object) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-m", "tests.agents.mail_driver", *map(str, words)])
+    def start(*words: object, **options: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-m", "tests.agents.mail_driver", *map(str, words)], **options)
+
+    def read(seed: int) -> subprocess.Popen[bytes]:
+        """A reader that has begun: one killed while it is still starting would show nothing."""
+        reader = start("read", box, transcript, seed, stdout=subprocess.PIPE)
+        assert reader.stdout is not None
+        with reader.stdout:
+            assert reader.stdout.readline() == b"reading\n"
+        return reader
 
     writing = [start("write", box, f"w{number}", letters) for number in range(writers)]
     kills = 0
-    reading = start("read", box, transcript, 0)
-    until = time.monotonic() + 840
+    reading = read(0)
+    until = time.monotonic() + 1_700
     try:
         while time.monotonic() < until:
-            time.sleep(dice.uniform(0.2, 0.9))
+            time.sleep(dice.uniform(0, 0.8))
             if all(writer.poll() is not None for writer in writing) and kills >= count(3, 40):
                 break
             reading.send_signal(signal.SIGKILL)
             reading.wait()
             kills += 1
-            reading = start("read", box, transcript, kills)
+            reading = read(kills)
         while time.monotonic() < until and not Mailbox(box).is_empty:
             time.sleep(0.1)
     finally:
