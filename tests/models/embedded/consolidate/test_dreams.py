@@ -175,3 +175,15 @@ def test_no_statement_is_ever_lost(
         assert loss(files, after).lost == ()
         made.dream()
         assert {name: decode(data) for name, data in made.files.items()} == after
+
+
+def test_a_directory_with_one_file_comes_to_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = place(tmp_path, monkeypatch)
+    result = with_files(made, {"mill.md": topic("Mill", MILL)}).dream()
+    assert result.rounds <= 4 and made.text("MEMORY.md") == "- [Mill](mill.md) — About Mill\n"
+    assert made.dream().outcome == "unchanged"
+
+
+def test_an_empty_directory_stays_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = place(tmp_path, monkeypatch)
+    assert made.dream().outcome == "unchanged" and made.files == {}

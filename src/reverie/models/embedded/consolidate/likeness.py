@@ -72,7 +72,7 @@ class Values:
         return frozenset(term for kind, value in self.by_kind if kind != "place" for term in terms_of(value))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def values_of(text: str) -> Values:
     """The values a statement holds."""
     text = _SINCE.sub(" ", text)
@@ -93,7 +93,7 @@ def values_of(text: str) -> Values:
     return Values(tuple(found))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def subject_of(text: str) -> frozenset[str]:
     """The content words of a statement without its values and without when it began."""
     bare = _PLACE.sub(" ", _SINCE.sub(" ", text))

@@ -41,7 +41,7 @@ class Statement:
         return terms_of(self.text)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def terms_of(text: str) -> frozenset[str]:
     """The words of a text that carry its meaning, stemmed."""
     return frozenset(content_terms(text))
@@ -72,7 +72,7 @@ def statements_in(text: str, start: int = 0) -> list[Statement]:
     return found
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=2_048)
 def body_statements(file_text: str) -> tuple[Statement, ...]:
     """The statements of a topic file's body, placed in the file's text."""
     return tuple(statements_in(file_text, len(file_text) - len(TopicFile.parse(file_text).body)))

@@ -7,12 +7,13 @@ round is worked out anew from what the conversation holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from reverie.models.base import Request
-from reverie.models.embedded.consolidate.brief import Brief, find_brief
+from reverie.models.embedded.consolidate.brief import Brief, find_brief, read_brief
 from reverie.models.embedded.consolidate.desk import Desk
-from reverie.models.embedded.consolidate.gather import ROOM, Seen, gathered, look_round, read_all
+from reverie.models.embedded.consolidate.gather import ROOM, gathered, look_round, read_all
 from reverie.models.embedded.consolidate.index_detail import INDEXES
 from reverie.models.embedded.consolidate.index_text import tidied
 from reverie.models.embedded.consolidate.plan import think
@@ -32,16 +33,32 @@ def next_step(request: Request) -> Step:
     done = done_calls(request.messages[at:])
     if not done:
         return look_round(brief)
-    reads = sum(one.tool == "Read" and one.input.get("file_path", "").endswith(".md") for one in done)
-    is_first = reads <= len(INDEXES) and not any("grep " in str(one.input.get("command", "")) for one in done)
     written = [one for one in done if one.tool == "Write"]
-    if is_first and not written:
+    if sum(message.role == "assistant" for message in request.messages[at:]) == 1:
         reading = read_all(brief, done, ROOM - _size(request.messages[:at]))
         if reading is not None:
             return reading
-    seen = gathered(brief, done)
-    desk = think(seen)
-    return _write(brief, desk, written) or _say(desk, seen, written, brief)
+    looked = tuple(
+        (one.tool, str(one.input.get("file_path") or one.input.get("command") or ""), one.text, one.failed)
+        for one in done
+        if one.tool != "Write"
+    )
+    desk = _thought(_directive(request.messages[at]), looked)
+    return _write(brief, desk, written) or _say(desk, written, brief)
+
+
+def _directive(message: Message) -> str:
+    return next(block.text for block in message.content if isinstance(block, TextBlock) and read_brief(block.text))
+
+
+@lru_cache(maxsize=2)
+def _thought(directive: str, looked: tuple[tuple[str, str, str, bool], ...]) -> Desk:
+    """What a dream makes of what it saw. Kept from round to round: the same is seen in each."""
+    brief = read_brief(directive)
+    assert brief is not None, "it was read before"
+    key = {"Read": "file_path", "Bash": "command"}
+    done = [Done(tool, {key.get(tool, "given"): given}, text, failed) for tool, given, text, failed in looked]
+    return think(gathered(brief, done))
 
 
 def _write(brief: Brief, desk: Desk, written: Sequence[Done]) -> Act | None:
@@ -59,12 +76,11 @@ def _write(brief: Brief, desk: Desk, written: Sequence[Done]) -> Act | None:
     return Act("And the index follows.", tuple(calls)) if calls else None
 
 
-def _say(desk: Desk, seen: Seen, written: Sequence[Done], brief: Brief) -> Say:
+def _say(desk: Desk, written: Sequence[Done], brief: Brief) -> Say:
     """One line a file that changed, with the reasons."""
     landed = {str(one.input.get("file_path", "")).removeprefix(f"{brief.root}/") for one in written if not one.failed}
     lines = [f"- {name}: {'; '.join(desk.reasons[name])}" for name in sorted(landed & desk.reasons.keys())]
     lines += [f"- {name}: one short line for every file that is there" for name in INDEXES if name in landed]
-    del seen
     return Say("\n".join(lines) or NOTHING)
 
 
