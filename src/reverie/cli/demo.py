@@ -62,7 +62,7 @@ async def _play(signals: Signals, folder: Path, keep: bool, svg: Path | None) ->
     from reverie.cli.demo_project import write_project
     from reverie.cli.demo_story import SCENES, Stage, StoryClock
     from reverie.cli.demo_view import DemoView
-    from reverie.cli.output import Paint, paint_for
+    from reverie.cli.output import Paint, columns, paint_for
     from reverie.models.catalogue import Catalogue
     from reverie.settings import load_settings
     from reverie.simulator import Meter
@@ -80,6 +80,8 @@ async def _play(signals: Signals, folder: Path, keep: bool, svg: Path | None) ->
         managed_dir=folder / "managed",
     )
     view = DemoView(Paint(False) if svg else paint_for(sys.stdout), live=svg is None and sys.stdout.isatty())
+    if view.live:
+        view.columns = min(view.columns, columns())
     stage = Stage(folder, settings, view, signals, clock, lambda: MeteredMind(meter, clock.seconds))
     view.line(("Reverie", "bold"), (": a memory for agents. No key, no network; the embedded mind answers.", ""))
     view.line((f"Window {WINDOW // 1000}k tokens; cost as {PRICED_AS} would bill the same requests.", "dim"))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.cli.demo_project import diary
-from reverie.cli.demo_view import COLUMNS, DemoView, Piece
+from reverie.cli.demo_view import DemoView, Piece
 from reverie.cli.output import one_line, plural, size, tokens
 from reverie.cli.tool_lines import call_text
 from reverie.context.ledger import Totals, total
@@ -103,7 +103,7 @@ class Stage:
             self.spared[layer] = self.spared.get(layer, 0) + count
 
     def _typed(self, mark: str, text: str) -> None:
-        for number, line in enumerate(textwrap.wrap(text, COLUMNS - 2)):
+        for number, line in enumerate(textwrap.wrap(text, self.view.columns - 2)):
             self.view.line((mark if number == 0 else "  ", "accent"), (line, "bold"), typed=True)
         self.view.pause(0.3)
 
@@ -164,7 +164,7 @@ class Stage:
     def _answer(self, session: Session, text: str) -> None:
         lines = [line for line in self.short(session, text).splitlines() if line.strip() and line.strip() != "```"]
         for line in lines[:_ANSWER_LINES]:
-            for part in textwrap.wrap(line, COLUMNS - 4, subsequent_indent="  ")[:3]:
+            for part in textwrap.wrap(line, self.view.columns - 4, subsequent_indent="  ")[:3]:
                 self.view.line(("  ", ""), (part, ""))
         if len(lines) > _ANSWER_LINES:
             self.view.line((f"  … {plural(len(lines) - _ANSWER_LINES, 'more line')}", "dim"))
@@ -189,10 +189,8 @@ class Stage:
             by = "from the notes, no model call" if report.writer == "notes" else f"by {report.writer}"
             count = f"{tokens(report.tokens_before)} → {tokens(report.tokens_after)} tokens"
             view.layer(4, "compaction", (count, "bold"), (f" {by}", ""))
-            kept = [
-                f"{report.kept[kind]} of {report.total[kind]} {kind}" for kind in report.total if report.total[kind]
-            ]
-            view.line((" " * 21, ""), (f"still in view: {', '.join(kept[:4])}", "dim"))
+            kept = [f"{report.kept[kind]}/{report.total[kind]} {kind}" for kind in report.total if report.total[kind]]
+            view.line((" " * 21, ""), (f"still in view: {', '.join(kept[:3])}", "dim"))
         memory = _memory(session)
         for name in sorted(name for name in memory if before.memory.get(name) != memory[name] and name != "MEMORY.md"):
             body = memory[name].rpartition("---\n")[2].strip().splitlines()

@@ -40,10 +40,11 @@ class DemoView:
     write: Callable[[str], object] = sys.stdout.write
     shown: list[Shown] = field(default_factory=list[Shown])
     clock: float = 0.0
+    columns: int = COLUMNS
 
     def line(self, *pieces: Piece, typed: bool = False) -> None:
         """One line, cut to the width."""
-        kept = _within(pieces, COLUMNS)
+        kept = _within(pieces, self.columns)
         self.shown.append(Shown(kept, self.clock, typed))
         if typed and self.live:
             self._type(kept)
@@ -63,7 +64,7 @@ class DemoView:
             time.sleep(seconds)
 
     def title(self, day: str, about: str) -> None:
-        rule = "─" * max(0, COLUMNS - width(f"── {day} · {about} "))
+        rule = "─" * max(0, self.columns - width(f"── {day} · {about} "))
         self.line(("── ", "accent"), (day, "bold"), (f" · {about} ", ""), (rule, "accent"))
 
     def layer(self, number: int | str, name: str, *told: Piece) -> None:
