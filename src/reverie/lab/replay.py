@@ -24,6 +24,7 @@ from reverie.lab.replay_uses import Need
 from reverie.layers.base import AskFork, Effect, EffectResult
 from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.single import judge
+from reverie.layers.l4_compaction.stage import AutoCompact
 from reverie.models import wire
 from reverie.models.base import Capabilities, ModelEvent, Request
 from reverie.models.prices import input_equivalents
@@ -62,6 +63,8 @@ class Outcome:
     compactions: int = 0
     without_model: int = 0
     """Compactions that asked no model."""
+    stopped: bool = False
+    """A breaker ended auto-compaction."""
     notes_updates: int = 0
     notes_cost: float = 0.0
     """What was paid beside the conversation for its notes; not part of `cost`."""
@@ -145,6 +148,8 @@ class _Replay:
             if not each.response.tool_uses:
                 self._take_notes()
             self._out.by_round.append(self._out.cost)
+        full = self._conversation.pipeline.stages.get("autocompact")
+        self._out.stopped = isinstance(full, AutoCompact) and full.compaction.breakers.open_reason is not None
         return self._out
 
     async def _round(self, name: str, response: Message, needed: Sequence[Need]) -> None:

@@ -113,6 +113,7 @@ class Total:
     over_window: int
     compactions: int
     without_model: int
+    stopped: int
     notes_updates: int
     notes_cost: float
 
@@ -132,6 +133,7 @@ class Total:
             sum(each.over_window for each in outcomes),
             sum(each.compactions for each in outcomes),
             sum(each.without_model for each in outcomes),
+            sum(each.stopped for each in outcomes),
             sum(each.notes_updates for each in outcomes),
             sum(each.notes_cost for each in outcomes),
         )
@@ -156,6 +158,7 @@ class Total:
             "over_window": self.over_window,
             "compactions": self.compactions,
             "compactions_without_model": self.without_model,
+            "stopped_by_breaker": self.stopped,
             "notes_updates": self.notes_updates,
             "notes_cost": round(self.notes_cost),
             "ratio_to_cached_with_notes": round((self.cost + self.notes_cost) / baseline, 4),
@@ -246,6 +249,7 @@ def table(done: Sequence[Replayed]) -> str:
         f"the economic rule pays {ahead / baseline:.3f} if it is told the future.",
         "cost: tokens of fresh input, output included. read: share of the prompt read from the cache. regret: paid to "
         "have content again. over window: requests that would not have fitted. no model: compactions that asked none. "
+        "stopped: sessions in which a breaker ended auto-compaction. "
         "notes: paid beside the conversation, not in cost.",
         "* cheapest on this session.",
     ]
@@ -257,13 +261,13 @@ def _compactions(done: Sequence[Replayed], paid: dict[str, Total]) -> list[str]:
     baseline = paid[BASELINE].cost
     lines = [
         "",
-        f"{'policy':<11}{'over window':>13}{'compactions':>13}{'no model':>10}{'note updates':>14}{'notes':>8}"
+        f"{'policy':<11}{'over window':>13}{'compactions':>13}{'no model':>10}{'stopped':>9}{'note updates':>14}{'notes':>8}"
         f"{'with notes, of cached':>23}",
     ]
     for name, total in paid.items():
         share = f"{total.without_model / total.compactions:.0%}" if total.compactions else "-"
         lines.append(
-            f"{name:<11}{total.over_window:>13}{total.compactions:>13}{share:>10}{total.notes_updates:>14}"
+            f"{name:<11}{total.over_window:>13}{total.compactions:>13}{share:>10}{total.stopped:>9}{total.notes_updates:>14}"
             f"{total.notes_cost / baseline:>8.3f}{(total.cost + total.notes_cost) / baseline:>23.3f}"
         )
     if OURS in paid:
