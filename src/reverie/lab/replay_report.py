@@ -261,8 +261,8 @@ def _compactions(done: Sequence[Replayed], paid: dict[str, Total]) -> list[str]:
     baseline = paid[BASELINE].cost
     lines = [
         "",
-        f"{'policy':<11}{'over window':>13}{'compactions':>13}{'no model':>10}{'stopped':>9}{'note updates':>14}{'notes':>8}"
-        f"{'with notes, of cached':>23}",
+        f"{'policy':<11}{'over window':>13}{'compactions':>13}{'no model':>10}{'stopped':>9}{'note updates':>14}"
+        f"{'notes':>8}{'with notes, of cached':>23}",
     ]
     for name, total in paid.items():
         share = f"{total.without_model / total.compactions:.0%}" if total.compactions else "-"
