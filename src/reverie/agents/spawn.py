@@ -65,6 +65,8 @@ class Spawner:
         self.tasks = tasks
         self.roster = roster
         self._children: dict[str, _Child] = {}
+        self.started = set[str]()
+        """The names of all who were ever started."""
         member = roster.find(MAIN) or roster.add(Member(MAIN, MAIN, Mode.MAIN))
         self.main = self._nest(member, waits=waits)
 
@@ -88,6 +90,7 @@ class Spawner:
         member.id = task.id
         self.roster.add(member)
         self._children[task.id] = child
+        self.started.add(name)
         if not background:
             return await self._wait_for(task, child)
         return ToolOutput(

@@ -138,10 +138,13 @@ class Spawning:
         await self.spawner.close(all=not self._interactive)
 
     async def close(self) -> None:
-        """Records reports that no turn has read: whoever goes on with the conversation finds them there."""
-        log = self._parts.log
-        if log.view.entries and (unread := blocks_of(self.spawner.main.member.inbox.drain())):
-            log.append_message(Message("user", tuple(unread)), isMeta=True)
+        """Records what agents of this process wrote and no turn has read: whoever goes on finds it there.
+
+        Letters from elsewhere stay in their mailbox.
+        """
+        letters = [one for one in self.spawner.main.member.inbox.drain() if one.sender in self.spawner.started]
+        if letters and self._parts.log.view.entries:
+            self._parts.log.append_message(Message("user", tuple(blocks_of(letters))), isMeta=True)
         await self._watcher.close()
 
     # -- what the spawner asks ------------------------------------------------------------------------------------
