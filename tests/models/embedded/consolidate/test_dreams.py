@@ -187,3 +187,21 @@ def test_a_directory_with_one_file_comes_to_an_end(tmp_path: Path, monkeypatch: 
 def test_an_empty_directory_stays_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = place(tmp_path, monkeypatch)
     assert made.dream().outcome == "unchanged" and made.files == {}
+
+
+def test_links_to_other_things_than_topic_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = place(tmp_path, monkeypatch)
+    index = (
+        "- [Mill](mill.md) — a\n- [Yesterday](logs/2026/02/2026-02-27.md) — the log\n- [Plan](plan.txt) — drawn by hand\n"
+        "- [Shared mill](team/mill.md) — of the team\n- [Site](https://mill.example) — for guests\n"
+    )
+    files = {
+        "MEMORY.md": index,
+        "mill.md": topic("Mill", MILL),
+        "logs/2026/02/2026-02-27.md": "- 09:00 swept the floor\n",
+        "team/MEMORY.md": "- [Race](mill.md) — water\n",
+        "team/mill.md": topic("Race", "The mill race is cleaned in May.\n"),
+    }
+    before = with_files(made, files).files
+    assert made.dream().outcome == "unchanged"
+    assert made.files == before

@@ -19,7 +19,7 @@ BEARABLE: Final = 200
 _LEAST_TERMS: Final = 3
 _BULLET = re.compile(r"^\s*[-*+•]\s+")
 _LABEL = re.compile(r"^\s*(?:extra|also|note|nb|p\.?s|fyi|info|remember)\s?[:–—-]\s*", re.IGNORECASE)
-_ELSEWHERE = re.compile(r"\]\((?:https?|mailto):|^(?:[-*+]\s+)?https?://\S+$")
+_ELSEWHERE = re.compile(r"\]\(|^(?:[-*+]\s+)?https?://\S+$")
 _ABOUT_THE_LIST = re.compile(
     r"\b(?:this|the) (?:list|index|directory|page|memory)\b|\b(?:memories|index|entries|one line a|listed below|newest"
     r"|sorted|alphabetical|keep (?:it|this) short|diese liste|verzeichnis|esta lista|este índice)\b|索引|目录|一覧",

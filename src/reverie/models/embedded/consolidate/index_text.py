@@ -7,7 +7,7 @@ written. An index that is right keeps its bytes.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
 
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, IndexEntry, entries, index_line, with_entry
@@ -22,9 +22,15 @@ _CLAUSE = re.compile(r"(?:[.;](?=\s)|\s[—–-](?=\s)|\s\()")
 
 
 def tidied(
-    index: str, text: str, topics: Mapping[str, str], days: Mapping[str, date], before: Mapping[str, str]
+    index: str,
+    text: str,
+    topics: Mapping[str, str],
+    days: Mapping[str, date],
+    before: Mapping[str, str],
+    logs: Collection[str] = (),
 ) -> str:
     """An index as it shall be. `topics`: all files there are; `before`: those of them that were read, as they were."""
+    others = {*topics, *logs}
     own = {name: TopicFile.parse(body) for name, body in topics.items() if index_of(name) == index}
     longest = longest_line(text)
     found = rows(text)
@@ -38,6 +44,8 @@ def tidied(
                 if name in own and name not in listed:
                     listed.add(name)
                     kept.append(_line_for(row, own[name], days.get(name), before.get(name), longest))
+                elif name not in own and name in others:
+                    kept.append(row.line)
             case Part.BELOW if row.entry is not None:
                 name = name_in(index, row.entry.file)
                 if name in own and row.states and not is_covered(row.states, own[name].text):

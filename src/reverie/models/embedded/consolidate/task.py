@@ -111,7 +111,7 @@ def _indexes(brief: Brief, desk: Desk, written: Sequence[Done]) -> dict[str, str
         before = desk.seen.texts.get(index, "")
         if index in desk.seen.fixed or (index not in desk.seen.texts and not any(_of(index, name) for name in there)):
             continue
-        after = tidied(index, before, there | unread, desk.days, dict(desk.base))
+        after = tidied(index, before, there | unread, desk.days, desk.base, brief.logs)
         if after != before:
             found[index] = after
     return found
