@@ -207,7 +207,8 @@ class Chat:
         branch = f" ({parts.branch})" if parts.branch else ""
         view.say(f"{view.paint.bold('Reverie')} {__version__} · {self.session.model_name} · {parts.places.cwd}{branch}")
         if self.session.model_name == "embedded":
-            view.say(view.paint.dim("No key is set: the embedded model answers from your files. /help lists commands."))
+            told = "No key is set: the embedded mind looks things up and keeps what you tell it. /help lists commands."
+            view.say(view.paint.dim(told))
         else:
             view.say(view.paint.dim("/help lists the commands."))
         if parts.resumed:

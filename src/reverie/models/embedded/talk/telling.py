@@ -48,7 +48,7 @@ def tell_memory(talk: Talk, about: str) -> Step:
         return Say(talk.word("nothing_known", what=talk.word("you") if _ME.match(about) else about))
     lines = [f"- {text} ({file})" for file, text in kept[:_SHOWN]]
     lines += [talk.word("more_lines", count=str(len(kept) - _SHOWN))] if len(kept) > _SHOWN else []
-    named = f" ({about})" if about else ""
+    named = f" ({about})" if about and not _ME.match(about) else ""
     return Say(talk.word("memory_holds", about=named, list="\n".join(lines)))
 
 
