@@ -249,6 +249,12 @@ def made_up(world: World) -> str:
     return f"{world.call('Write', file='project_oncall.md', content=text)}\n---\nsay done"
 
 
+def turning_round(world: World) -> str:
+    new = DEPLOY.replace("leaves on Tuesdays", "never leaves on Tuesdays")
+    calls = [world.call("Read", file="project_deploys.md"), world.call("Write", file="project_deploys.md", content=new)]
+    return "\n---\n".join([*calls, "say done"])
+
+
 def sharing(world: World) -> str:
     text = memory_file("Messages", "how the user writes commit messages", "Writes commit messages.", "user")
     return f"{world.call('Write', file='team/user_messages.md', content=text)}\n---\nsay done"
@@ -284,6 +290,7 @@ BAD_MINDS: dict[str, tuple[Any, str, bool]] = {
     "writes a secret": (a_secret, "extraction_refused", True),
     "makes things up": (made_up, "extraction_refused", True),
     "shares what is private": (sharing, "extraction_refused", True),
+    "turns a memory round": (turning_round, "extraction_refused", True),
     "loops": (looping, "task_failed", False),
     "talks nonsense": (nonsense, "extraction_done", True),
     "has no key": (dead, "task_failed", False),

@@ -17,7 +17,7 @@ from reverie.errors import ReverieError
 from reverie.memory.changes import Evidence, ProposedWrite, Writer
 from reverie.memory.contradictions import Contradiction, find_contradiction
 from reverie.memory.duplicates import Standing, find_double
-from reverie.memory.evidence import Assessment, assess, content_terms, statements
+from reverie.memory.evidence import Assessment, Verdict, assess, content_terms, statements
 from reverie.memory.inbox import Inbox, InboxFull, Item, Source
 from reverie.memory.index import entries
 from reverie.memory.secrets import find_secrets
@@ -158,7 +158,8 @@ class WriteGate:
         if not name or name == TopicFile.parse(write.before or "").name:
             return
         assessment = assess([name], write.evidence, [*self._known(write, [name]), *statements(write.text)])
-        if assessment.refused:
+        # Where words are written without spaces, a number takes its neighbours along: that is no address.
+        if any(one.verdict is Verdict.UNSUPPORTED or any(map(str.isascii, one.facts)) for one in assessment.refused):
             self._check_evidence(write, assessment)
 
     def _check_contradiction(self, write: ProposedWrite, assessment: Assessment) -> None:

@@ -15,12 +15,12 @@ from reverie.background_log import BackgroundLog
 from reverie.errors import ReverieError
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.sources import Sources, message_evidence, transcript_evidence
-from reverie.layers.l6_dreaming.turned import turned_round
 from reverie.memory.changes import Evidence, Gate, ProposedWrite, Writer
 from reverie.memory.evidence import Ground, spoken
 from reverie.memory.privacy import is_shared, why_private
 from reverie.memory.taxonomy import is_log, is_topic
 from reverie.memory.topic_file import decode
+from reverie.memory.turned import turned_round, why_turned
 from reverie.permissions.background import BackgroundWriter
 from reverie.permissions.patterns import touched_paths
 from reverie.permissions.rules import ToolCall
@@ -37,17 +37,6 @@ class NotForTheTeam(ReverieError):
 
 class TurnedRound(ReverieError):
     """A dream wanted to say the opposite, or something else, of what memory says, and nobody said so."""
-
-    def __init__(self, name: str, now: str, was: str) -> None:
-        super().__init__(
-            f"{name}: not written, because “{_short(now)}” would stand for “{_short(was)}”, and neither the user nor "
-            "another memory says so. Keep it as it was, or take it out and quote it in your answer."
-        )
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 100 else f"{line[:99]}…"
 
 
 class DreamGuard:
@@ -113,7 +102,7 @@ class DreamGuard:
             raise NotForTheTeam(private)
         if is_topic(name) and (turned := self._turned_round(name, text)) is not None:
             self._log.write("dream_refused", refused="turned_round", file=name)
-            raise TurnedRound(name, *turned)
+            raise TurnedRound(why_turned(name, *turned))
         write = ProposedWrite(
             name=name,
             text=text,
@@ -137,7 +126,8 @@ class DreamGuard:
         joined = [held for other, held in standing.items() if is_topic(other) and other != name and other not in now]
         elsewhere = [held for other, held in now.items() if other != name]
         typed = Ground([spoken(self.evidence(text))])
-        return turned_round(text, standing.get(name, ""), joined, standing, elsewhere, typed)
+        before = standing.get(name, "")
+        return turned_round(text, before, typed, standing.values, joined=joined, elsewhere=elsewhere)
 
     def _why_private(self, name: str, text: str) -> str | None:
         before = self._copy.base.get(name)

@@ -7,7 +7,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from reverie.memory.index import entries
 from reverie.memory.privacy import is_shared, why_private
 from reverie.memory.taxonomy import MemoryType, index_of, is_index, is_log, is_topic
 from reverie.memory.topic_file import TopicFile, decode
+from reverie.memory.turned import turned_round, why_turned
 from reverie.memory.write_gate import Refused
 from reverie.permissions.inside import PermissionRefused, inside_for_write
 from reverie.storage.history_objects import blob_id
@@ -124,9 +125,17 @@ class MemoryWrites:
 
     def _notes(self) -> list[str]:
         """The memories that are nobody's but the user's."""
-        return [self._directory.read(name).text for name in self._directory.names() if not is_shared(name)]
+        return [text for name, text in self._texts().items() if not is_shared(name)]
+
+    def _standing(self) -> Iterable[str]:
+        return self._texts().values()
+
+    def _texts(self) -> dict[str, str]:
+        return {name: self._directory.read(name).text for name in self._directory.names()}
 
     def _check_losses(self, name: str, before: str, after: str) -> None:
+        if (turned := turned_round(after, before, self._ground, self._standing)) is not None:
+            raise WriteRefused(why_turned(name, *turned))
         lost = lost_statements(before, after)
         if not lost:
             return

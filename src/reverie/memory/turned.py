@@ -1,13 +1,13 @@
-"""Whether a dream turns a statement round: another number, another name or a `not`, where nobody said so.
+"""Whether a write turns a statement round: another number, another name or a `not`, where nobody said so.
 
-A dream may replace what was disproved, so it must be able to change what stands there. What it puts in its place has to
-rest on something: on what a person typed, or on another memory. Careful rather than complete, and pure: texts in, the
-two statements out.
+Background writers may replace what was disproved, so they must be able to change what stands there. What they put in
+its place has to rest on something: on what a person typed, or on another memory. Careful rather than complete, and
+pure: texts in, the two statements out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from reverie.memory.contradictions import contradicts, values
@@ -17,18 +17,23 @@ from reverie.memory.evidence_words import DATE_WORDS
 
 _SHARED: Final = 0.6
 """Of a statement's content words, that another memory must have to stand for it."""
-_TOUCHED: Final = 2
-"""Content words of it that a person must have typed, for a `not` to be theirs."""
+_SPOKEN: Final = 0.5
+"""Of its content words, that a person must have typed for a `not` to be theirs; two at least."""
 
 
 def turned_round(
-    text: str, before: str, joined: Iterable[str], standing: Mapping[str, str], elsewhere: Iterable[str], typed: Ground
+    text: str,
+    before: str,
+    typed: Ground,
+    standing: Callable[[], Iterable[str]],
+    *,
+    joined: Iterable[str] = (),
+    elsewhere: Iterable[str] = (),
 ) -> tuple[str, str] | None:
     """The first new statement of `text` that turns an older one round, and that one; None if there is none.
 
-    `before`: the same file as it was; `joined`: files that are gone, so that this one may stand for them; `standing`:
-    all that memory, logs and indexes said before the dream; `elsewhere`: what other files say now; `typed`: what
-    people said in the sessions the dream is about.
+    `before`: the same file as it was; `typed`: what people said; `standing`: all that memory says, read if it is
+    needed; `joined`: files that are gone, so that this one may stand for them; `elsewhere`: what other files say now.
     """
     old, new = statements(before), statements(text)
     here = {_plain(one) for one in new}
@@ -45,6 +50,19 @@ def turned_round(
     return None
 
 
+def why_turned(name: str, now: str, was: str) -> str:
+    """What a writer is told that wanted to."""
+    return (
+        f"{name}: not written, because “{_short(now)}” would stand for “{_short(was)}”, and neither the user nor "
+        "another memory says so. Keep it as it was."
+    )
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 100 else f"{line[:99]}…"
+
+
 def _alike(one: str, other: str) -> float:
     """How much of their words two statements share: what a statement came from is the one most like it."""
     here, there = frozenset(content_terms(one)), frozenset(content_terms(other))
@@ -55,22 +73,22 @@ def _is_dated(one: str, was: str) -> bool:
     """Whether it is the same with a day written out: words such as `next Monday` have become a date."""
     new, old = values(one) - values(was), values(was) - values(one)
     is_relative = bool(DATE_WORDS.search(was)) and not any(_is_date(value) for value in old)
-    return is_relative and all(_is_date(value) for value in new)
+    return is_relative and bool(new) and all(_is_date(value) for value in new)
 
 
 def _is_date(value: str) -> bool:
     return value[:4].isdigit() and value[4:5] == "-"
 
 
-def _rests(one: str, was: str, standing: Mapping[str, str], typed: Ground) -> bool:
+def _rests(one: str, was: str, standing: Callable[[], Iterable[str]], typed: Ground) -> bool:
     """Whether a person, or another memory, says it as it is now."""
     terms, new = frozenset(content_terms(one)), values(one) - values(was)
     if new:
         if all(typed.has_fact(value) for value in new) and any(typed.has(term) for term in terms):
             return True
-    elif sum(typed.has(term) for term in terms) >= min(_TOUCHED, len(terms)):
+    elif sum(typed.has(term) for term in terms) >= max(min(2, len(terms)), _SPOKEN * len(terms)):
         return True
-    for other in (said for text in standing.values() for said in statements(text)):
+    for other in (said for text in standing() for said in statements(text)):
         shared = len(terms & frozenset(content_terms(other)))
         if _plain(other) == _plain(was) or shared < _SHARED * len(terms):
             continue
