@@ -51,7 +51,7 @@ CASES: list[dict[str, Any]] = [
         "today": "2026-06-15",
         "note": "update/deadline/en: a date moves",
         "existing": [{"file": "project_harvest.md", "text": BEEHIVE}, {"file": "feedback_smoker.md", "text": SMOKER}],
-        "messages": [{"role": "user", "text": "the honey harvest moved to next Saturday, the lime trees were early"}],
+        "messages": [{"role": "user", "text": "the honey harvest moved to this Saturday, the lime trees were early"}],
         "expected": [
             {"type": "project", "all_of": ["harvest"], "updates": "project_harvest.md", "dates": ["2026-06-20"]}
         ],

@@ -15,14 +15,15 @@ from reverie.errors import UserError
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("-m", "--model", metavar="NAME", help="Who extracts; `embedded` needs no key.  [default: the settings']")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Cases at once.")
+@click.option("--split", metavar="NAME", help="Only the cases of this part of the file, such as `held`.")
 @click.option("--gates", is_flag=True, help="Measure what each closed gate costs a turn instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
-def extraction(file: Path | None, model: str | None, jobs: int, gates: bool, as_json: bool) -> None:
+def extraction(file: Path | None, model: str | None, jobs: int, split: str | None, gates: bool, as_json: bool) -> None:
     """Measure what extraction remembers of labelled conversations, and what it should not have.
 
     FILE holds one case a line. Each is played through the real layer in a home of its own; the files afterwards are
     compared with the labels: precision by files, recall by expected memories, dates of those that are there, and on
-    how many conversations without anything to keep nothing was written. Every miss is shown.
+    how many conversations without anything to keep nothing was written; and what a turn took. Every miss is shown.
 
     \b
     Examples:
@@ -42,7 +43,9 @@ def extraction(file: Path | None, model: str | None, jobs: int, gates: bool, as_
     from reverie.lab.extraction_cases import read_cases
     from reverie.lab.extraction_score import summary, table
 
-    cases = read_cases(file)
+    cases = [case for case in read_cases(file) if split is None or case.split == split]
+    if not cases:
+        raise UserError(f"No case of {file} belongs to the part {split!r}: look at the field `split` of its lines.")
 
     def progress(done: int) -> None:
         click.echo(f"\r{done} of {len(cases)} cases", nl=done == len(cases), err=True)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, time, timedelta
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any, TypeAlias, cast
 
 from reverie.errors import ReverieError
@@ -70,6 +71,7 @@ async def play(case: Case, mind: Mind, settings: Settings | None = None) -> Outc
         learner = Learner(cwd, given, memory.directory, model=model)
         refused: list[str] = []
         failed = ""
+        began, worked = perf_counter(), process_time()
         try:
             await learner.learn(
                 entries, 0, len(entries), today=case.today, report=lambda kind, why: refused.append(f"{kind}: {why}")
@@ -77,6 +79,7 @@ async def play(case: Case, mind: Mind, settings: Settings | None = None) -> Outc
         except ReverieError as error:
             failed = str(error)
         finally:
+            seconds, cpu_seconds = perf_counter() - began, process_time() - worked
             await learner.close()
         after = _texts(memory.directory.root)
         topics = {name: text for name, text in after.items() if not is_index(name)}
@@ -87,6 +90,8 @@ async def play(case: Case, mind: Mind, settings: Settings | None = None) -> Outc
             index="\n".join(text for name, text in after.items() if is_index(name) and before.get(name) != text),
             refused=tuple(refused),
             failed=failed,
+            seconds=seconds,
+            cpu_seconds=cpu_seconds,
         )
 
 

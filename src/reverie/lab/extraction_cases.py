@@ -37,6 +37,8 @@ class Case:
     forbidden: tuple[str, ...]
     max_files: int
     removed: tuple[str, ...]
+    split: str = ""
+    """Which part of its file it belongs to, such as `tune` or `held`."""
 
     @property
     def labels(self) -> tuple[str, str, str]:
@@ -59,6 +61,10 @@ class Outcome:
     index: str = ""
     refused: tuple[str, ...] = ()
     failed: str = ""
+    seconds: float = 0.0
+    """What the run took, from the directive to the last write, with the disk."""
+    cpu_seconds: float = 0.0
+    """What of it was work of this process."""
 
 
 def read_cases(path: Path) -> list[Case]:
@@ -101,4 +107,5 @@ def _case(raw: JsonObject) -> Case:
         forbidden=tuple(raw.get("forbidden", ())),
         max_files=int(raw.get("max_files", 0)),
         removed=tuple(raw.get("removed") or ()),
+        split=str(raw.get("split") or ""),
     )

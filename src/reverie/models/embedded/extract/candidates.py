@@ -122,10 +122,13 @@ def _kinds(message: Message) -> list[MemoryType | None]:
             kind = MemoryType.USER  # what follows from it is said with it
         if kind is MemoryType.PROJECT and not one.is_ahead and any(each is MemoryType.USER for _, each in scored):
             kind = MemoryType.USER  # when it began
+        ahead = [each for _, each in scored if each is not MemoryType.FEEDBACK]
+        if kind is MemoryType.FEEDBACK and ahead and one.has("remember") and not one.has("standing"):
+            kind = ahead[0]  # what shall be remembered is a fact
         after_rule = bool(found) and found[-1] is MemoryType.FEEDBACK
         if kind is MemoryType.USER and after_rule and not one.bare.lower().startswith(("i'm", "i am", "im ")):
             kind = None  # why the rule is so, not who somebody is
-        if kind is MemoryType.PROJECT and after_rule and one.has("mishap") and not one.is_ahead:
+        if kind is MemoryType.PROJECT and after_rule and not one.is_ahead and (one.has("mishap") or " it " in one.bare):
             kind = None  # what went wrong without the rule
         found.append(kind)
     for at, (kind, after) in enumerate(pairwise(found)):
@@ -195,4 +198,4 @@ def _with_terms(one: Candidate) -> Candidate:
 
 def all_terms(messages: Iterable[Message]) -> frozenset[str]:
     """The content words of everything a person said."""
-    return frozenset(term for message in messages for term in content_terms(message.text))
+    return frozenset(term for message in messages for term in content_terms(message.said.text))

@@ -24,7 +24,7 @@ def forgotten(message: Message, memories: Sequence[Standing]) -> list[Standing]:
     near = about(memories, " ".join(one.bare for one in asked))
     if not near:
         terms = frozenset(content_terms(message.text))
-        near = about(memories, message.text)
+        near = about(memories, message.said.text)
     if not near:
         return []
     shares = [overlap(one, terms) for one in near]
@@ -39,8 +39,8 @@ def retold(
         return
     terms = frozenset(content_terms(message.text))
     harks_back = any(one.has("harks_back") for one in message.marked)
-    for memory in about(memories, message.text, harks_back=harks_back)[:1]:
-        said = [one for one in message.marked if _tells_news(one, memory)]
+    for memory in about(memories, message.said.text, harks_back=harks_back)[:1]:
+        said = _news(message, memory)
         own = [one for one in candidates if one.message is message and one.type is memory.known.type]
         if own:
             sentences = {id(one) for one in own[0].sentences}
@@ -52,6 +52,22 @@ def retold(
             )
         elif said and memory.known.type is not None and any(_says_so(one, memory.known.type) for one in said):
             yield memory, Candidate(memory.known.type, tuple(said), terms=terms)
+
+
+def _news(message: Message, memory: Standing) -> list[Marked]:
+    """The sentences that say what holds now, and what is told after them."""
+    first = next((at for at, one in enumerate(message.marked) if _tells_news(one, memory)), None)
+    if first is None:
+        return []
+    return [
+        one
+        for at, one in enumerate(message.marked)
+        if _tells_news(one, memory)
+        or (
+            at > first
+            and not (one.is_asked or one.is_request or one.is_filler or one.has("quoted") or one.has("harks_back"))
+        )
+    ]
 
 
 def _asks_to_forget(one: Marked) -> bool:

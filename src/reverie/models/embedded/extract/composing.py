@@ -21,7 +21,7 @@ _TITLE = 60
 _DESCRIPTION = 150
 _LEAD = re.compile(
     r"^(?:(?:and|also|so|but|btw|fyi|yes|yeah|yep|oh|ah|hm+|hi|hey\w*|hello|alright|heads[- ]?up(?: that)?"
-    r"|just so you know"
+    r"|just so you know(?=[,:])"
     r"|remember(?: that| this)?(?: for the future)?|small change|before i forget|quick background[^:]*"
     r"|keep in mind(?: that)?"
     r"|context(?: on me| for this)?|background|pls|please|und|also|bitte|kurz zu mir|übrigens|y|por cierto"
@@ -159,11 +159,13 @@ def _title(candidate: Candidate) -> str:
     text = _plain(_fuller(main, _spoken(main)))
     if candidate.type is MemoryType.USER:
         text = _IDENTITY.sub("", text)
+    text = re.sub(r"\s*[(（][^()（）]*[)）]", "", text) or text.strip("()（）")
     limit = _TITLE // 3 if candidate.message.tongue in ("zh", "ja") else _TITLE
     parts = re.split(r"[,;(。，；、]\s*|:\s|\s[-–—]\s", text)
     while len(text) > limit and len(parts) > 1:
         parts.pop()
         text = ", ".join(parts)
+    text = re.sub(r"[.!?]\s+(?=\S)", " ", text)  # a title is one piece, also for those who look for sentences in it
     return _capital(_cut(text, limit).strip(" .!?…。！？"))
 
 

@@ -53,6 +53,17 @@ _UNIVERSAL: Final = re.compile(
     r"\b(?:every|each|all|any|anything|everything|everyone|jede[rsnm]?|alle[nrms]?|cada|tod[oa]s)\b|每|所有|都|全部|すべて|全て",
     re.IGNORECASE,
 )
+_THROUGHOUT: Final = re.compile(
+    r"\b(?:for|in|on|with) (?:all|every|each|any)(?: of)? (?:my|our|your)\b|\b(?:everything|all (?:changes|code"
+    r"|prs|of it)|every [\w-]+) (?:goes|needs|gets|has to|must)\b",
+    re.IGNORECASE,
+)
+"""It holds for all of a kind."""
+_HISTORY: Final = re.compile(
+    r"\b(?:commit|branch|merged?|cherry-pick|rebased?|pull request|diff|revert(?:ed)?|tag|stash)\b|\bPR #?\d+",
+    re.IGNORECASE,
+)
+"""What git knows."""
 _CONTRAST: Final = re.compile(
     r"(?:, (?:and )?|\band )not (?!it\b|that\b|this\b|what\b|sure\b|just\b|only\b|yet\b|really\b|so\b|be\b|been\b"
     r"|to\b)\w+"
@@ -88,7 +99,7 @@ _BY_THE_WAY: Final = re.compile(
     re.I,
 )
 """A clause at the end that says why: “…, our wiki renders it”."""
-_IDENTIFIER: Final = re.compile(r"\b[a-z]+[A-Z]\w*|\b\w+_\w+|\w\(\)|\w+\.\w+\(")
+_IDENTIFIER: Final = re.compile(r"\b[a-z]{2,}[A-Z][a-z]\w*|\b\w+_\w+|\w\(\)|\w+\.\w+\(")
 """A name from code: then it is about this code."""
 _PRIVATE: Final = re.compile(
     r"^(?:\W|ok |so |and |but )*(?:i\b|i'm|i'll|im\b|let'?s|lets|see you|talk|remind|we can (?:pick|continue)"
@@ -99,9 +110,10 @@ _PRIVATE: Final = re.compile(
 
 def points(one: Marked) -> dict[MemoryType, float]:
     """The points of a sentence for each kind; nothing for what is not meant."""
-    if one.is_filler or one.has("quoted") or one.has("mocked") or one.has("supposed"):
-        return {}
-    return {kind: judge(one) for kind, judge in _JUDGES.items()}
+    if one.points is None:
+        is_meant = not (one.is_filler or one.has("quoted") or one.has("mocked") or one.has("supposed"))
+        one.points = {kind: judge(one) for kind, judge in _JUDGES.items()} if is_meant else {}
+    return one.points
 
 
 def _feedback(one: Marked) -> float:
@@ -115,9 +127,15 @@ def _feedback(one: Marked) -> float:
     found += 1.0 * bool(_FIRST_WORD.search(one.bare)) + 1.0 * bool(_AT_LARGE.search(one.bare))
     found += 1.0 * bool(_WE_ONLY.search(one.bare)) + 1.5 * one.has("our_way")
     justified = _grounds(one)
-    asked_for = stops or one.has("manner") or bool(_CONTRAST.search(one.bare))
+    asked_for = (
+        stops
+        or one.has("manner")
+        or one.has("our_way")
+        or bool(_THROUGHOUT.search(one.bare))
+        or bool(_CONTRAST.search(one.bare))
+    )
     touches = asked_for and any(each.has("people") for each in [one, *one.message.after(one, 2)])
-    found += 2.0 * touches + 0.5 * one.has("manner")
+    found += (2.5 if one.has("manner") else 2.0) * touches + 0.5 * one.has("manner")
     found += 2.0 * bool(_WISH.search(one.bare))
     found += 1.0 * (one.has("prefers") and bool(_COMPARED.search(one.bare))) + 1.0 * (
         shape.is_reply and bool(_NORM.search(one.bare))
@@ -126,7 +144,8 @@ def _feedback(one: Marked) -> float:
     found += 2.0 * style
     found += 1.0 * one.has("prefers") + 1.5 * one.has("permits") + 2.5 * one.has("keep_on")
     found += 3.0 * (one.has("praises") and shape.is_reply)
-    found += 2.0 * one.has("remember") + 1.0 * (one.has("remember") and one.has("demands"))
+    found += 3.0 * (one.has("remember") and not IN_REPOSITORY.search(one.bare))
+    found += 1.5 * ((shape.is_reply or one.has("remember")) and bool(_THROUGHOUT.search(one.bare)))
     if not found:
         return 0.0
     contrast = bool(_CONTRAST.search(one.bare))
@@ -140,7 +159,7 @@ def _feedback(one: Marked) -> float:
     if one.has("once"):
         found -= 4.0
     if not standing and _SPECIFIED.search(one.bare):
-        found -= 2.0
+        found -= 3.0
     if not standing and bool(_AT_HAND.search(one.bare)):
         found -= 2.0
     if one.message.is_after_request(one) and not standing and not shape.is_displeased:
@@ -195,6 +214,8 @@ def _project(one: Marked) -> float:
     if one.is_request and not one.is_ahead:
         found -= 2.0
     if one.has("once") and not one.has("on_hold"):
+        found -= 2.0
+    if not one.is_ahead and _HISTORY.search(one.bare):
         found -= 2.0
     return found
 

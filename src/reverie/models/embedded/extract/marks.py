@@ -10,7 +10,9 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from reverie.memory.taxonomy import MemoryType
 from reverie.models.embedded.extract.reading import Said
+from reverie.models.embedded.extract.systems import SYSTEM
 from reverie.models.embedded.language.dates import Found, find_days
 from reverie.models.embedded.language.lexicon import Lexicon, lexicon
 from reverie.models.embedded.language.sentences import Sentence, read_prose
@@ -28,6 +30,9 @@ _PROMPT = re.compile(
 """How a prompt begins that is made for any model."""
 _PRONOUN_END = re.compile(r"\b(?:these|those|them|that|this|it)[.!]?$", re.IGNORECASE)
 _SHORT = 50  # characters
+_ELSEWHERE = re.compile(
+    r", (?:and )?(?P<where>(?!which|that|it|they)[\w' -]{4,50} (?:is|are|live|lives) (?:in|on|at|under) .+)$"
+)
 _CLAUSES = re.compile(r"(?:[,;:()—–，；：（）、]|\s-\s|\b(?:and|but|so|und|aber|y|pero)\b)\s*", re.IGNORECASE)
 
 
@@ -37,6 +42,9 @@ class Marked:
     def __init__(self, sentence: Sentence, message: Message) -> None:
         self.sentence = sentence
         self.message = message
+        self.points: dict[MemoryType, float] | None = None
+        """What it was judged to be, once it was."""
+        self._found: dict[str, re.Match[str] | None] = {}
 
     @property
     def text(self) -> str:
@@ -51,8 +59,10 @@ class Marked:
         return bool(self.find(mark))
 
     def find(self, mark: str) -> re.Match[str] | None:
-        pattern: re.Pattern[str] = getattr(self.message.words, mark)
-        return pattern.search(self.bare)
+        if mark not in self._found:
+            pattern: re.Pattern[str] = getattr(self.message.words, mark)
+            self._found[mark] = pattern.search(self.bare)
+        return self._found[mark]
 
     @cached_property
     def is_asked(self) -> bool:
@@ -122,6 +132,14 @@ class Shape:
     """Supposed, mocked, or a pasted text: nothing in it is meant."""
 
 
+def _apart(sentence: Sentence) -> list[Sentence]:
+    """A sentence that tells when something is and, behind a comma, where something else is: two sentences."""
+    found = _ELSEWHERE.search(sentence.text)
+    if found is None or not SYSTEM.search(found["where"]) or SYSTEM.search(sentence.text[: found.start()]):
+        return [sentence]
+    return [Sentence(sentence.text[: found.start()]), Sentence(found["where"])]
+
+
 class Message:
     """One message of the person's, in sentences."""
 
@@ -131,7 +149,7 @@ class Message:
         joined = " ".join(sentence.text for sentence in prose.sentences)
         self.tongue: Tongue = tongue_of(joined)
         self.words: Lexicon = lexicon(self.tongue)
-        self.marked = [Marked(sentence, self) for sentence in prose.sentences]
+        self.marked = [Marked(each, self) for sentence in prose.sentences for each in _apart(sentence)]
         self.text = joined
         self.shape = self._shape(prose.is_document)
 

@@ -72,7 +72,7 @@ def writes(brief: Brief, messages: list[Message], candidates: list[Candidate]) -
         lines = statement_lines(candidate)
         if not content_terms(lines[0]) or is_said_already(lines, memories):
             continue
-        near = about(memories, candidate.message.text)
+        near = about(memories, candidate.message.said.text)
         same = [
             one
             for one in near

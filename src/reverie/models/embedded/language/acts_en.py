@@ -10,6 +10,10 @@ from reverie.models.embedded.language.parts_en import DIRECTIVE, MAKE, NOT_NO, N
 
 ACTS: Final[dict[str, re.Pattern[str]]] = {
     "standing": pattern(
+        rf"\b(?:anything|everything|whatever) you(?:\'ll| ever)? {MAKE}\b|^(?:in|for|with|on) (?:the |our |my "
+        rf"|all )?[\w /-]{{3,40}}s,? (?:i|we) (?:want|need|prefer|like|use|always|never)\b",
+        r"\b(?:never|don\'?t|do not|no) need to ask\b|\bwhen(?:ever)? you (?:suggest|propose|show|write|give"
+        r"|explain|send|change|touch)\b[^,.;]{2,40}\b(?:give me|show me|tell me|explain|include|add|mention|put)\b",
         r"\bunless i (?:ask|say|tell|request|explicitly)\b|\balways has been\b|\balways have\b(?= in )"
         r"|\bno exceptions?\b",
         r"\byou (?:can|may) [\w /]{2,30} (?:freely|any ?time|at will|as you like|whenever you like|without asking)\b",
@@ -125,6 +129,7 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\b(?:yes|yeah|yep),? (?:that|this|the|one|exactly)\b|\bwell done\b",
     ),
     "praises": pattern(
+        r"\bgood (?:call|thinking|idea|move) (?:\w+ing|not)\b|\bthe way to go (?:here|for|with)\b",
         r"\b(?:much|way|far) better than \w+ing\b|\b(?:that|this)(?:'s| is| was) (?:clever|smart|exactly (?:it"
         r"|what i (?:want|need)))\b",
         r"\b(?:was|were) (?:exactly |just |absolutely |definitely )?(?:the )?right\b|\bexactly right\b|\b(?:was"
@@ -138,7 +143,10 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\b(?:read|see|check|look at) the (?:readme|docs?|guidelines|instructions|contributing)\b",
     ),
     "demands": pattern(r"\b(?:needs?|must|should|has to|have to|required?|requires|only|not allowed|may not)\b"),
-    "complains": pattern(r"^(?:why )?(?:do )?you (?:keep|always|still|ask|never|again|did|just)\b"),
+    "complains": pattern(
+        r"^(?:why )?(?:do )?you (?:keep|still|ask|again|did|just|(?:always|never) (?!need\b|have to\b|may\b|can\b"
+        r"|should\b|ask\b))\b"
+    ),
     "reason": pattern(
         r"\b(?:because|bc|b/c|cuz|cause)\b|\bsince (?!monday|tuesday|wednesday|thursday|friday|saturday|sunday|\d"
         r"|this|last|then|when)",
@@ -164,6 +172,7 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|regulator|editor)s?\b",
     ),
     "manner": pattern(
+        r"\b\w+ (?:please|pls) (?:real|short|long|small|big|plain|raw|simple|in|as|without|with)\b",
         r"^[\w.\'/ -]{2,30},? (?:please|pls)[.!]?$|\b(?:can|could|would) you (?:please |always )?(?:keep|use"
         r"|avoid|stick|write|put|leave|give|answer) (?!this\b|that\b|it\b)",
         r"(?:^|[,.;] )so (?:please )?(?:bold|keep|use|avoid|write|put|leave|give|answer|no|always|never|skip"
@@ -181,6 +190,8 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|\bmy (?:mistake|fault|bad)\b|\bfalse alarm\b",
     ),
     "mishap": pattern(
+        r"\bhid .* from (?:us|me)\b|\b(?:went|gone) unnoticed\b|\bslipped through\b|\bfor (?:an hour|(?:two|three"
+        r"|several|\d+) (?:hours|days|weeks|months)|hours|days|weeks|months)\b|\bbecause of (?:one|that|it)\b",
         r"\blast (?:time|week|month|year|spring|summer|autumn|fall|winter|quarter|sprint|release|submission|deploy)\b",
         r"\b(?:once|twice|three times)\b(?! you| we| i| the| it)|\balready (?:had|happened|lost)\b",
         r"\bwe (?:had|lost|ruined|shipped|broke|spent|blew|missed|burn(?:t|ed)|wasted|got)\b|\b(?:took|cost|bit"
@@ -219,6 +230,7 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|\bgenius\b|\ball the time in the world\b",
     ),
     "quoted": pattern(
+        r"\b(?!i\b|we\b)\w+ (?:wrote|says?|said|claims?|writes|mailed)\b[^.]*[\"“:]",
         r"\b(?:colleague|coworker|co-worker|friend|neighbou?r|brother|sister|guy|someone|somebody|people|blog"
         r"|article|book|cookbook|tutorial"
         r"|docs?|documentation|guide|readme|manual|post|tweet|video|podcast|stack ?overflow|chatgpt|e?mail|letter"

@@ -27,8 +27,8 @@ _COUNT = r"(?P<count>\d{1,3}|a couple of|an?|one|two|three|four|five|six|seven|e
 _UNIT = r"(?P<unit>days?|weeks?|fortnights?|months?|years?)"
 _YEAR = r"(?:,?\s+(?P<year>20\d\d))?"
 _PREPOSITION = re.compile(
-    r"(?:\b(?:on|by|until|till|til|from|since|for|before|after|of|than|to|is|was|be|isn't|through|thru|at|per|due|and"
-    r"|or|the|not|now|in|starting|ending|between|as)|\b\w+'s|\bits|\bthats|[:=(\-–—/])\s*$",
+    r"(?:\b(?:on|by|until|till|til|from|since|for|before|after|of|than|to|through|thru|at|per|due|and"
+    r"|or|the|not|now|in|starting|ending|between|as)|\b(?:date|deadline|day) is|[:=(\-–—/])\s*$",
     re.IGNORECASE,
 )
 _AHEAD = re.compile(
@@ -111,6 +111,8 @@ def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
     which = (match["which"] or "").lower().strip()
     if re.search(r"\b(?:every|each|most|any)\s*$", clause.before, re.I):
         return None
+    if re.search(r"\bweeks? (?:start|begin)s? (?:on )?$", clause.before, re.I):
+        return None  # how a calendar looks
     if re.match(r"\s*(?:mornings|evenings|afternoons|nights)\b", clause.after, re.I):
         return None  # a habit
     if which == "next":

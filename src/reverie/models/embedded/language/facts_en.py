@@ -10,6 +10,8 @@ from reverie.models.embedded.language.parts_en import AILMENT, CONDITION, NAME, 
 
 FACTS: Final[dict[str, re.Pattern[str]]] = {
     "person": pattern(
+        r"\bi (?:only |just )?have (?:only )?(?:one|no|a broken|limited|bad|poor) [\w ]*(?:hand|arm|eyes?|vision"
+        r"|sight|hearing|wrist|finger)s?\b",
         rf"\b{ROLE} here\b|\b(?:i\'m |i am )?coming from (?-i:[A-Z])\w+|\b(?:first|second|third|fourth|\d+(?:st"
         rf"|nd|rd|th)) (?:day|week|month|year) (?:with|on|at|in|doing|of)\b",
         r"\b(?:is|isn\'?t) my (?:first|second|third|native|mother) (?:language|tongue|job)\b|\bi (?:chair|head"
@@ -114,6 +116,7 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\b(?:parked|paused|on hold|on ice|shelved|deferred|suspended|pinned to|off limits)\b|\bstopped all\b",
     ),
     "decided": pattern(
+        r"\bwe(?:\'re| are|re) (?:leaving|ditching|quitting|getting rid of|killing|killing off|dumping)\b",
         r"\bthe (?:whole |main |only )?(?:point|goal|reason|purpose|idea) (?:of|behind|for) (?:this|the|all"
         r"|our) [\w ]{2,40} is\b|\bwhat matters (?:here |most )?is\b|\bturned (?:it|that|this|us) down\b|\b(?:has"
         r"|have) to be our own\b",

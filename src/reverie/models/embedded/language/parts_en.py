@@ -14,7 +14,7 @@ MAKE: Final = (
     r"|answer|suggest|run)"
 )
 PLAIN_VERB: Final = (
-    r"add|adjust|apply|ask|bring|build|bump|calculate|change|check|clean|clear|close|collect|combine"
+    r"add|cherry-pick|adjust|apply|ask|bring|build|bump|calculate|change|check|clean|clear|close|collect|combine"
     r"|commit|compare|compute|continue|convert|copy|create|debug|delete|deploy|describe|disable|do"
     r"|download|draw|drop|enable|explain|extend|extract|fetch|fill|find|finish|fix|generate|get|give|go"
     r"|handle|help|implement|improve|include|increase|inline|insert|install|investigate|keep|kill|lets"
