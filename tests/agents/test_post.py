@@ -274,10 +274,10 @@ def test_nobody_speaks_for_the_lead_over_a_socket(tmp_path: Path, places: Places
                 assert session.gate.mode is before is PermissionMode.READ_ONLY
                 team.mailbox("ann").put(new_letter("ben", "ann", order))
                 team.mailbox("ann").put(new_letter("lead", "ann", '{"type": "shutdown_response", "approve": true}'))
-                await session.letters.settle()
+                await session.letters.look()
                 assert session.gate.mode is PermissionMode.READ_ONLY, "ben is not the lead"
                 team.mailbox("ann").put(new_letter("lead", "ann", order))
-                await session.letters.settle()
+                await session.letters.look()
                 assert session.gate.mode is PermissionMode.ASK
 
     asyncio.run(run())
@@ -348,7 +348,7 @@ def test_a_letter_that_is_too_long_is_kept_on_disk(tmp_path: Path) -> None:
             from reverie.agents.mailbox import Mailbox
 
             Mailbox(session.parts.places.letters(session.id)).put(huge)
-            await session.letters.open()
+            await session.letters.look()
             assert ended(await turn(session, "")).text == "Read."
             shown = next(block for entry in session.parts.log.view.entries for block in entry.message.content)
             assert isinstance(shown, TextBlock) and len(shown.text) < 5_000
@@ -392,7 +392,7 @@ def test_many_letters_come_in_portions(tmp_path: Path) -> None:
             box = Mailbox(session.parts.places.letters(session.id))
             for number in range(5):
                 box.put(new_letter("elsewhere", session.id, f"{number} " + "x" * 600))
-            await session.letters.open()
+            await session.letters.look()
             events = await turn(session, "")
             assert ended(events).rounds == 5
             assert not session.letters.waiting

@@ -64,10 +64,6 @@ class Handshake:
         """Those who had their time: no answer, not gone after a yes, or one refusal too many."""
         return [name for name in names if self._is_late(name, now)]
 
-    def waits_for(self, names: Iterable[str]) -> list[str]:
-        """Those who are asked, or leaving, or stay."""
-        return [name for name in names if name in self._asked]
-
     def _may_ask(self, name: str, now: float) -> bool:
         asked = self._asked.get(name)
         if asked is None:

@@ -85,10 +85,6 @@ class Correspondence:
         self._introduced_at = boundaries
         return [TextBlock(self.introduction, Origin.INJECTED)]
 
-    async def open(self) -> None:
-        """Takes in what arrived before the session was resumed."""
-        await self._look()
-
     def join(self, team: TeamPost, control: Control) -> None:
         """From now on this session is that member of the team, and looks into its mailbox every `messages.poll_ms`."""
         self.main.name = team.name
@@ -105,17 +101,13 @@ class Correspondence:
             await asyncio.gather(self._polling, return_exceptions=True)
             self._polling = None
 
-    async def settle(self) -> None:
-        """Lets the mailboxes archive what the transcript shows by now."""
-        await self._look()
-
     def verbs(self) -> Mapping[str, Callable[[JsonObject], Awaitable[JsonObject]]]:
         """`message`: another session writes to this one."""
 
         async def message(request: JsonObject) -> JsonObject:
             letter = self._read_request(request)
             await asyncio.to_thread(self._spool.put, letter)
-            await self._look()
+            await self.look()
             return {"session": self._parts.log.session_id, "id": letter.id}
 
         return {"message": message}
@@ -124,10 +116,11 @@ class Correspondence:
 
     async def _poll(self) -> None:
         while True:
-            await self._look()
+            await self.look()
             await asyncio.sleep(self._number("poll_ms") / 1_000)
 
-    async def _look(self) -> None:
+    async def look(self) -> None:
+        """Takes in what is new, and lets the mailboxes archive what the transcript shows by now."""
         async with self._looking:
             for reader in self._readers:
                 try:

@@ -154,7 +154,7 @@ class Session:
         close_open_calls(parts.log, CRASHED)
         session.conversation.announce = unsent_break(parts.log.records) if parts.resumed else None
         await session._listen()
-        await session.letters.open()
+        await session.letters.look()
         await session.hook_points.started("resume" if parts.resumed else "startup")
         session._clean_up()
         if session._team_sync is not None:

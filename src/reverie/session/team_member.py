@@ -75,7 +75,7 @@ class Host(ABC):
             for task in tuple(self._background):
                 task.cancel()
             await asyncio.gather(*self._background, return_exceptions=True)
-            await self.session.letters.settle()
+            await self.session.letters.look()
             await asyncio.to_thread(self.team.depart, self.name, Place.ENDED)
         return self.code
 
@@ -115,7 +115,7 @@ class Host(ABC):
                     ended = event
         assert ended is not None, "a turn ends with TurnEnded"
         self.code = ended.exit_code
-        await self.session.letters.settle()
+        await self.session.letters.look()
         return ended
 
     def asked(self, event: PermissionAsked) -> None:
