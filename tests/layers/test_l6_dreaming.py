@@ -444,6 +444,22 @@ def test_two_dreams_never_run_at_once(place: House) -> None:
     asyncio.run(run())
 
 
+def test_one_that_lost_its_lock_lands_nothing_and_leaves_the_other_s_alone(place: House) -> None:
+    mind = GOOD.rpartition("say -")[0] + "wait 0.5\nsay - project_oven.md: joined\n"
+    lock = place.memory / ".consolidate-lock"
+
+    async def run() -> str:
+        async with await Session.open(cwd=place.work, model=place.script(mind)) as session:
+            task = begun(session).start()
+            await updating(session)
+            lock.write_text("1")  # another program took it: its hour was over, as far as that one could see
+            await task.wait(20)
+            return task.info.error or ""
+
+    assert "lock of dreaming was lost" in asyncio.run(run())
+    assert untouched(place) and lock.read_text() == "1"
+
+
 def test_three_failures_in_a_row_are_told_once(place: House) -> None:
     told: list[str] = []
     for _ in range(4):
