@@ -278,6 +278,18 @@ def test_ctrl_c_ends_a_team_in_order_even_when_a_teammate_is_stuck(tmp_path: Pat
     assert run.alive() == []
 
 
+def test_a_team_that_nobody_hears_any_more_ends(tmp_path: Path) -> None:
+    settings(kill_s=5)
+    lead = 'call Bash {"command": "sleep 60"}\n---\nsay Slept.\n'
+    file = HEAD + 'permission_mode = "accept_all"\n' + members("ann")
+    with team(tmp_path, file, lead=lead, ann=REPORTER) as run:
+        run.until(lambda event: event.get("what") == "started" and event["member"] == "ann")
+        assert run.process.stdout is not None
+        run.process.stdout.close()
+        assert run.process.wait(60) == 141
+        assert run.alive() == []
+
+
 def test_when_the_lead_dies_nobody_is_left(tmp_path: Path) -> None:
     settings(kill_s=5)
     lead = 'call Bash {"command": "sleep 60"}\n---\nsay Slept.\n'

@@ -22,6 +22,7 @@ from reverie.agents.letters import new_letter
 from reverie.agents.structured import IdleNotification, IdleState, render
 from reverie.agents.team import COLORS, Place, Team, TeamMember
 from reverie.agents.team_file import MemberPlan, TeamPlan
+from reverie.cli.app import PIPE_CLOSED
 from reverie.cli.running import CANCELLED, Signals
 from reverie.cli.team_view import JsonTeamView, TeamView, TextTeamView
 from reverie.errors import ReverieError
@@ -34,6 +35,8 @@ from reverie.types import JsonObject
 
 _LONGEST_LINE = 64 * 1_048_576
 _LAST_WORDS = 300
+_LAST_WORDS_S = 2.0
+_LOOK_S = 0.05
 _MARK = "_REVERIE_TEAM_MEMBER"
 
 
@@ -92,13 +95,14 @@ class Supervisor:
         self._view = view
         self._members: dict[str, _Running] = {}
         self._stops = 0
+        self._unheard = False
 
     def stop(self) -> bool:
         """Ctrl-C: the lead ends the team in order. Again: everybody is asked by a signal. Again: nobody is asked."""
         self._stops += 1
         match self._stops:
             case 1:
-                self._view.say("ending the team in order; Ctrl-C again ends it at once")
+                self._say("ending the team in order; Ctrl-C again ends it at once")
                 self._signal([self._plan.lead.name], signal.SIGTERM)
             case 2:
                 self._signal(self._members, signal.SIGTERM)
@@ -128,10 +132,20 @@ class Supervisor:
 
     def _time_is_over(self) -> None:
         if not self._stops:
-            self._view.say(f"{self._plan.minutes:g} minutes are over")
+            self._say(f"{self._plan.minutes:g} minutes are over")
             self.stop()
 
+    def _say(self, text: str) -> None:
+        with suppress(BrokenPipeError):
+            self._view.say(text)
+
+    def _ended(self, name: str, why: str) -> None:
+        with suppress(BrokenPipeError):
+            self._view.ended(name, why)
+
     def _code(self, lead: _Running) -> int:
+        if self._unheard:
+            return PIPE_CLOSED
         if self._stops:
             return CANCELLED
         code = lead.code or 0
@@ -163,6 +177,18 @@ class Supervisor:
 
     async def _watch(self, one: _Running) -> None:
         """Passes its events on until it has ended; then tells whoever must know."""
+        hearing = asyncio.create_task(self._hear(one))
+        # Not `wait()`: it may also wait for whoever inherited the pipe, and so may the end of what is heard.
+        while (code := one.process.returncode) is None:  # noqa: ASYNC110
+            await asyncio.sleep(_LOOK_S)
+        one.code = code
+        await asyncio.wait([hearing], timeout=_LAST_WORDS_S)
+        hearing.cancel()
+        if code < 0:
+            await asyncio.to_thread(_end_what_it_left, one.mark)
+        await asyncio.to_thread(self._gone, one)
+
+    async def _hear(self, one: _Running) -> None:
         assert one.process.stdout is not None
         while True:
             try:
@@ -172,28 +198,28 @@ class Supervisor:
             if not line:
                 break
             self._heard(one.plan.name, line)
-        one.code = await one.process.wait()
-        if one.code < 0:
-            await asyncio.to_thread(_end_what_it_left, one.mark)
-        await asyncio.to_thread(self._gone, one)
 
     def _heard(self, name: str, line: bytes) -> None:
         try:
             event: Any = json.loads(line)
         except ValueError:
             return
-        if isinstance(event, dict):
-            self._view.heard(name, cast(JsonObject, event))
+        if isinstance(event, dict) and not self._unheard:
+            try:
+                self._view.heard(name, cast(JsonObject, event))
+            except BrokenPipeError:  # whoever read our output has gone: the team is for nobody any more
+                self._unheard = True
+                self.stop()
 
     def _gone(self, one: _Running) -> None:
         """Notes that a member ended. One that did not say goodbye has failed: the lead is told before anybody else."""
         name, lead = one.plan.name, self._plan.lead.name
         place = next((member.place for member in self._team.read()[1] if member.name == name), Place.EXPECTED)
         if place is Place.ENDED:  # killed after its goodbye: nobody waits for it, but its last background work is lost
-            self._view.ended(name, _why(one) if (one.code or 0) < 0 else "")
+            self._ended(name, _why(one) if (one.code or 0) < 0 else "")
             return
         why = _why(one)
-        self._view.ended(name, why)
+        self._ended(name, why)
         with suppress(ReverieError):  # the lead may have ended as well
             if name != lead:
                 notice = render(IdleNotification(IdleState.FAILED, why))
@@ -212,9 +238,9 @@ class Supervisor:
             try:
                 said = await asyncio.to_thread(ask_live, Path(there.socket), request)
                 if said.get("settled") is not True:
-                    self._view.say("too late: that question is no longer open")
+                    self._say("too late: that question is no longer open")
             except ReverieError as error:
-                self._view.say(str(error))
+                self._say(str(error))
 
     # -- the end --------------------------------------------------------------------------------------------------
 
@@ -225,11 +251,12 @@ class Supervisor:
             places = {member.name: member.place for member in self._team.read()[1]}
             staying = [name for name in left if places.get(name) is not Place.ENDED]
             if staying:
-                self._view.say(f"ending {', '.join(staying)}")
+                self._say(f"ending {', '.join(staying)}")
                 self._signal(staying, signal.SIGTERM)
-            waiting = [asyncio.ensure_future(self._members[name].process.wait()) for name in left]
-            wait_s = self._flags.number("messages.kill_s", self._settings.messages.kill_s)
-            await asyncio.wait(waiting, timeout=wait_s)
+            loop = asyncio.get_running_loop()
+            until = loop.time() + self._flags.number("messages.kill_s", self._settings.messages.kill_s)
+            while self._left() and loop.time() < until:  # noqa: ASYNC110 (as above)
+                await asyncio.sleep(_LOOK_S)
             self._signal(self._left(), signal.SIGKILL)
         await asyncio.gather(*watching, return_exceptions=True)
 
