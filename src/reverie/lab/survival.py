@@ -83,16 +83,21 @@ def summary(compacted: Sequence[Compacted]) -> dict[str, Any]:
         figures["simulated"] = by_name(simulated)
     pairs = [(one.looks[0], one.equal) for one in real if one.equal is not None]
     if pairs:
-        figures["equal_tokens"] = {
-            "recorded": _figures([recorded for recorded, _ in pairs]),
-            "reverie": _figures([equal for _, equal in pairs]),
-        }
+        figures["equal_tokens"] = _side_by_side(pairs)
+        figures["equal_tokens_halves"] = [_side_by_side(pairs[start::2]) for start in (0, 1)]
     figures["halves"] = [by_name((real or simulated)[start::2]) for start in (0, 1)]
     figures["compactions"] = {"real": len(real), "simulated": len(simulated)}
     figures["over_room"] = sum(
         look.tokens > one.room for one in compacted for look in one.looks if look.name == "reverie"
     )
     return figures
+
+
+def _side_by_side(pairs: Sequence[tuple[Look, Look]]) -> dict[str, dict[str, float | None]]:
+    return {
+        "recorded": _figures([recorded for recorded, _ in pairs]),
+        "reverie": _figures([equal for _, equal in pairs]),
+    }
 
 
 def by_name(compacted: Iterable[Compacted], *, pooled: bool = False) -> dict[str, dict[str, float | None]]:
