@@ -19,12 +19,13 @@ _SHOWN = re.compile(
     r"|#include|#define"
     r"|(?:public|private|static) (?:class|static|void|fn|func|int|string)|[A-Z][A-Za-z]*(?:Error|Exception)\b)"
     r"|^\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|^\s*\[?\d\d:\d\d:\d\d|^\s*(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b"
-    r"|[{;]\s*$|^\s*[\w./-]+:\d+(?::\d+)?[: ]|^\s*-{3,}\s*$|^(?: {4,}|\t)(?!\s*[-*•\d])|^=== .* ===$|^[➜❯⏺⎿]"
+    r"|[{;\[]\s*$|^\s*[\"\x27][^\"\x27]*[\"\x27],?\s*$|^\s*[\w./-]+:\d+(?::\d+)?[: ]|^\s*-{3,}\s*$|^(?: {4,}"
+    r"|\t)(?!\s*[-*•\d])|^=== .* ===$|^[➜❯⏺⎿]"
 )
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s+\S|\*\*[^*]+\*\*:?\s*$|={3,}$)", re.MULTILINE)
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)]|\(?[a-z]\)|\[[ x]\])\s+", re.MULTILINE)
 _END = re.compile(
-    r"(?<=[.!?…])(?<!\b[a-zA-Z]\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)"
+    r"(?<=[.!?])(?<!\b[a-zA-Z]\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)"
     r"(?<!\bbzw\.)(?<!\bz\.B\.)(?<!\bSr\.)(?<!\bca\.)(?<!\bapprox\.)(?<!\bNr\.)(?<!\bNo\.)(?<!\b\d\.)(?<!\b\d\d\.)"
     r"[\"'”’)\]]*\s+|(?<=[。！？])|\n+|;\s+|(?<=\?)(?=\()|(?<=[?!])(?=[\u3040-\u30ff\u3400-\u9fff])"
 )

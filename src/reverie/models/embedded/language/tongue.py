@@ -15,8 +15,8 @@ _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
 _MARKS: Final[dict[Tongue, frozenset[str]]] = {
     "en": words(
-        "the is are and with for not when after before because must on of to in a you your i it that this we what "
-        "dont have be if from so but can please my me was"
+        "the is are and with for not when after before because must of to you your i it that this we what dont have be "
+        "if from but can please my our they always never only use"
     ),
     "de": words(
         "der die das und ist nicht mit für bei auf von wenn ein eine einen den dem wird soll ich du wir bitte zu zum "
