@@ -18,6 +18,7 @@ from reverie.memory.topic_file import TopicFile
 from reverie.models.embedded.talk.wants import (
     Ask,
     Changes,
+    Delegate,
     Forget,
     Greeting,
     LastTime,
@@ -65,6 +66,7 @@ from tests.sessions import in_session, turn
         ("where did we leave off?", LastTime()),
         ("上次我们聊了什么？", LastTime()),
         ("what changed recently?", Changes()),
+        ("Let two agents look: where is the crane?; who owns it?", Delegate(("where is the crane?", "who owns it?"))),
         ("list the files in src/harbour", Listing("src/harbour")),
         ("Which files are there?", Listing()),
         ("What is this project?", Overview()),
@@ -255,6 +257,19 @@ def test_it_knows_what_changed_without_running_git(talk: Talk) -> None:
     git("init", "-q", ".")
     git("commit", "-q", "--allow-empty", "-m", "Grease the crane")
     assert "Ada: commit (initial): Grease the crane" in talk("What changed recently?")
+
+
+def test_it_has_forks_look_things_up_at_once_and_tells_what_they_report(talk: Talk) -> None:
+    async def work(session: Session) -> str:
+        started = list(await turn(session, "Let two agents look: what is the max load?; how do releases go?"))
+        assert [event.name for event in started if isinstance(event, ToolStarted)] == ["Agent", "Agent"]
+        await session.tasks.drain(20)
+        ended = started[-1] if not session.letters.waiting else list(await turn(session, ""))[-1]
+        assert isinstance(ended, TurnEnded)
+        return ended.text
+
+    said = in_session(work, cwd=talk.folder, model="embedded")
+    assert "crane.py:3: MAX_LOAD = 42" in said and "Releases go through the quay master." in said
 
 
 def test_in_a_log_of_the_day_it_appends(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,10 @@ class Stage:
         """
         view = self.view
         before = _Before.of(session)
-        self._typed("› ", shown or text)
+        if text:
+            self._typed("› ", shown or text)
+        else:
+            view.line((shown, "dim"))
         calls = dict[str, str]()
         notices = list[str]()
         ended: TurnEnded | None = None
@@ -181,6 +184,9 @@ class Stage:
         if len(seen.cleared) > before.cleared:
             count = plural(len(seen.cleared) - before.cleared, "old result")
             view.layer(2, "microcompact", (f"{count} cleared, {tokens(seen.cleared_tokens)} tokens less", "bold"))
+        if shares := _children(before, session):
+            told = f"; each read {min(shares):.0%} or more of its prompt from the cache"
+            view.layer(7, "agents", (f"{plural(len(shares), 'fork')} at once", "bold"), (told, ""))
         if (notes := _notes(session)) != before.notes:
             written = f"{size(len(notes.encode()))} of notes"
             view.layer(3, "session notes", (written, "bold"), (f"; the fork {_cached(before, session, 'notes')}", ""))
@@ -258,6 +264,16 @@ def _cached(before: _Before, session: Session, purpose: str) -> str:
     return f"read {read / prompt:.0%} from the cache" if prompt else "asked nobody"
 
 
+def _children(before: _Before, session: Session) -> list[float]:
+    """Of the first request of each agent that was started since, how much was read from the cache."""
+    first = dict[str, Usage]()
+    for one in session.parts.log.view.fork_usage[before.forks :]:
+        usage = Usage.parse(one.usage)
+        if one.purpose == Purpose.AGENT and usage is not None:
+            first.setdefault(one.thread, usage)
+    return [usage.cache_read_input_tokens / usage.prompt for usage in first.values()]
+
+
 Scene = Callable[[Stage], Awaitable[None]]
 
 
@@ -298,6 +314,13 @@ async def tuesday(stage: Stage) -> None:
     async with session:
         await stage.say(session, "May I write times with am and pm?")
         await stage.say(session, "Remember that the inspection is next Friday, because the insurer asked for it.")
+        await stage.say(
+            session,
+            "Let four agents look: what does logs/day-1.log say about fog?; what does logs/day-3.log say about the"
+            " gangway?; what does logs/day-5.log say about the radio?; what does logs/day-6.log say about dry dock?",
+        )
+        if session.letters.waiting:  # some may have come while it was still speaking
+            await stage.say(session, "", "✉ letters have come")
         await stage.say(session, "What did we talk about last time?")
         stage.closed(session)
 

@@ -12,7 +12,8 @@ from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock, ToolU
 
 _HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.*)$")
 _MEMORY = re.compile(r"^## (?P<path>/.+) \((?P<age>saved [^()]+)\)$")
-_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+_REMINDER = re.compile(r"<(system-reminder|fork-directive)>.*?</\1>", re.DOTALL)
+_LETTER = re.compile(r'^<letter\b[^>]*? from="(?P<sender>[^"]*)"[^>]*>\n[^\n]*\n(?P<text>.*?)\n?</letter>$', re.DOTALL)
 _NUMBERED = re.compile(r"^\s*(?P<line>\d+)(?:\t|→|\s\|\s?|:\s?)(?P<text>.*)$")
 
 
@@ -67,6 +68,8 @@ class Turn:
     done: tuple[Done, ...]
     before: tuple[tuple[str, str], ...]
     recalled: tuple[Recalled, ...] = ()
+    letters: tuple[tuple[str, str], ...] = ()
+    """What other agents wrote since the question: sender and text."""
 
 
 def read_turn(request: Request) -> Turn:
@@ -78,7 +81,8 @@ def read_turn(request: Request) -> Turn:
     before = tuple(said(request.messages[:asked]))
     since = request.messages[asked:]
     spoken = _told(request.messages[asked]) if told else _spoken(request.messages[asked])
-    return Turn("\n".join(spoken), tuple(_done(since)), before, tuple(_recalled(since)))
+    letters = tuple(_letters(since))
+    return Turn("\n".join(spoken), tuple(_done(since)), before, tuple(_recalled(since)), letters)
 
 
 def said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
@@ -117,6 +121,13 @@ def _spoken(message: Message) -> list[str]:
     texts = [block for block in message.content if isinstance(block, TextBlock) and block.text.strip()]
     typed = [block for block in texts if block.origin in (Origin.PERSON, Origin.MODEL, Origin.AGENT, Origin.SUMMARY)]
     return [block.text for block in typed or texts if not block.text.lstrip().startswith("<")]
+
+
+def _letters(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
+    for message in messages:
+        for block in message.content:
+            if isinstance(block, TextBlock) and block.origin is Origin.AGENT and (found := _LETTER.match(block.text)):
+                yield found["sender"], found["text"].strip()
 
 
 def _recalled(messages: tuple[Message, ...]) -> Iterator[Recalled]:

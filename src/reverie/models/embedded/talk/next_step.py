@@ -6,6 +6,7 @@ from typing import assert_never
 
 from reverie.models.base import Request
 from reverie.models.embedded.step import Act, Say, Step
+from reverie.models.embedded.talk.delegating import delegate
 from reverie.models.embedded.talk.findings import at_hand
 from reverie.models.embedded.talk.forgetting import forget
 from reverie.models.embedded.talk.keeping import first_line, keep
@@ -16,6 +17,7 @@ from reverie.models.embedded.talk.turn import Talk
 from reverie.models.embedded.talk.wants import (
     Ask,
     Changes,
+    Delegate,
     Forget,
     Greeting,
     LastTime,
@@ -55,6 +57,8 @@ def next_step(request: Request) -> Step:
             return tell_last_time(talk)
         case Changes():
             return run(talk, (f"{_LOG} -- {want.path}",), "Let me ask git.") if want.path else tell_changes(talk)
+        case Delegate():
+            return delegate(talk, want.tasks)
         case Listing():
             return tell_files(talk, want.folder)
         case Overview():

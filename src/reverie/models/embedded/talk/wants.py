@@ -51,6 +51,13 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
+class Delegate:
+    """Let several agents see to these, at once."""
+
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """Which files lie in this folder? Empty: here."""
 
@@ -100,6 +107,7 @@ Want: TypeAlias = (
     | WhatIsKnown
     | LastTime
     | Changes
+    | Delegate
     | Listing
     | Overview
     | Greeting
@@ -188,6 +196,11 @@ _GENERAL = re.compile(
     r"(?:何ですか|とは)",
     re.IGNORECASE,
 )
+_DELEGATE = re.compile(
+    r"^\W*(?:please )?(?:send|have|let|ask|use|start|lass|schicke?|pide a|manda)\b[^:：]{0,60}"
+    r"\b(?:agents|forks|agenten|agentes)\b[^:：]{0,40}[:：]\s*(?P<tasks>.+)$|^\W*in parallel[:：]\s*(?P<more>.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
 _LISTING = re.compile(
     r"^\W*(?:please )?(?:(?:list|show(?: me)?) (?:all |the |all the )?|(?:what|which) )files(?: and folders)?"
     r"(?: (?:are|do we have|exist))?(?: (?:there|here))?(?: (?:in|under|inside|"
@@ -257,6 +270,10 @@ def read_want(text: str) -> Want:
     asks = bool(_ASKING.search(said))
     if commands := _commands(said):
         return Run(commands)
+    if sent := _DELEGATE.match(said):
+        tasks = tuple(part.strip(" -*\n") for part in re.split(r"[;；\n]", sent["tasks"] or sent["more"]))
+        if found := tuple(task for task in tasks if task):
+            return Delegate(found)
     if _THANKS.match(said):
         return Thanks()
     if _GREETING.match(said) or _WHO.search(said):
