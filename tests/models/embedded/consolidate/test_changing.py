@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reverie.models.embedded.consolidate.changing import applied, swaps
+from reverie.models.embedded.consolidate.changing import applied, swaps, takes_the_place
 from reverie.models.embedded.consolidate.opposites import corrected
 from reverie.models.embedded.consolidate.statements import terms_of
 
@@ -38,6 +38,11 @@ def changed(statement: str, said: str, about: str = "") -> str:
         ("A sprint lasts two weeks.", "Sprints are three weeks long now.", "three weeks."),
         ("The herd has 48 cows.", "It's 42 cows, we sold six.", "42 cows."),
         ("Parts are cleaned with acetone.", "We switched from acetone to ethanol.", "with ethanol."),
+        ("Samples go to building 3, room 12.", "Samples go to building 7 now, not building 3.", "building 7, room 12."),
+        ("Owner of billing: Sam.", "Priya owns billing since October, Sam moved to search.", "billing: Priya."),
+        ("Cron jobs run in Europe/Madrid time.", "It's Europe/Lisbon, not Europe/Madrid.", "Europe/Lisbon time."),
+        ("Install with `npm ci`.", "Use pnpm, not npm, in this repo.", "`pnpm ci`"),
+        ("Der Lagerleiter heißt Bruno.", "Bruno ist nicht mehr da, jetzt ist es Frau Ems.", "heißt Frau Ems."),
     ],
 )
 def test_a_value_gives_way_to_another_of_its_kind(statement: str, said: str, becomes: str) -> None:
@@ -53,6 +58,10 @@ def test_a_value_gives_way_to_another_of_its_kind(statement: str, said: str, bec
         ("One values file per environment.", "The webhook listens on 8443, not 443, in all environments."),
         ("The printer in room 3 is slow.", "The meeting is at 10:00 now."),
         ("Anna leads the design team.", "Bernd prefers dark mode now."),
+        ("Shipper tenants move in waves from 2025-11-03.", "I moved to persistent work trees on 2026-01-26."),
+        ("Nested flags: at most one level.", "We shipped the demo with an empty level 3."),
+        ("Every card has six icons.", "Rebasing work tree 2 failed, we are stuck now."),
+        ("Justification was added to `publish.json`.", "The prefix /opt/run.sh is not added to it."),
     ],
 )
 def test_what_is_about_something_else_stays(statement: str, said: str) -> None:
@@ -70,3 +79,10 @@ def test_what_is_about_something_else_stays(statement: str, said: str) -> None:
 )
 def test_who_corrects_themselves_is_understood(said: str, meant: str) -> None:
     assert corrected(said) == meant
+
+
+def test_what_is_given_up_or_has_moved_replaces_the_statement() -> None:
+    assert takes_the_place("We don't do squash merges any more.", "Squash merges for feature branches.")
+    assert takes_the_place("The tiles moved to S3.", "Map tiles are served from the share.")
+    assert not takes_the_place("The tests moved to Bazel.", "Tests need the mock on port 12111.")
+    assert not takes_the_place("The tiles are slow.", "Map tiles are served from the share.")

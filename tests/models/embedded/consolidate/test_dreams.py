@@ -192,7 +192,7 @@ def test_an_empty_directory_stays_empty(tmp_path: Path, monkeypatch: pytest.Monk
 def test_links_to_other_things_than_topic_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = place(tmp_path, monkeypatch)
     index = (
-        "- [Mill](mill.md) — a\n- [Yesterday](logs/2026/02/2026-02-27.md) — the log\n- [Plan](plan.txt) — drawn by hand\n"
+        "- [Mill](mill.md) — a\n- [Log](logs/2026/02/2026-02-27.md) — the log\n- [Plan](plan.txt) — drawn by hand\n"
         "- [Shared mill](team/mill.md) — of the team\n- [Site](https://mill.example) — for guests\n"
     )
     files = {

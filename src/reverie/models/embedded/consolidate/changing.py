@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 from typing import Final
 
 from reverie.memory.evidence_words import NUMBER_WORDS
 from reverie.memory.secret_shapes import words
-from reverie.models.embedded.consolidate.likeness import subject_of, values_of
+from reverie.models.embedded.consolidate.likeness import overlap, subject_of, values_of
 from reverie.models.embedded.consolidate.statements import terms_of
 
 _TOKEN = r"(?:`[^`\n]+`|[^\s,;:()“”\"]+)"
@@ -39,28 +40,28 @@ _IS_GONE = re.compile(
 )
 _NO_MORE = re.compile(r"\b(?:any ?more|no longer|nicht mehr|ya no)\b", re.IGNORECASE)
 _WENT = re.compile(
-    r"(?P<old>[A-ZÀ-Ý][\w'’-]+)\s+(?:has |is |hat |ist )?(?:left|quit|retired|leaving|moved on|resigned|gekündigt"
-    r"|weg)\b"
+    r"(?P<old>[A-ZÀ-Ý][\w'’-]+)\s+(?:has |is |hat |ist )?(?:left|quit|retired|leaving|moved (?:on|to)|resigned"
+    r"|gekündigt|weg)\b"
 )
 _TAKES_OVER = re.compile(
-    r"(?:^|[,;.]\s*|\band\s+|\bnow\s+)(?P<new>[A-ZÀ-Ý][\w'’-]+)\s+(?:does|is|handles|takes|owns|runs|leads|has|manages"
+    r"(?:^|[,;.:]\s*|\band\s+|\bnow\s+)(?P<new>[A-ZÀ-Ý][\w'’-]+)\s+(?:does|is|handles|takes|owns|runs|leads|has|manages"
     r"|covers|approves|macht|übernimmt|leitet|lleva|dirige)\b"
 )
 _RENAMED = re.compile(
     r"\b(?:renamed|is called|are called|heißt jetzt|se llama ahora)\s+(?:to\s+)?(?P<new>[\w.-]+\w)", re.IGNORECASE
 )
 _CALLED = re.compile(r"\b(?:called|named|heißt|se llama)\s+(?P<old>`?[\w.-]*\w`?)", re.IGNORECASE)
-_NOT_THIS = re.compile(
-    r"\b(?:not|instead of|rather than|no longer|statt|nicht|no)\s+(?:at |on |in |the )?$", re.IGNORECASE
-)
+_NOT_THIS = re.compile(r"\b(?:not|instead of|rather than|no longer|statt|nicht|no)\s+(?:[^\W\d_]+\s+)?$", re.IGNORECASE)
+_CODE = re.compile(r"`[^`\n]+`")
+_USED = re.compile(r"\b(?:use|it'?s|switched to|moved to)\s+(?P<new>[a-z][\w.-]*\w)\b", re.IGNORECASE)
 _ARRIVES = re.compile(
-    r"\b(?:it'?s|its|it is|they'?re|we'?re on|is|are|now|use|using|uses|to|with|on|by|in|via|through|over|be|as"
+    r"\b(?i:it'?s|its|it is|they'?re|we'?re on|is|are|now|use|using|uses|to|with|on|by|in|via|through|over|be|as"
     r"|into|from|jetzt|nutzen|mit"
     r"|auf|es"
     r"|ahora|usamos|con)\s+(?:now\s+)?(?:the |a |an |our )?(?P<new>`[^`\n]+`|(?:(?:Frau|Herr|Mrs?|Ms|Dr"
-    r"|Prof)\.?\s)?[A-ZÀ-ÝŠŽ][\w.+-]*\w|[A-Za-z]*\d[\w.-]*)"
+    r"|Prof)\.?\s)?[A-ZÀ-ÝŠŽ][\w.+/-]*\w|[A-Za-z]*\d[\w.-]*)"
 )
-_NAME_LIKE = re.compile(r"`[^`]+`|[A-ZÀ-ÝŠŽ][\w.+-]*|\w*\d[\w.-]*")
+_NAME_LIKE = re.compile(r"`[^`]+`|[A-ZÀ-ÝŠŽ][\w.+/-]*|\w*\d[\w.-]*")
 _MOVES = re.compile(
     r"\b(?:mov(?:es?|ed)|postponed?|push(?:es|ed)?|shift(?:s|ed)|delay(?:s|ed)|reschedul\w+|brought forward|slips?"
     r"|slipped"
@@ -79,6 +80,17 @@ _TELLS = re.compile(
 )
 """A number said in passing changes nothing; it must be said of something that it is so."""
 _LIGHT: Final = words("run make go need use take send keep move start get come give work done")
+_LIES = re.compile(
+    r"\b(?:mov(?:es?|ed)|relocated|migrated|(?:is|are|lives?) now|now (?:at|in|on|under)|liegt jetzt|umgezogen"
+    r"|ahora está)\b",
+    re.IGNORECASE,
+)
+_HAS_MOVED = re.compile(
+    r"(?P<what>[^,;:.]{3,40}?)\s(?:has |have )?(?:moved|migrated|went over|relocated)\s(?:over )?to\b", re.IGNORECASE
+)
+_IS_WHERE = re.compile(
+    r"\s(?:is|are|lives?|served|stored|hosted|kept|found|located)\b(?:\s\w+)?\s(?:at|in|on|from|under)\s", re.IGNORECASE
+)
 _STOP: Final = words("the a an our this that it in of to for and or is are we you all any")
 _CHANGED_THERE = re.compile(
     r"\b(?:moves? from|moved from|replaces|replaced|used to|formerly|instead of|no longer|not)\b", re.I
@@ -107,6 +119,17 @@ def swaps(
     if (not found or _shares(statement, said, about)) and _TELLS.search(said):
         found += [one for one in _counted(statement, said, is_only) if all(one.old != other.old for other in found)]
     return list(dict.fromkeys(found))
+
+
+def takes_the_place(said: str, statement: str) -> bool:
+    """Whether what was said replaces a statement as a whole: where something is now, or what is not done any more."""
+    if _NO_MORE.search(said):
+        pairs = (" ".join(two) for two in pairwise(re.findall(r"[^\W_]+", said.lower())))
+        return any(len(terms_of(pair)) == 2 and pair in statement.lower() for pair in pairs)
+    moved = _HAS_MOVED.search(said)
+    if moved is None or not _IS_WHERE.search(statement):
+        return False
+    return bool(terms_of(moved["what"]) & terms_of(_IS_WHERE.split(statement, maxsplit=1)[0]))
 
 
 def is_for_later(said: str, day: date) -> bool:
@@ -162,8 +185,11 @@ def _given_up(statement: str, said: str) -> list[Swap]:
     olds += [(old, False, 0) for match in _WENT.finditer(said) if (old := _has(statement, match["old"]))]
     negated = [match.end() for match in _GIVEN_UP.finditer(said)]
     for old, is_weak, _ in olds:
-        is_name = bool(_NAME_LIKE.fullmatch(old))
+        is_code = any(old in span for span in _CODE.findall(statement))
+        is_name = bool(_NAME_LIKE.fullmatch(old)) or is_code
         new = _arriving(statement, said, old, negated) if is_name else None
+        if new is None and is_code and (plain := _USED.search(said)) and plain["new"].lower() != old.lower():
+            new = plain["new"]
         if new is not None and (not is_weak or is_name):
             found.append(Swap(old, new))
     return found
@@ -194,24 +220,46 @@ def _counted(statement: str, said: str, is_only: Callable[[str], bool]) -> list[
     there, here = values_of(statement), values_of(said)
     found: list[Swap] = []
     for kind in sorted(there.kinds & here.kinds, key=lambda one: (one == "number", one)):
-        if kind == "name" or (kind in ("date", "place") and not _MOVES.search(said)):
+        if (
+            kind == "name"
+            or (kind == "date" and not _MOVES.search(said))
+            or (kind == "place" and not _LIES.search(said))
+        ):
             continue
-        if kind == "number" and (found or len(_shared(statement, said, frozenset())) < 2):
+        if kind == "number" and (found or len(there.of(kind)) > 1 or len(_shared(statement, said, frozenset())) < 2):
             continue
         meant = {value for value in here.of(kind) if not _is_denied(said, value)}
         old, new = there.of(kind) - meant, meant - there.of(kind)
-        unit = kind.removeprefix("number ")
-        is_enough = _shares(statement, said, frozenset(), without=unit) or (
-            kind.startswith("number ") and unit not in _UNITS and is_only(kind)
+        spelled, wanted = (
+            _spelled(text, next(iter(one))) if len(one) == 1 else None for text, one in ((statement, old), (said, new))
         )
-        if len(old) == 1 and len(new) == 1 and is_enough:
-            spelled = _spelled(statement, old.pop())
-            wanted = _spelled(said, new.pop())
-            if spelled and wanted:
-                found.append(Swap(spelled, wanted))
+        if spelled and wanted and _agree(_clause(statement, spelled), _clause(said, wanted), kind, is_only):
+            found.append(Swap(spelled, wanted))
     return found
 
 
+def _clause(text: str, value: str) -> str:
+    """The part of a sentence that a value stands in."""
+    return next((part for part in _CLAUSE.split(text) if value in part), text)
+
+
+def _agree(statement: str, said: str, kind: str, is_only: Callable[[str], bool]) -> bool:
+    """Whether two clauses speak of the same thing: half of what the shorter one speaks of is in both.
+
+    Whoever names nothing but what is counted (`it's 42 cows`) means the one place where memory counts it.
+    """
+    unit = kind.removeprefix("number ")
+    counted = terms_of(unit) if kind.startswith("number ") else frozenset[str]()
+    subject, its = ((subject_of(text) - _LIGHT) | counted for text in (statement, said))
+    if not its - counted:
+        return kind.startswith("number ") and unit not in _UNITS and is_only(kind)
+    shared = subject & its
+    is_common = unit in _UNITS or not counted
+    return bool(shared - counted if is_common else shared) and overlap(subject, its) >= _AGREED
+
+
+_AGREED: Final = 0.5
+_CLAUSE = re.compile(r"[,;!?()]|[:.](?!\d)|\s(?:and|but|because|so|while|which|und|aber|weil|pero|porque)\s")
 _UNITS: Final = words(
     """second minute hour day week month year euro dollar percent eur usd gb mb kb tb ms s h m cm mm km kg g % line
     character time file page word"""

@@ -14,7 +14,7 @@ from typing import Final
 from reverie.memory.evidence import hard_facts
 from reverie.memory.taxonomy import TEAM, MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
-from reverie.models.embedded.consolidate.changing import Swap, applied, is_for_later, swaps
+from reverie.models.embedded.consolidate.changing import Swap, applied, is_for_later, swaps, takes_the_place
 from reverie.models.embedded.consolidate.desk import Desk
 from reverie.models.embedded.consolidate.lessons import Kind, Lesson, Source
 from reverie.models.embedded.consolidate.likeness import are_rivals, says, subject_of, values_of
@@ -114,11 +114,15 @@ def _hits(desk: Desk, lesson: Lesson) -> list[_Hit]:
                 continue
             changes = swaps(one.text, lesson.text, about, lambda kind: kinds[kind] == 1)
             is_changed = bool(changes) and applied(one.text, changes) != one.text
-            is_rival = not changes and lesson.kind is not Kind.NOTE and are_rivals(lesson.text, one.text)
+            is_rival = not changes and lesson.kind is not Kind.NOTE and _gives_way(one.text, lesson.text)
             if is_changed or is_rival:
                 is_about = is_rival or bool(subject_of(one.text) & subject_of(lesson.text))
                 found.append(_Hit(name, one, tuple(changes), number == 0, is_about))
     return found
+
+
+def _gives_way(statement: str, said: str) -> bool:
+    return are_rivals(said, statement) or takes_the_place(said, statement)
 
 
 def _put_right(desk: Desk, name: str, hits: list[_Hit], lesson: Lesson) -> None:
@@ -129,7 +133,8 @@ def _put_right(desk: Desk, name: str, hits: list[_Hit], lesson: Lesson) -> None:
         new = applied(hit.statement.text, hit.swaps) if hit.swaps else _ended(lesson.text)
         text = replaced(text, hit.statement, new)
     text = with_lines(text, [_in_their_words(lesson)]) if changes else text
-    if (changed := applied(description, changes)) != description:
+    is_replaced = any(hit.is_first and not hit.swaps for hit in hits)
+    if (changed := _short(lesson.text) if is_replaced else applied(description, changes)) != description:
         text = TopicFile.parse(text).updated(description=changed).text
     was = " ".join(f"“{hit.statement.text}”" for hit in hits)
     desk.write(name, text, f"put right by what {_told(lesson)}; it said {was}")

@@ -57,6 +57,11 @@ _OPENING = re.compile(
     r"[\s,.:;!–—-]*)+",
     re.IGNORECASE,
 )
+_WRONG = re.compile(
+    r"^(?:(?:that|this|it)(?:'s| is|s) (?:outdated|wrong|old|stale|not (?:right|true|so)(?: any ?more)?)|wrong"
+    r"|stop)\s*[,:;.–—-]\s*",
+    re.IGNORECASE,
+)
 _ASKED_FOR = re.compile(
     r"^(?:(?:just )?(?:for later|for the record|for the future|for next time|as a note|note to self"
     r"|remember(?: that)?|(?:one|another) (?:more )?thing to (?:remember|note|keep in mind)"
@@ -156,7 +161,8 @@ def _kind(sentence: Sentence, words: Lexicon) -> Kind | None:
     if _NO_MORE.search(bare):
         return Kind.CHANGE
     orders = words.forbids.search(opening) or (words.habit.search(opening) and _ORDERS.search(opening))
-    orders = orders or _PREFERS.search(opening) or (_DISPLEASED.match(bare) and _USE_NOT.match(opening))
+    use_not = _USE_NOT.match(opening) and (_DISPLEASED.match(bare) or _THIS_PLACE.search(bare))
+    orders = orders or _PREFERS.search(opening) or use_not
     if orders and not _is_about_now(opening):
         return Kind.RULE
     return Kind.CHANGE if _CHANGES.search(bare) or words.changed.search(bare) else None
@@ -171,7 +177,7 @@ def cleaned(text: str) -> str:
     """A sentence without how it was led in."""
     said = _BY_THE_WAY.sub("", _ASKED_AFTER.sub("", text.strip()))
     for _ in range(2):
-        said = _ASKED_FOR.sub("", _OPENING.sub("", said)).strip()
+        said = _ASKED_FOR.sub("", _WRONG.sub("", _OPENING.sub("", said))).strip()
     said = _FIRST_PERSON.sub(r"The user \g<really>\g<verb>s", said[:1].upper() + said[1:])
     return said or text.strip()
 

@@ -46,7 +46,7 @@ _SINCE = re.compile(
 )
 _MONTHS: Final = words("january february march april may june july august september october november december")
 _WORD = re.compile(r"[^\W_]+(?:[.:'’-][^\W_]+)*")
-_SMALL: Final = words("a an the of to in on at by is are and or we it for with has have from not")
+_NO_COUNTS: Final = words("one once twice both dozen a an eins uno una un une")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,9 @@ def values_of(text: str) -> Values:
     for match in _COUNTED.finditer(plain):
         number = NUMBER_WORDS.get(match["number"].lower(), match["number"].replace(",", ""))
         words = [word.lower() for word in (match["unit"], match["next"], match["before"]) if word]
-        kinds = [f"number {_singular(word)}" for word in words if word not in _SMALL]
+        if match["number"].lower() in _NO_COUNTS:
+            continue
+        kinds = [f"number {_singular(word)}" for word in words if word == "%" or "°" in word or terms_of(word)]
         found += [(kind, number) for kind in [*kinds, "number"]]
     for match in _NAME.finditer(text):
         name = match[0].strip("`").lower()
