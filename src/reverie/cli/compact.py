@@ -32,7 +32,8 @@ def command(
     """Summarise a conversation to make room; or take the last compaction back with `undo`.
 
     TEXT says what the summary is to mind. What you said, what was done and your pins stay word for word. MSG is a
-    message's uuid, the beginning of one, or -1 for your last message. A live session is asked to do it itself.
+    message's uuid, the beginning of one, or -1 for your last message. A live session does it itself, at the end of the
+    round if a turn is running.
 
     \b
     Examples:
