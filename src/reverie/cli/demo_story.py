@@ -188,7 +188,7 @@ class Stage:
             told = f"; each read {min(shares):.0%} or more of its prompt from the cache"
             view.layer(7, "agents", (f"{plural(len(shares), 'fork')} at once", "bold"), (told, ""))
         if (notes := _notes(session)) != before.notes:
-            written = f"{size(len(notes.encode()))} of notes"
+            written = f"{plural(len(notes.splitlines()), 'line')} of notes"
             view.layer(3, "session notes", (written, "bold"), (f"; the fork {_cached(before, session, 'notes')}", ""))
         if seen.boundaries > before.boundaries and seen.survival is not None:
             report = seen.survival

@@ -1,7 +1,7 @@
 """The demo as an animated picture: a terminal window in SVG that scrolls by itself, with no script, font or network.
 
 Two moving things carry all of it: the sheet of lines, and a cover below the line that was written last. Whoever wants
-no motion sees the end. The same lines always give the same bytes.
+no motion sees the end. The same lines always give the same bytes; only last digits differ from run to run.
 """
 
 from __future__ import annotations
