@@ -91,9 +91,13 @@ def _in_message(message: Message) -> Iterator[Candidate]:
                 (why if one.has("reason") or one.has("mishap") else said).append(one)
                 taken.add(i)
         before = at - 1
-        if before >= 0 and before not in taken and _is_plain(message, before, kinds) and _leans(said, kind):
+        stands = before >= 0 and before not in taken and kinds[before] is None
+        if stands and _leans(said, kind) and _may_be_leant_on(message, before, kinds, said[0].has("keep_on")):
             said.insert(0, message.marked[before])
             taken.add(before)
+            further = before - 1
+            if said[1].has("keep_on") and further >= 0 and further not in taken and _is_plain(message, further, kinds):
+                said.insert(0, message.marked[further])
         elif (
             kind is MemoryType.FEEDBACK
             and before >= 0
@@ -147,6 +151,12 @@ def _is_plain(message: Message, at: int, kinds: Sequence[MemoryType | None]) -> 
     if kinds[at] is not None or one.is_asked or one.is_filler or one.is_request or one.has("quoted"):
         return False
     return not one.has("once")
+
+
+def _may_be_leant_on(message: Message, at: int, kinds: Sequence[MemoryType | None], points_back: bool) -> bool:
+    """A sentence that tells something; where the next one says “that is the rule”, also one that asks for something."""
+    one = message.marked[at]
+    return _is_plain(message, at, kinds) or (points_back and not one.is_asked and not one.is_filler)
 
 
 def _goes_along(message: Message, at: int, kinds: Sequence[MemoryType | None], kind: MemoryType) -> bool:

@@ -162,9 +162,9 @@ def _feedback(one: Marked) -> float:
         found -= 3.0
     if not standing and bool(_AT_HAND.search(one.bare)):
         found -= 2.0
-    if one.message.is_after_request(one) and not standing and not shape.is_displeased:
+    if one.message.is_after_request(one) and not standing and not shape.is_displeased and not one.has("keep_on"):
         found -= 2.5
-    meant = style or touches or one.has("keep_on") or (habit and shape.is_displeased)
+    meant = style or touches or one.has("keep_on") or one.has("permits") or (habit and shape.is_displeased)
     if one.is_request and not standing and not meant:
         found -= 1.5
     if one.binds or (one.days and not standing):
@@ -177,6 +177,9 @@ def _feedback(one: Marked) -> float:
 def _grounds(one: Marked) -> float:
     """What a reason is worth: said outright, or told right after by somebody who answers."""
     follows = one.message.after(one)
+    before = one.message.before(one)
+    if before is not None and before.has("mishap") and one.message.shape.is_reply:
+        return 1.0
     if any(each.has("reason") or each.has("mishap") for each in [one, *follows]) or _BY_THE_WAY.search(one.bare):
         return 1.0
     told = [each for each in follows if not each.is_asked and not each.is_request and not each.is_filler]
@@ -200,7 +203,8 @@ def _project(one: Marked) -> float:
     if not told or one.has("solved"):
         return 0.0
     days = [day for day in one.days if not (day.moment.day == today and day.moment.grain == "day")]
-    states = one.is_ahead and not one.is_request and not _PRIVATE.search(one.bare)
+    named = [term for term in content_terms(told) if term.isalpha()]
+    states = one.is_ahead and not one.is_request and not _PRIVATE.search(one.bare) and len(named) > 2
     found = 1.5 * bool(days) + 0.5 * one.is_ahead
     found += 1.0 * (bool(words.event.search(told)) or states) + 1.0 * one.binds
     found += 3.0 * bool(words.parked.search(told)) or 2.0 * bool(words.on_hold.search(told))

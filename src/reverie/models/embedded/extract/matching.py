@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from reverie.memory.topic_file import TopicFile
 from reverie.models.embedded.extract.marks import Message
 from reverie.models.embedded.extract.reading import Known
 
+_PART_OF_DAY = re.compile(r"\d{4}(?:-\d\d)*|\d\d")
 MOST_READ = 6
 """Memories that are looked at before writing."""
 _SHARED = 2  # words of a memory that were said: then it is spoken of
@@ -38,7 +40,8 @@ class Standing:
     def _terms(self, body: int | None) -> frozenset[str]:
         topic = TopicFile.parse(self.text)
         said = statements("\n" + topic.body)[:body]
-        return frozenset(content_terms(" ".join([topic.name, topic.description, *said])))
+        found = content_terms(" ".join([topic.name, topic.description, *said]))
+        return frozenset(term for term in found if not _PART_OF_DAY.fullmatch(term))
 
 
 def worth_reading(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from reverie.models.embedded.language.lexicon import pattern
-from reverie.models.embedded.language.parts_en import DIRECTIVE, MAKE, NOT_NO, NOT_NOW, OPENER, PEOPLE, VERB
+from reverie.models.embedded.language.parts_en import DIRECTIVE, MAKE, NOT_NO, NOT_NOW, OPENER, PEOPLE, STAFF, VERB
 
 ACTS: Final[dict[str, re.Pattern[str]]] = {
     "standing": pattern(
@@ -90,6 +90,7 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\bi(?:'m| am) (?:fond|not a fan) of\b|\bno need for\b|\bskip the\b",
     ),
     "permits": pattern(
+        r"\bonly (?:if|when|after|with|once) (?:i|my|there|we|it)\b",
         r"\byou (?:can|may|don'?t (?:have|need) to|needn'?t|are free to|are allowed to)\b",
         r"\bwithout (?:asking|showing|checking|telling|my (?:ok|okay|approval|permission))\b|\bno need to ask\b",
         r"\bask (?:me )?(?:first|before)\b|\bcheck with me\b|\b(?:that|this) one you ask\b|\bshow me (?:the "
@@ -108,6 +109,7 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|standard|rule)\b",
     ),
     "keep_on": pattern(
+        r"\b(?:that\'?s|this is|that is) the rule\b|\bdo (?:that|it|this) (?:whenever|every time|always)\b",
         r"\bexactly (?:how|the way) (?:we|i|you)\b|\bkeep it up\b",
         r"\bstick (?:with|to) (?:that|this|it|those)\b|\bdo (?:that|this|it) (?:again|everywhere|for the others?"
         r"|for all)\b|\bin the other \w+ too\b",
@@ -155,6 +157,8 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\b(?:makes?|made) (?:us|me|them|it)\b|\bit'?s a [\w ]{3,25} thing\b|\bas (?:the|our|we|it|they)\b",
     ),
     "people": pattern(
+        rf"\b(?:my|our|the) (?:{STAFF}) (?:\w+ly )?\w{{3,}}s\b|\b(?:each|all) of (?:those|these|them) (?:goes|go"
+        rf"|needs?|gets?) (?:through|to|past)\b",
         r"\b(?:procurement|licensing|security|hr|it|the (?:office|court|council|committee|hospital|school|venue"
         r"|agency|ministry|bank|press)) (?:\w+ )?(?:turned|said|wants?|prints?|needs?|requires?|signed|blocks?"
         r"|insists?|reads?|checks?|decides?|decided)\b",
@@ -203,6 +207,7 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|september|october|november|december)\b",
     ),
     "once": pattern(
+        r"\b(?:half|almost|nearly) (?:done|finished|through)\b",
         r"\b(?:just|only) (?:for )?(?:this|the) (?:once|one|time)\b|\bthis (?:once|one time|time(?: only"
         r"| around)?)\b|\bfor (?:this|the) (?:one|task|pr|commit|letter|file|run|demo)\b",
         r"\bfor (?:now|today|the moment|the time being)\b|\bright now\b|\bat the moment\b|\bjust now\b"

@@ -142,7 +142,7 @@ def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
 
 
 def _ordinal(match: re.Match[str], clause: Clause) -> Reading | None:
-    if re.search(r"\b(?:instead of|not|than)\s*$", clause.before, re.I):
+    if re.search(r"\b(?:instead of|not|than)(?: on)?\s*$", clause.before, re.I):
         return None  # the day it was going to be: of which month, nobody said
     found = cal.day_of_month(clause.today, int(match["day"]), past=_is_past(clause))
     return None if found is None else (Moment(found), match["lead"] + found.isoformat())

@@ -111,11 +111,14 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
         r"(?=.*\b(?:why|because|so|must|needs?|requires?|looks?|wants?|insists?|forbids?|changed|demands?|reads?)\b)",
     ),
     "on_hold": pattern(
+        r"\b(?:stays?|remains?|stuck|sits?) (?:on|at) [\w. ]{1,20} (?:until|till|til)\b",
         r"\b(?:parked|paused|on hold|on ice|frozen|postponed|shelved|deferred|blocked|pinned|stuck on|suspended"
         r"|closed|off limits|read-only|locked)\b(?=.*\b(?:until|till|til|because|due|for|so|while|to|by)\b)",
         r"\b(?:parked|paused|on hold|on ice|shelved|deferred|suspended|pinned to|off limits)\b|\bstopped all\b",
     ),
     "decided": pattern(
+        r"\bit\'?s a (?:no|go|yes) (?:to|for|on|from)\b|\bwe (?:discussed|talked) (?:that|it|this) (?:through "
+        r"|over )?with\b",
         r"\bwe(?:\'re| are|re) (?:leaving|ditching|quitting|getting rid of|killing|killing off|dumping)\b",
         r"\bthe (?:whole |main |only )?(?:point|goal|reason|purpose|idea) (?:of|behind|for) (?:this|the|all"
         r"|our) [\w ]{2,40} is\b|\bwhat matters (?:here |most )?is\b|\bturned (?:it|that|this|us) down\b|\b(?:has"

@@ -69,6 +69,12 @@ NOT_NO: Final = (
     r"|doubt|reason|luck|harm|hurry|not|just|please|its|they|he|she|there|what|why|but|and|so|a|an|don|do|let"
     r"|lets|my|in|is|use|if|on|for|then|new|such)\b"
 )
+STAFF: Final = (
+    r"boss|manager|supervisor|advisor|professor|client|customer|auditor|reviewer|editor|lawyer|accountant"
+    r"|colleague|team|board|journal"
+    r"|regulator|court|publisher|landlord|doctor|director|principal|coach|partner|investor|vendor|contractor"
+    r"|designer|wife|husband"
+)
 PEOPLE: Final = (
     r"team|customer|client|user|people|nobody|no one|everyone|everybody|someone|somebody|boss|manager|management"
     r"|ceo|cfo|cto|vp|legal|compliance"

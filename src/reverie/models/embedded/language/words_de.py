@@ -62,12 +62,14 @@ LEXICON = Lexicon(
     ),
     reason=pattern(r"\b(?:weil|denn|da (?:wir|sonst|die|das|der)|sonst|damit|deshalb|deswegen|wegen|grund|nämlich)\b"),
     people=pattern(
-        r"\b(?:team|kund\w+|chef\w*|kolleg\w+|prüfer\w*|mandant\w+|leser\w*|niemand|alle|jeder|er|sie|wir"
+        r"\bich lese (?:das|es|sie|die)\b|\b(?:team|kund\w+|chef\w*|kolleg\w+|prüfer\w*|mandant\w+|leser\w*"
+        r"|niemand|alle|jeder|er|sie|wir"
         r"|die \w+)\b (?:\w+ )?(?:liest|lesen|will|wollen|braucht|brauchen|erwartet|erwarten|schaut|kann|können"
         r"|versteht|verstehen|nutzt|nutzen|mag|hat|haben|prüft|sieht|muss|müssen)\b"
     ),
     manner=pattern(
-        r"\b[\wäöüß -]{3,40} bitte (?:auf|in|ohne|mit|immer|nur|als|im|per|nie|kein\w*)\b"
+        r"\bbitte (?:kürzer|länger|ausführlicher|einfacher|knapper|genauer)\b|\b[\wäöüß -]{3,40} bitte (?:auf|in"
+        r"|ohne|mit|immer|nur|als|im|per|nie|kein\w*)\b"
         r"|^bitte (?:\w+ ){0,3}(?:auf|in|ohne|mit|nur|als|kurz|immer|nie)\b|\bohne fachchinesisch\b"
         r"|\bauf (?:deutsch|englisch)\b"
     ),
