@@ -205,3 +205,27 @@ def test_links_to_other_things_than_topic_files_stay(tmp_path: Path, monkeypatch
     before = with_files(made, files).files
     assert made.dream().outcome == "unchanged"
     assert made.files == before
+
+
+def test_two_things_told_in_the_same_words_stay_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = place(tmp_path, monkeypatch)
+    files = {"MEMORY.md": "- [Deploy API](api.md) — how\n- [Deploy web](web.md) — how\n"}
+    for name, title, what in (("api.md", "Deploy API", "The API"), ("web.md", "Deploy web", "The web app")):
+        short = name.removesuffix(".md")
+        body = f"{what} is deployed with Argo from main.\nRollback with `argocd rollback {short}`.\n"
+        files[name] = topic(title, body, "reference", f"How {what[4:]} is deployed")
+    before = with_files(made, files).files
+    assert made.dream().outcome == "unchanged"
+    assert made.files == before
+
+
+def test_copies_in_other_scripts_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = place(tmp_path, monkeypatch)
+    body = "境外的订单周四 14:00 截单。\n日本客户必须附原产地证书。\n"
+    files = {
+        "MEMORY.md": "- [发货](发货.md) — 截单\n- [副本](发货-副本.md) — 截单\n",
+        "发货.md": topic("发货规则", body, description="境外订单周四截单"),
+        "发货-副本.md": topic("发货规则", body + "冷链车停在三号门。\n", description="境外订单周四截单"),
+    }
+    with_files(made, files).dream()
+    assert made.text("发货.md").endswith(body + "冷链车停在三号门。\n") and "发货-副本.md" not in made.files

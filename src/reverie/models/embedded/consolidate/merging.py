@@ -41,7 +41,7 @@ _COPIED: Final = 0.6
 """The part of a file's statements that another has word for word."""
 _COPY_NAME = re.compile(
     r"(?:^|[_\-. (])(copy|kopie|copia|double|dup|new|neu|old|alt|guess|update[ds]?|tmp|temp|draft|v?\d{1,2})"
-    r"(?=[_\-. )]|$)",
+    r"(?=[_\-. )]|$)|(副本|复制|拷贝|コピー|[新旧])(?=$|[_\-. )])",
     re.IGNORECASE,
 )
 _ABOUT_NOTHING: Final = words(
@@ -124,7 +124,8 @@ def _are_copies(one: _File, other: _File) -> bool:
             terms, others = terms_of(head), terms_of(its)
             shared = len(terms & others)
             alike = overlap(terms, others) >= _ALIKE and shared / max(len(terms), len(others)) >= 0.4
-            if shared >= 3 and alike and not _differ(head, its) and _rest_agrees(one, other):
+            told_apart = (terms - others) & (one.about - other.about) and (others - terms) & (other.about - one.about)
+            if shared >= 3 and alike and not told_apart and not _differ(head, its) and _rest_agrees(one, other):
                 return True
     return False
 
@@ -243,8 +244,9 @@ def _rank(one: _File) -> tuple[int, int, int, int, str]:
 def _copy_rank(one: _File) -> tuple[int, int]:
     base = one.name.rpartition("/")[2]
     typed = one.topic.type is not None and base.startswith(f"{one.topic.type.value}_")
-    copied = [match for match in _COPY_NAME.findall(base.removesuffix(".md")) if match not in one.numbers]
-    titled = [match for match in _COPY_NAME.findall(one.topic.name) if not match.isdigit()]
+    copied = [mark[0] for mark in _COPY_NAME.finditer(base.removesuffix(".md"))]
+    copied = [mark for mark in copied if re.sub(r"\D", "", mark) not in one.numbers]
+    titled = [mark[0] for mark in _COPY_NAME.finditer(one.topic.name) if not any(char.isdigit() for char in mark[0])]
     return int(bool(copied or titled)), int(not typed)
 
 
