@@ -22,7 +22,6 @@ MOST_CALLS = 7
 QUOTED_LINES = 6
 READ_LINES = 40
 _DEFINED = 30
-_TEXT = 200
 
 PERSON = '"person"'
 """What the record of a message that a person typed holds before the message; its time stands just before that."""

@@ -22,16 +22,13 @@ class Talk:
     place: Place
     tongue: Tongue
     offered: dict[str, JsonObject]
-    calls_before: int
-    """Calls in the whole conversation before this turn."""
 
     @classmethod
     def of(cls, request: Request) -> Talk:
         turn = read_turn(request)
         # A side question gets one round and no call.
         offered = {} if request.purpose is Purpose.SIDE_QUESTION else offered_tools(request)
-        calls = sum(len(message.tool_uses) for message in request.messages) - len(turn.done)
-        return cls(turn, read_place(request), tongue_of(turn.question), offered, calls)
+        return cls(turn, read_place(request), tongue_of(turn.question), offered)
 
     @property
     def done(self) -> tuple[Done, ...]:
