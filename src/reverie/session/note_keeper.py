@@ -185,7 +185,7 @@ class NoteKeeper:
                 progress=task.progress,
                 enough=lambda calls: len(calls) > 1,  # a single edit may be the first of several
             )
-            self._check(before, template)
+            self._check(before, template, is_new=reached != view.cursors.get(WRITER))
         except ReverieError:
             if is_empty(before.decode(), template):  # better than none; what a model wrote is not overwritten
                 self._by_code(template)
@@ -195,13 +195,13 @@ class NoteKeeper:
             parts.log.append(Cursor(WRITER, reached))
         return result
 
-    def _check(self, before: bytes, template: str) -> None:
-        """Raises if the fork changed nothing, or broke the notes; these are then put back."""
+    def _check(self, before: bytes, template: str, *, is_new: bool) -> None:
+        """Raises if the fork broke the notes, which are then put back, or changed nothing although there was news."""
         now = self._read(self.path)
         if now is None or not is_intact(now, template):
             write_atomic(self.path, before)
             raise ReverieError("the update changed a heading or a hint of the notes and was taken back")
-        if now.encode() == before:
+        if now.encode() == before and is_new:
             raise ReverieError("the update left the notes as they were")
 
     def _by_code(self, template: str) -> None:
