@@ -229,3 +229,14 @@ def test_copies_in_other_scripts_are_joined(tmp_path: Path, monkeypatch: pytest.
     }
     with_files(made, files).dream()
     assert made.text("发货.md").endswith(body + "冷链车停在三号门。\n") and "发货-副本.md" not in made.files
+
+
+def test_dates_written_out_in_a_small_directory_are_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = place(tmp_path, monkeypatch)
+    files = {
+        "MEMORY.md": "- [R](r.md) — x\n",
+        "r.md": topic("R", "Report due at the end of next month.\nPaid yesterday.\n"),
+    }
+    result = with_files(made, files, {"r.md": "2026-01-14"}).dream()
+    assert result.outcome == "landed" and "2026-02-28" in made.text("r.md") and "2026-01-13" in made.text("r.md")
+    assert result.proposal is not None and "“Paid yesterday.”" in result.proposal.answer

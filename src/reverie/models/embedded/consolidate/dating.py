@@ -13,6 +13,7 @@ from typing import Final
 from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.models.embedded.consolidate.desk import Desk
+from reverie.models.embedded.consolidate.statements import body_statements
 from reverie.models.embedded.language.dates import Found, find_days
 from reverie.models.embedded.language.tongue import tongue_of
 
@@ -82,7 +83,15 @@ def date_files(desk: Desk) -> None:
         if (description, body) != (topic.description, topic.body):
             head = topic.updated(description=description) if description != topic.description else topic
             changed = head.updated(body=body).text if body != topic.body else head.text
-            desk.write(name, changed, f"relative dates written out, told from {day.isoformat()}")
+            was = "".join(f" “{one}”" for one in _reworded(text, changed))
+            told = f"; it said{was}" if was else ""
+            desk.write(name, changed, f"relative dates written out, told from {day.isoformat()}{told}")
+
+
+def _reworded(before: str, after: str) -> list[str]:
+    """The statements that are not there any more as they were."""
+    kept = {one.text for one in body_statements(after)}
+    return [one.text for one in body_statements(before) if one.text not in kept]
 
 
 def written_out(text: str, day: date, *, is_rule: bool = False) -> str:

@@ -42,10 +42,13 @@ class Desk:
             reasons.append(reason)
 
     def remove(self, name: str, into: str, reason: str) -> None:
-        """Takes a file away whose content stands in another now."""
+        """Takes a file away whose content stands in another now; of one that was never there, nothing is left to do."""
         del self.texts[name]
-        self.into[name] = into
-        self.explain(name, reason)
+        if name in self.base:
+            self.into[name] = into
+            self.explain(name, reason)
+        else:
+            self.reasons.pop(name, None)
 
     def changed(self) -> dict[str, str]:
         """The files that are new or differ, as they shall be."""

@@ -157,7 +157,8 @@ def _are_rivals(one: _File, other: _File) -> bool:
     standings = {one.standing, other.standing}
     if Standing.GUESSED in standings and len(standings) > 1:
         shared = _head_terms(one) & _head_terms(other)
-        return is_one_name or (Standing.CONFIRMED in standings and len(shared) >= 2)
+        is_close = len(shared) >= 2 and overlap(_head_terms(one), _head_terms(other)) >= 0.4
+        return is_one_name or (Standing.CONFIRMED in standings and is_close)
     heads = [(mine, theirs) for mine in one.heads for theirs in other.heads]
     if not is_one_name:
         return any(subject_of(mine) == subject_of(theirs) and are_rivals(mine, theirs) for mine, theirs in heads)

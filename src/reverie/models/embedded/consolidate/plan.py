@@ -28,4 +28,5 @@ def think(seen: Seen) -> Desk:
     for said in seen.said:
         for lesson in heard(said):
             learn(desk, lesson)
+    join_files(desk)  # what was learnt may be about the same as what is there, so that a second dream finds nothing
     return desk
