@@ -76,7 +76,10 @@ def _asks_to_forget(one: Marked) -> bool:
 
 def _says_instead(message: Message) -> bool:
     """Whether something is to hold in its place: then it is changed, not forgotten."""
-    others = [one for one in message.marked if not one.has("forget") and not one.is_asked and not one.is_filler]
+    asked = [one for one in message.marked if one.has("forget")]
+    if any(message.words.manner.search(clause) for one in asked for clause in one.bare.split(", ")[1:]):
+        return True
+    others = [one for one in message.marked if one not in asked and not one.is_asked and not one.is_filler]
     return any(one.has("standing") or one.has("decided") or one.has("habit") for one in others)
 
 
@@ -92,7 +95,7 @@ def _says_so(one: Marked, kind: MemoryType) -> bool:
         case MemoryType.REFERENCE:
             return one.has("located") and one.has("changed")
         case MemoryType.FEEDBACK:
-            return one.has("excepts") or one.has("standing") or one.has("decided")
+            return any(one.has(mark) for mark in ("excepts", "standing", "decided", "forget"))
         case MemoryType.USER:
             return one.has("person")
 

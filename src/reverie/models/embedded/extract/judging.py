@@ -34,7 +34,8 @@ _FIRST_WORD: Final = re.compile(r"^(?:no,? |and |please |pls |so |but |ok,? |yes
 _AT_LARGE: Final = re.compile(
     r"\b(?:don'?t|do not|never|no more|avoid) \w+(?:ing)? (?!the\b|this\b|that\b|it\b|them\b|these\b|those\b|an?\b"
     r"|any of|yet\b|now\b|my\b|your\b|to\b|me\b|if\b|about\b|for\b|in\b|on\b|at\b|so\b|too\b|much\b"
-    r"|anything\b)[a-z]{3,}",
+    r"|anything\b|inside\b|outside\b|when\b|while\b"
+    r"|within\b|before\b|after\b|until\b|with\b|from\b|into\b|again\b)[a-z]{3,}",
     re.IGNORECASE,
 )
 """Something is not wanted at large, not one thing at hand."""
@@ -154,7 +155,7 @@ def _feedback(one: Marked) -> float:
     found += 1.0 * shape.is_displeased + 1.0 * (shape.is_pleased and one.has("approves"))
     found += 0.5 * bool(_UNIVERSAL.search(one.bare)) + 0.5 * one.has("tells")
     found += 1.0 * ("?" in one.message.said.answer[-200:] and habit)
-    if shape.is_reply and (stops or contrast or habit or one.has("permits")):
+    if shape.is_reply and not one.is_request and (stops or contrast or habit or one.has("permits")):
         found += 1.0 * bool(set(content_terms(one.bare)) & set(content_terms(one.message.said.answer)))
     if one.has("once"):
         found -= 4.0
@@ -215,7 +216,8 @@ def _project(one: Marked) -> float:
         return 0.0
     found += 0.5 * one.has("tells") + 1.0 * one.has("remember")
     found += 0.5 * bool(_grounds(one))
-    if one.is_request and not one.is_ahead:
+    outright = words.parked.search(told) or words.decided.search(told) or words.owns.search(told)
+    if one.is_request and not one.is_ahead and not outright:
         found -= 2.0
     if one.has("once") and not one.has("on_hold"):
         found -= 2.0

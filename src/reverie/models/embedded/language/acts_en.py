@@ -176,6 +176,8 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|regulator|editor)s?\b",
     ),
     "manner": pattern(
+        rf"^(?:please|pls|plz) (?!{VERB}|make\b|help\b|no\b|don\b|do\b)[a-z]{{4,}} |\b(?:max(?:imum)?|at most"
+        rf"|at least|no more than|min(?:imum)?) \d+ \w+",
         r"\b\w+ (?:please|pls) (?:real|short|long|small|big|plain|raw|simple|in|as|without|with)\b",
         r"^[\w.\'/ -]{2,30},? (?:please|pls)[.!]?$|\b(?:can|could|would) you (?:please |always )?(?:keep|use"
         r"|avoid|stick|write|put|leave|give|answer) (?!this\b|that\b|it\b)",

@@ -140,6 +140,7 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|\bis (?:being )?driven by\b|\bwe(?:'re| are) (?:doing|building|rewriting) this because\b",
     ),
     "owns": pattern(
+        r"\b(?:she|he)(?:\'s| is) (?:now )?(?:responsible|in charge|the (?:owner|lead|contact))\b",
         rf"\b(?:done|handled|run|managed|owned|maintained|approved|decided|signed off) by (?:the )?{NAME}|\b(?:Dr"
         rf"|Prof|Professor|Mr|Ms|Mrs)\.? {NAME} (?:decides|approves|signs|handles|owns|leads|runs)\b",
         rf"{NAME} (?:decides|approves|signs off)\b",
@@ -198,6 +199,8 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\b(?:one|two|few|couple) more things?\b|\breminder\b|\bsmall change\b|\bnews\b",
     ),
     "forget": pattern(
+        r"\b(?:drop|delete|erase|remove|discard|clear) (?:everything|all|whatever|anything) you (?:noted|saved"
+        r"|remember|know|stored|wrote)\b|\bscratch (?:the|that|my) [\w -]+ (?:thing|rule|note)\b",
         r"\b(?:don\'?t|no longer|not) (?:need|have) to remember\b|\bno need to remember\b",
         r"\bforget (?:that|what|my|our|about|the|everything|all|it\b.*\babout|this|those|these|any)\b"
         r"|\bcan forget\b|\bplease forget\b|\bunlearn\b",

@@ -73,10 +73,10 @@ STAFF: Final = (
     r"boss|manager|supervisor|advisor|professor|client|customer|auditor|reviewer|editor|lawyer|accountant"
     r"|colleague|team|board|journal"
     r"|regulator|court|publisher|landlord|doctor|director|principal|coach|partner|investor|vendor|contractor"
-    r"|designer|wife|husband"
+    r"|designer|wife|husband|committee|council|tester"
 )
 PEOPLE: Final = (
-    r"team|customer|client|user|people|nobody|no one|everyone|everybody|someone|somebody|boss|manager|management"
+    r"team|tester|customer|client|user|people|nobody|no one|everyone|everybody|someone|somebody|boss|manager|management"
     r"|ceo|cfo|cto|vp|legal|compliance"
     r"|auditor|reviewer|editor|student|patient|colleague|junior|senior|designer|design|ops|sales|marketing"
     r"|support|finance|partner|reader|board"
