@@ -19,6 +19,7 @@ _RATHER = re.compile(
     r"^(?:please |just |and )*(?:use|keep|put|write|return|prefer|ask|leave|say|stick|go with|take)\b", re.IGNORECASE
 )
 """What to do instead, right after what not to do."""
+_MYSELF = re.compile(r"(?:[\w ]+: )?(?:i\b|ich\b|soy\b|我|私)", re.IGNORECASE)
 _FEW = 3  # content words: a sentence with fewer leans on the one before it
 _REASONS = 2  # sentences of reasons that go along
 
@@ -126,6 +127,12 @@ def _kinds(message: Message) -> list[MemoryType | None]:
             kind = MemoryType.USER  # what follows from it is said with it
         if kind is MemoryType.PROJECT and not one.is_ahead and any(each is MemoryType.USER for _, each in scored):
             kind = MemoryType.USER  # when it began
+        if (
+            kind is MemoryType.REFERENCE
+            and _MYSELF.match(one.bare)
+            and any(each is MemoryType.USER for _, each in scored)
+        ):
+            kind = MemoryType.USER  # a tool somebody works with is no place
         ahead = [each for _, each in scored if each is not MemoryType.FEEDBACK]
         if kind is MemoryType.FEEDBACK and ahead and one.has("remember") and not one.has("standing"):
             kind = ahead[0]  # what shall be remembered is a fact

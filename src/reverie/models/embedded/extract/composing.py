@@ -53,10 +53,11 @@ _SUBJECT = re.compile(
     r"(?:(?:the|our|this) )?(?P<noun>[a-z]{4,}) (?:is|was|starts|begins|ships|got|has|moves|ends|will)\b", re.IGNORECASE
 )
 _SCOPE = re.compile(
-    r"\b(?P<scope>(?:when|whenever|if|before|after|every time|each time) (?:you|i) [^,.;:]{3,70}(?=[,.;:]|$)"
-    r"|(?:in|for|on|with) (?:every|all|any|anything|each) [^,.;:]{3,60}(?=[,.;:]|$)"
-    r"|bei (?:solchen|allen|jedem|jeder) [^,.;:]{3,60}|immer wenn [^,.;:]{3,60}"
-    r"|wenn du [^,.;:]{3,60}|cuando [^,.;:]{3,60}|cada vez que [^,.;:]{3,60})",
+    r"\b(?P<scope>(?:when|whenever|if|before|after|every time|each time) (?:you|i) (?:[^,.;:]"
+    r"|\.(?=\w)){3,70}(?=[,.;:]|$)"
+    r"|(?:in|for|on|with) (?:every|all|any|anything|each) (?:[^,.;:]|\.(?=\w)){3,60}(?=[,.;:]|$)"
+    r"|bei (?:solchen|allen|jedem|jeder) (?:[^,.;:]|\.(?=\w)){3,60}|immer wenn (?:[^,.;:]|\.(?=\w)){3,60}"
+    r"|wenn du (?:[^,.;:]|\.(?=\w)){3,60}|cuando (?:[^,.;:]|\.(?=\w)){3,60}|cada vez que (?:[^,.;:]|\.(?=\w)){3,60})",
     re.IGNORECASE,
 )
 _CREDENTIALS = re.compile(

@@ -62,6 +62,7 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\b(?:every single time|at all times|without exception|only ever)\b",
     ),
     "forbids": pattern(
+        r"\b(?:can|could|would) you (?:please )?stop \w+ing\b",
         r"(?:^|[,.:;!] ?|\bplease |\band )keep [\w' -]{3,40} (?:out of|away from|off)\b|\bhands off\b|\boff limits\b",
         rf"(?:^|[.:;!] ?|\bplease |\band |\bbut )no (?!{NOT_NO})['\"]?[a-z][\w-]*",
         r"(?:^|[,.:;!(–—-] ?|\bplease |\bpls |\bplz |\band |\bbut |\bso )(?:don'?t|do not|never|stop|avoid"
@@ -93,8 +94,8 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\bonly (?:if|when|after|with|once) (?:i|my|there|we|it)\b",
         r"\byou (?:can|may|don'?t (?:have|need) to|needn'?t|are free to|are allowed to)\b",
         r"\bwithout (?:asking|showing|checking|telling|my (?:ok|okay|approval|permission))\b|\bno need to ask\b",
-        r"\bask (?:me )?(?:first|before)\b|\bcheck with me\b|\b(?:that|this) one you ask\b|\bshow me (?:the "
-        r"|a )?\w+(?: \w+)? (?:first|before)\b",
+        r"\bask (?:me )?(?:first|before)\b|\bcheck with me\b|\b(?:that|this) one you ask\b"
+        r"|\bshow me [\w ]{3,30} before you\b",
         r"\bi(?:'ll| will)? (?:\w+ )?(?:apply|post|push|merge|send|run|deploy|publish|sign|submit) (?:it|them"
         r"|that|those)\b",
     ),

@@ -109,7 +109,7 @@ def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
     if match["weekday"] in ("sat", "sun", "wed", "mon") and not _PREPOSITION.search(clause.before):
         return None  # “sat”, “sun” and “wed” are words of their own
     which = (match["which"] or "").lower().strip()
-    if re.search(r"\b(?:every|each|most|any)\s*$", clause.before, re.I):
+    if re.search(r"\b(?:every|each|most|any|an?|one|some)\s*$", clause.before, re.I):
         return None
     if re.search(r"\bweeks? (?:start|begin)s? (?:on )?$", clause.before, re.I):
         return None  # how a calendar looks
