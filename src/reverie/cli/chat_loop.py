@@ -192,7 +192,7 @@ class Chat:
     def toolbar(self) -> str:
         budget = self.session.conversation.budget()
         running = [info for info in self.session.tasks.running if info.purpose is not Purpose.AGENT]
-        parts = [self.session.model_name, f"{budget.used / budget.window:.0%} of {tokens(budget.window)}"]
+        parts = [_shown(self.session.model_name), f"{budget.used / budget.window:.0%} of {tokens(budget.window)}"]
         if running:
             parts.append(f"{plural(len(running), 'task')}: {', '.join(sorted({info.purpose for info in running}))}")
         if at_work := agents_line(self.session):
@@ -241,3 +241,9 @@ def _no_echo(terminal: bool) -> AbstractContextManager[None]:
     from reverie.cli.chat_prompt import no_echo
 
     return no_echo()
+
+
+def _shown(model: str) -> str:
+    """A model's name where room is scarce: of a script, only the file's name."""
+    provider, colon, name = model.partition(":")
+    return f"{provider}{colon}{name.rpartition('/')[2]}" if provider == "scripted" else model
