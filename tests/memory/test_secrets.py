@@ -142,3 +142,9 @@ def test_no_text_takes_long(piece: str) -> None:
     start = time.perf_counter()
     find_secrets(piece * (20_000 // len(piece)))
     assert time.perf_counter() - start < 5
+
+
+def test_the_line_of_an_index_is_no_password_and_one_in_a_link_is() -> None:
+    assert not find_secrets("- [The satellite pass is on 2026-03-21](project_the_pass_is_on_2026_03_21.md) — when")
+    (found,) = find_secrets(text := "- [pw: Tr0ub4dor&3x](notes.md) — where")
+    assert text[found.start : found.end] == "Tr0ub4dor&3x"

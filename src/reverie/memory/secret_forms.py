@@ -136,8 +136,8 @@ def _value(text: str, start: int) -> tuple[str, int, bool]:
     bare = _BARE.match(text, start)
     if not bare:
         return "", start, False
-    opened = bare[0].lstrip("([{*_")
-    start += len(bare[0]) - len(opened)
+    opened = bare[0].partition("](")[0].lstrip("([{*_")  # the text of a link ends where its address begins
+    start += len(bare[0].partition("](")[0]) - len(opened)
     value = opened if re.search(r"[(\[{]", opened) else re.sub(r"[)\]}*]+[.;:]?$|[.:;]$", "", opened)
     if re.match(r"[^=&]*&\w+=", value):  # the next parameter of an address
         value = value.partition("&")[0]
@@ -221,7 +221,7 @@ def _striking_nearby(text: str, at: int, end: int, is_strong: bool, seen: set[in
     stop = text.find("\n", end)
     stop = min(len(text) if stop < 0 else stop, end + 240)
     for match in TOKEN.finditer(text, begin, stop):
-        value = match[0].strip("()[]{}.,;:*")
+        value = match[0].partition("](")[0].strip("()[]{}.,;:*")
         if len(value) < 8 or match.start() in seen:
             continue
         if is_strong:
