@@ -217,6 +217,8 @@ def _project(one: Marked) -> float:
     found += 0.5 * one.has("tells") + 1.0 * one.has("remember")
     found += 0.5 * bool(_grounds(one))
     outright = words.parked.search(told) or words.decided.search(told) or words.owns.search(told)
+    if _PRIVATE.search(one.bare) and not one.is_ahead and not outright:
+        return 0.0
     if one.is_request and not one.is_ahead and not outright:
         found -= 2.0
     if one.has("once") and not one.has("on_hold"):
