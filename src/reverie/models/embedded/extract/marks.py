@@ -15,7 +15,7 @@ from reverie.models.embedded.extract.reading import Said
 from reverie.models.embedded.extract.systems import SYSTEM
 from reverie.models.embedded.language.dates import Found, find_days
 from reverie.models.embedded.language.lexicon import Lexicon, lexicon
-from reverie.models.embedded.language.sentences import Sentence, read_prose
+from reverie.models.embedded.language.sentences import Prose, Sentence, read_prose
 from reverie.models.embedded.language.tongue import Tongue, tongue_of
 
 _PRONOUN = re.compile(
@@ -146,6 +146,8 @@ class Message:
     def __init__(self, said: Said) -> None:
         self.said = said
         prose = read_prose(said.text)
+        if prose.is_document:
+            prose = Prose((), is_document=True)  # nobody is talking: nothing in it is looked at
         joined = " ".join(sentence.text for sentence in prose.sentences)
         self.tongue: Tongue = tongue_of(joined)
         self.words: Lexicon = lexicon(self.tongue)

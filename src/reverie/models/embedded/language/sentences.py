@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_TAGGED = re.compile(r"<([a-z][\w-]*)\b[^<>]*>.*?(?:</\1>|\Z)", re.DOTALL)
+_TAGGED = re.compile(
+    r"<(system-reminder|persisted-output|command-[\w-]+|local-command-[\w-]+|task-notification|recalled[\w-]*)\b[^<>]*>"
+    r".*?(?:</\1>|\Z)|^[ \t]*<([a-z][\w-]*)\b[^<>]*>.*?</\2>",
+    re.DOTALL | re.MULTILINE,
+)
 _SHOWN = re.compile(
     r"^\s*(?:>|\||[{}\[\]<]|\$ |%|at \S+\(|File \"|Traceback|\+\+|--|@@|//|/\*|\*/|import [\w{*.]+(?:;|$| from)"
     r"|from \S+ import"
