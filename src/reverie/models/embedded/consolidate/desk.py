@@ -16,14 +16,20 @@ from reverie.models.embedded.consolidate.gather import Seen
 class Desk:
     """One dream's work. `texts` are the files as they shall be; whoever is not in it is gone."""
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, seen: Seen, apart: frozenset[str] = frozenset()) -> None:
         self.seen = seen
+        self.apart = apart
+        """Files that are joined with no other."""
         self.base: Mapping[str, str] = {name: text for name, text in seen.texts.items() if is_topic(name)}
         self.texts = dict(self.base)
         self.days: dict[str, date] = dict(seen.brief.files)
         self.reasons: dict[str, list[str]] = {}
         self.into: dict[str, str] = {}
         """Files that go, and the file that has their content then."""
+        self.dated: Mapping[str, str] = self.base
+        """The files with their dates written out, before anything else was done to them."""
+        self.gave_way: list[str] = []
+        """Statements that were taken out because another contradicts them."""
 
     def may_change(self, name: str) -> bool:
         """Whether a file can be rewritten: seen whole, still there, and not the same as one of another case."""

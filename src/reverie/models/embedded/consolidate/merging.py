@@ -15,6 +15,7 @@ from typing import Final
 from reverie.memory.secret_shapes import words
 from reverie.memory.topic_file import TopicFile
 from reverie.models.embedded.consolidate.desk import Desk, is_one_tier
+from reverie.models.embedded.consolidate.keeping import facts_missing, identifiers
 from reverie.models.embedded.consolidate.likeness import (
     NEAR,
     SAME,
@@ -50,6 +51,7 @@ _ABOUT_NOTHING: Final = words(
 _ABOUT_TRUST = re.compile(
     r"^\W*(?:not (?:yet )?confirmed|unconfirmed|confirmed by|nicht bestätigt|sin confirmar)\b", re.IGNORECASE
 )
+_CLAUSE = re.compile(r"[,;]\s+(?!not\b|nicht\b|no\b)(?:and |und |y )?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class _File:
 
 def join_files(desk: Desk) -> None:
     """Joins what belongs together, two at a time, until nothing does."""
-    names = sorted(name for name in desk.texts if desk.may_change(name))
+    names = sorted(name for name in desk.texts if desk.may_change(name) and name not in desk.apart)
     files = {name: _read(name, desk.texts[name]) for name in names}
     for name, other in _pairs(files):
         if name in desk.texts and other in desk.texts:
@@ -101,6 +103,7 @@ def _read(name: str, text: str) -> _File:
     heads = tuple(dict.fromkeys(head for head in (topic.description, own[0].text if own else "") if head))
     title = _COPY_NAME.sub(" ", topic.name or name.rpartition("/")[2].removesuffix(".md").replace("_", " "))
     about = frozenset(term for term in terms_of(title) if not term.isdigit())
+    about = about or frozenset(re.findall(r"[^\W\d_]+", title.lower()))  # a noun that is a small word elsewhere
     plain = frozenset(_plain(one.text) for one in own)
     numbers = frozenset(re.findall(r"\d+", topic.name))
     return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, plain, standing_of(text), numbers)
@@ -109,7 +112,17 @@ def _read(name: str, text: str) -> _File:
 def _are_one_kind(one: _File, other: _File) -> bool:
     kinds = {one.topic.type, other.topic.type} - {None}
     is_numbered = bool(one.numbers and other.numbers and one.numbers != other.numbers)
-    return is_one_tier(one.name, other.name) and len(kinds) <= 1 and not is_numbered
+    return is_one_tier(one.name, other.name) and len(kinds) <= 1 and not is_numbered and not _are_two_things(one, other)
+
+
+def _are_two_things(one: _File, other: _File) -> bool:
+    """Whether each speaks of what its title names and the other never mentions, though all else may be alike."""
+    return _speaks_alone(one, other) and _speaks_alone(other, one)
+
+
+def _speaks_alone(one: _File, other: _File) -> bool:
+    own = [term for term in one.about - other.about if any(term in text for text in one.plain)]
+    return any(not any(term in text for text in (*other.plain, *map(_plain, other.heads))) for term in own)
 
 
 def _are_copies(one: _File, other: _File) -> bool:
@@ -153,7 +166,7 @@ def _are_rivals(one: _File, other: _File) -> bool:
     """Whether two files are about one thing and say different things of it."""
     if not _are_one_kind(one, other):
         return False
-    is_one_name = one.about <= other.about or other.about <= one.about
+    is_one_name = bool(one.about and other.about) and (one.about <= other.about or other.about <= one.about)
     standings = {one.standing, other.standing}
     if Standing.GUESSED in standings and len(standings) > 1:
         shared = _head_terms(one) & _head_terms(other)
@@ -161,7 +174,9 @@ def _are_rivals(one: _File, other: _File) -> bool:
         return is_one_name or (Standing.CONFIRMED in standings and is_close)
     heads = [(mine, theirs) for mine in one.heads for theirs in other.heads]
     if not is_one_name:
-        return any(subject_of(mine) == subject_of(theirs) and are_rivals(mine, theirs) for mine, theirs in heads)
+        return bool(one.about & other.about) and any(
+            subject_of(mine) == subject_of(theirs) and are_rivals(mine, theirs) for mine, theirs in heads
+        )
     bodies = [(mine.text, theirs.text) for mine in one.statements for theirs in other.statements]
     return any(are_rivals(mine, theirs, about_the_same=True) for mine, theirs in [*heads, *bodies])
 
@@ -181,17 +196,20 @@ def _join(desk: Desk, one: _File, other: _File) -> str:
         standing = body_statements(text)
         is_head = said == loser.statements[0] or bool(said.label)
         is_doubt = _ABOUT_TRUST.match(said.text) or (is_doubtful and is_guess(said.text))
-        if not is_doubt and any(_is_said(said.text, its.text, SAME) for its in standing):
+        is_kept = not facts_missing(said.text, text)
+        if not is_doubt and is_kept and any(_is_said(said.text, its.text, SAME) for its in standing):
             continue
         if is_doubt or _is_denied(said.text, standing):
             dropped.append(said.text)
-        elif is_head and any(_is_said(said.text, its.text, NEAR) for its in standing):
+            extra += _not_denied(said.text, standing, text) if not is_doubt else []
+        elif is_head and is_kept and any(_is_said(said.text, its.text, NEAR) for its in standing):
             continue
         elif said.label:
             text = with_labelled(text, label_of_line(loser.topic.text, said), said.label, said.text)
         else:
             extra.append(said.text)
     text = with_lines(text, extra)
+    desk.gave_way += dropped
     stays, goes = _names(winner, loser)
     quoted = "".join(f" “{said}”" for said in dropped)
     taken_out = f"; taken out, because {winner.name} is {_why(desk, winner, loser)}:{quoted}" if dropped else ""
@@ -210,6 +228,20 @@ def _is_denied(said: str, standing: Sequence[Statement]) -> bool:
     """Whether a statement cannot hold beside these. Where many are like it, it is one more line of a list."""
     rivals = sum(are_rivals(said, its.text, about_the_same=True) for its in standing)
     return 1 <= rivals <= 2
+
+
+def _not_denied(said: str, standing: Sequence[Statement], text: str) -> list[str]:
+    """What a statement says besides what is denied: clauses with facts of their own, or all of it if it has a key."""
+    rivals = [its.text for its in standing if are_rivals(said, its.text, about_the_same=True)]
+    if identifiers(said) & facts_missing(said, text) and not any(identifiers(its) for its in rivals):
+        return [said]
+    denied = frozenset(kind for its in rivals for kind in values_of(its).kinds) - {"number", "name"}
+    clauses = [clause.strip(" .") for clause in _CLAUSE.split(said)]
+    return [
+        f"{clause[:1].upper()}{clause[1:]}."
+        for clause in clauses[1:]
+        if len(terms_of(clause)) >= 2 and facts_missing(clause, text) and not values_of(clause).kinds & denied
+    ]
 
 
 def _ordered(desk: Desk, one: _File, other: _File) -> tuple[_File, _File]:

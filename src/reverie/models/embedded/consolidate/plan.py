@@ -10,6 +10,7 @@ from reverie.models.embedded.consolidate.dating import date_files
 from reverie.models.embedded.consolidate.desk import Desk
 from reverie.models.embedded.consolidate.gather import Seen
 from reverie.models.embedded.consolidate.index_detail import keep_detail
+from reverie.models.embedded.consolidate.keeping import lost
 from reverie.models.embedded.consolidate.learning import learn
 from reverie.models.embedded.consolidate.lessons import heard
 from reverie.models.embedded.consolidate.log_entries import noted
@@ -17,9 +18,20 @@ from reverie.models.embedded.consolidate.merging import join_files
 
 
 def think(seen: Seen) -> Desk:
-    """Everything a dream would change in topic files, with a reason for each."""
-    desk = Desk(seen)
+    """Everything a dream would change in topic files, with a reason for each.
+
+    No file goes that says what stands nowhere else: if one would, it is all thought through again without joining it.
+    """
+    apart: frozenset[str] = frozenset()
+    while gone := lost(desk := _thought(seen, apart)):
+        apart |= gone
+    return desk
+
+
+def _thought(seen: Seen, apart: frozenset[str]) -> Desk:
+    desk = Desk(seen, apart)
     date_files(desk)
+    desk.dated = dict(desk.texts)
     join_files(desk)
     keep_detail(desk)
     for name in sorted(seen.logs):
