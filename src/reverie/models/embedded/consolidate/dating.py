@@ -66,6 +66,16 @@ _DEFINED = re.compile(r"=\s*$")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _DATED_ALREADY = re.compile(r"\s*[(（,，—–-]*\s*(?:on |am |el |the )?\d{4}-\d\d")
 _CODE = re.compile(r"`[^`\n]*`|https?://\S+")
+_QUOTED = re.compile(
+    r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|「[^」\n]*」|『[^』\n]*』|‘[^’\n]*’(?!\w)|(?<!\w)'[^'\n]*'(?!\w)"
+)
+_MENTION_WORDS: Final = 5
+"""A quotation of so few words more than the date itself is about the words, not about a day."""
+_MENTIONS = re.compile(
+    r"\b(?:means?|meaning|stands? for|says?|reads?|word(?:s|ing)?|phrases?|terms?|expressions?|called|label(?:l?ed|s)?"
+    r"|bedeute[tn]?|heißt|meint|wort|wörter|significa|quiere decir|palabras?)\b|意思|意味|という",
+    re.IGNORECASE,
+)
 _END = re.compile(r"[.!?;](?=\s|$)|[。！？；\n]")
 _PAST_DEED = re.compile(r"\b(?:was|were|had|took|did|been|got|wurde|war|fue)\b[^.;,]*$", re.IGNORECASE)
 
@@ -104,7 +114,7 @@ def _line(line: str, day: date, is_rule: bool) -> str:
     code = [match.span() for match in _CODE.finditer(line)]
     for one in reversed(find_days(line, day, tongue_of(line))):
         inside = any(start <= one.start < end for start, end in code)
-        if one.is_absolute or inside or not _is_date(line, one, is_rule):
+        if one.is_absolute or inside or _is_mention(line, one) or not _is_date(line, one, is_rule):
             continue
         words = one.words
         if words[:1].isdigit() and line[: one.start].endswith((" at ", " At ")):
@@ -115,6 +125,15 @@ def _line(line: str, day: date, is_rule: bool) -> str:
             words = words[:1].upper() + words[1:]
         line = line[: one.start] + words + line[one.end :]
     return line
+
+
+def _is_mention(line: str, one: Found) -> bool:
+    """Whether the words of a date are only spoken about: quoted alone, or quoted where words are explained."""
+    for quoted in _QUOTED.finditer(line):
+        if quoted.start() <= one.start and one.end <= quoted.end():
+            more = len(quoted[0].split()) - len(line[one.start : one.end].split())
+            return more <= _MENTION_WORDS or bool(_MENTIONS.search(line[: quoted.start()] + line[quoted.end() :]))
+    return False
 
 
 def _is_date(line: str, one: Found, is_rule: bool) -> bool:

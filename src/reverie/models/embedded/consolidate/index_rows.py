@@ -25,6 +25,18 @@ _ABOUT_THE_LIST = re.compile(
     r"|sorted|alphabetical|keep (?:it|this) short|diese liste|verzeichnis|esta lista|este índice)\b|索引|目录|一覧",
     re.IGNORECASE,
 )
+_SELF_POINTER = re.compile(
+    r"^(?:please )?(?:see|read|open|look|details?|more|rest|everything|full|siehe|mehr|ver|véase)\b(?:\s[^\W\d]+){0,3}"
+    r":?\s`?(?P<file>[\w./-]+\.md|(?:the |its )?(?:file|datei|archivo))`?(?:\s[^\W\d]+){0,3}$",
+    re.IGNORECASE,
+)
+"""Says where more is to be read, and nothing else."""
+_POSITION = re.compile(
+    r"^(?:(?:this is |the )?(?:entry|item|line|row|number|no\.?|nr\.?|eintrag|zeile|punkt|entrada)\s*#?\d+\b"
+    r"|#?\d+\s*(?:of|von|de|/)\s*\d+\b)[^.;:]{0,40}$",
+    re.IGNORECASE,
+)
+"""Says where in the list it stands, and nothing else."""
 _HOUSEKEEPING = re.compile(
     r"\b(?:see also|last|first|touched|updated|changed|edited|checked|verified|reviewed|seen|used|still|valid|current"
     r"|unclear|outdated|stale|ok|to review|to check|to do|todo|needs? (?:review|check)|on|at|by|was|is|ago|date|status"
@@ -59,9 +71,17 @@ class Row:
     def states(self) -> str:
         """What the line states; empty if it only says when something was looked at, or nothing much."""
         said = _LABEL.sub("", _BULLET.sub("", self.line).strip())
+        pointer = _SELF_POINTER.match(said.rstrip("."))
+        is_own = pointer is not None and (not pointer["file"].endswith(".md") or self._is_its(pointer["file"]))
+        if is_own or _POSITION.match(said.rstrip(".")):
+            return ""
         if not _HOUSEKEEPING.sub("", said) or len(terms_of(said)) < _LEAST_TERMS:
             return ""
         return said[:1].upper() + said[1:]
+
+    def _is_its(self, file: str) -> bool:
+        """Whether a file that the line names is the one its entry points to."""
+        return self.entry is not None and file.rpartition("/")[2] == self.entry.file.rpartition("/")[2]
 
 
 def rows(text: str) -> list[Row]:

@@ -1,0 +1,30 @@
+"""Dates are written out where they are meant, and stay where somebody only speaks of the words."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from reverie.models.embedded.consolidate.dating import written_out
+
+DAY = date(2026, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'A letter that says "tomorrow" means the next working day.',
+        "Wenn im Vertrag „übermorgen“ steht, gilt der zweite Werktag.",
+        "The button is labelled 'last week'.",
+        "En el aviso, «ayer» significa el día hábil anterior.",
+        "The phrase “we deliver the goods to your door by the day after tomorrow” means two days.",
+    ],
+)
+def test_words_that_are_quoted_stay(line: str) -> None:
+    assert written_out(line, DAY) == line
+
+
+def test_a_date_beside_a_quotation_is_written_out() -> None:
+    assert written_out('The film "Ran" starts tomorrow.', DAY) == 'The film "Ran" starts on 2026-03-05.'
+    assert "2026-03-05" in written_out("Ilse's boat and Jan's boat sail tomorrow.", DAY)
