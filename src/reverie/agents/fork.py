@@ -89,7 +89,9 @@ async def run_fork(
 
     thread = Thread(
         log=log,
-        surroundings=point.conversation.forked(log, purpose=purpose, thread=name, reused=max_rounds > 1 and enough is None),
+        surroundings=point.conversation.forked(
+            log, purpose=purpose, thread=name, reused=max_rounds > 1 and enough is None
+        ),
         tools=point.tools,
         context=replace(
             point.context,
