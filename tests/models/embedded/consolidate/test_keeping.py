@@ -80,3 +80,59 @@ def test_a_statement_stands_only_with_its_numbers_identifiers_and_names() -> Non
     assert not stands("Spare parts have the prefix KIL-7.", "Spare parts have the prefix VAN-7.")
     assert not stands("In doubt the kiln is opened by Ama.", "In doubt the kiln is opened by Bo.")
     assert facts_missing("Three nodes.", "There are 3 nodes.") == frozenset()
+
+
+UNRELATED = [
+    "Tests run on Thursdays in bay 4.",
+    "Bay 7 has 3 lamps and a Lumex dimmer.",
+    "Production is hosted at Norvik in Aldhaven.",
+    "Backups go to Norvik every night.",
+    "The archive is kept at Ostra, shelf 12.",
+    "Ama leads the night shift.",
+    "The release is on 2026-05-04.",
+    "Invoices go to billing@ostra.example within 30 days.",
+    "We use Lumex for the stage.",
+    "Sensor HS-20 reads 3 % too high.",
+]
+SAID = [
+    "The HS-40 in bay 4 reads 5 % too high, so don't touch the offset.",
+    "Actually the garden isn't at Tolland any more, it's at Exmoor in Genf since February.",
+    "We dropped Quill, it's Parchment now, still 9 nodes.",
+    "That's outdated, Quill is gone. We moved to Parchment in January.",
+    "It's 42 goats, we sold six.",
+    "The ferry moved to 10:45.",
+    "Zoe left, Ida does the tuning now.",
+    "The kiosk was renamed to pavilion.",
+    "From now on the choir sings on Mondays, not on Fridays.",
+]
+
+
+@given(st.lists(st.sampled_from(UNRELATED), min_size=1, max_size=6, unique=True), st.lists(st.sampled_from(SAID)))
+def test_what_was_said_of_other_things_edits_no_statement(lines: list[str], said: list[str]) -> None:
+    files = {"project_house.md": topic("House", "".join(f"{line}\n" for line in lines))}
+    after = [one.text for text in dreamt(files, said).texts.values() for one in body_statements(text)]
+    assert [line for line in lines if line not in after] == []
+
+
+NAMES = ["Norvik", "Ostra", "Lumex", "Quill", "Tolland"]
+PLACES = ["Aldhaven", "Genf", "Exmoor"]
+
+
+@given(
+    st.permutations(NAMES),
+    st.permutations(PLACES),
+    st.sampled_from(["Production", "The choir", "Payroll"]),
+    st.booleans(),
+)
+def test_a_correction_leaves_no_half_of_the_old_with_the_new(
+    names: list[str], places: list[str], what: str, with_place: bool
+) -> None:
+    old, new, third = names[0], names[1], names[2]
+    was, is_ = f"{old} in {places[0]}", f"{new} in {places[1]}" if with_place else new
+    kept = f"The annex is with {third} in {places[2]}."
+    files = {"project_home.md": topic("Home", f"{what} is hosted at {was}.\n{kept}\nThe bill comes on day 4.\n")}
+    said = f"Actually {what[:1].lower()}{what[1:]} isn't at {old} any more, it's at {is_} since February."
+    text = dreamt(files, [said]).texts["project_home.md"]
+    assert kept in text and "The bill comes on day 4." in text
+    assert f"is hosted at {old}" not in text and f"{new} in {places[0]}" not in text and f"at {is_} since" in text
+    assert not any(text.count(name) > said.count(name) + kept.count(name) + 1 for name in (new, *places))

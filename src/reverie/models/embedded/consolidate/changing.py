@@ -55,11 +55,11 @@ _NOT_THIS = re.compile(r"\b(?:not|instead of|rather than|no longer|statt|nicht|n
 _CODE = re.compile(r"`[^`\n]+`")
 _USED = re.compile(r"\b(?:use|it'?s|switched to|moved to)\s+(?P<new>[a-z][\w.-]*\w)\b", re.IGNORECASE)
 _ARRIVES = re.compile(
-    r"\b(?i:it'?s|its|it is|they'?re|we'?re on|is|are|now|use|using|uses|to|with|on|by|in|via|through|over|be|as"
+    r"\b(?i:it'?s|its|it is|they'?re|we'?re on|is|are|now|use|using|uses|to|with|on|at|by|in|via|through|over|be|as"
     r"|into|from|jetzt|nutzen|mit"
     r"|auf|es"
     r"|ahora|usamos|con)\s+(?:now\s+)?(?:the |a |an |our )?(?P<new>`[^`\n]+`|(?:(?:Frau|Herr|Mrs?|Ms|Dr"
-    r"|Prof)\.?\s)?[A-ZÀ-ÝŠŽ][\w.+/-]*\w|[A-Za-z]*\d[\w.-]*)"
+    r"|Prof)\.?\s)?[A-ZÀ-ÝŠŽ][\w.+/-]*\w|[A-Za-z]*\d[\w.-]*\b(?!:\d))"
 )
 _NAME_LIKE = re.compile(r"`[^`]+`|[A-ZÀ-ÝŠŽ][\w.+/-]*|\w*\d[\w.-]*")
 _MOVES = re.compile(
@@ -91,7 +91,11 @@ _HAS_MOVED = re.compile(
 _IS_WHERE = re.compile(
     r"\s(?:is|are|lives?|served|stored|hosted|kept|found|located)\b(?:\s\w+)?\s(?:at|in|on|from|under)\s", re.IGNORECASE
 )
-_STOP: Final = words("the a an our this that it in of to for and or is are we you all any")
+_STOP: Final = words(
+    """the a an our this that it in of to for and or is are we you all any i he she they who everyone everybody someone
+    nobody these those there here which what wir ich du er sie es man alle der die das ein eine el la los las nosotros
+    yo él ella ellos ellas ustedes todos"""
+)
 _CHANGED_THERE = re.compile(
     r"\b(?:moves? from|moved from|replaces|replaced|used to|formerly|instead of|no longer|not)\b", re.I
 )
@@ -138,6 +142,41 @@ def is_for_later(said: str, day: date) -> bool:
     return found is not None and found["day"] > day.isoformat()
 
 
+def is_sound(statement: str, said: str, changes: Sequence[Swap]) -> bool:
+    """Whether values can be put in place of others without a doubt; if not, only the whole statement can give way.
+
+    Each old value stands there once, each new one comes from what was said and is not there yet, and no name hangs on
+    the old one (`at A in B`) that would be left to the new one.
+    """
+    news = [one.new.lower() for one in changes]
+    return len(set(news)) == len(news) and all(
+        len(re.findall(rf"(?<![\w]){re.escape(one.old)}(?![\w])", statement, re.IGNORECASE)) == 1
+        and _has(statement, one.new) is None
+        and _has(said, one.new) is not None
+        and not any(_has(said, match["name"]) is None for match in _hanging(statement, one.old))
+        for one in changes
+    )
+
+
+def names_it(said: str, statement: str, changes: Sequence[Swap]) -> bool:
+    """Whether what was said is about a statement: it names what gives way, and what both speak of besides."""
+    named = [one for one in changes if _has(said, one.old)]
+    return bool(named) and _shares(statement, said, frozenset(), " ".join(f"{one.old} {one.new}" for one in named))
+
+
+def besides(statement: str, changes: Sequence[Swap]) -> list[str]:
+    """The clauses of a statement that hold none of the values that give way."""
+    return [part for part in _CLAUSE.split(statement) if not any(_has(part, one.old) for one in changes)]
+
+
+def _hanging(statement: str, old: str) -> list[re.Match[str]]:
+    return list(
+        re.finditer(
+            rf"(?<![\w]){re.escape(old)}\s(?:in|at|near|bei|en|de)\s(?:the\s)?(?P<name>[A-ZÀ-ÝŠŽ][\w-]+)", statement
+        )
+    )
+
+
 def applied(text: str, changes: Sequence[Swap]) -> str:
     """The text with each old value replaced, wherever it stands as a whole word."""
 
@@ -181,10 +220,16 @@ def _given_up(statement: str, said: str) -> list[Swap]:
             olds.append((old, False, match.start()))
     for match in _NO_MORE.finditer(said):
         before = re.findall(r"[^\s,;:()“”\".]+", said[max(0, match.start() - 50) : match.start()])[-5:]
-        olds += [(old, False, 0) for word in before if _NAME_LIKE.fullmatch(word) and (old := _has(statement, word))]
+        olds += [
+            (old, False, 0)
+            for word in before
+            if _NAME_LIKE.fullmatch(word) and (old := _has(statement, word)) and not _opens_both(statement, said, word)
+        ]
     olds += [(old, False, 0) for match in _WENT.finditer(said) if (old := _has(statement, match["old"]))]
     negated = [match.end() for match in _GIVEN_UP.finditer(said)]
     for old, is_weak, _ in olds:
+        if set(old.lower().split()) <= _STOP:
+            continue
         is_code = any(old in span for span in _CODE.findall(statement))
         is_name = bool(_NAME_LIKE.fullmatch(old)) or is_code
         new = _arriving(statement, said, old, negated) if is_name else None
@@ -193,6 +238,11 @@ def _given_up(statement: str, said: str) -> list[Swap]:
         if new is not None and (not is_weak or is_name):
             found.append(Swap(old, new))
     return found
+
+
+def _opens_both(statement: str, said: str, word: str) -> bool:
+    """Whether a word is written large only because sentences begin with it: then it is what both speak of."""
+    return all(re.search(rf"(?:^|[.!?]\s+|^\w+,?\s){re.escape(word)}\b", text) for text in (statement, said))
 
 
 def _arriving(statement: str, said: str, old: str, negated: list[int]) -> str | None:

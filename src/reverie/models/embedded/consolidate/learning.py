@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from reverie.memory.evidence import hard_facts
 from reverie.memory.taxonomy import TEAM, MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
-from reverie.models.embedded.consolidate.changing import Swap, applied, is_for_later, swaps, takes_the_place
+from reverie.models.embedded.consolidate.changing import (
+    Swap,
+    applied,
+    besides,
+    is_for_later,
+    is_sound,
+    names_it,
+    swaps,
+    takes_the_place,
+)
 from reverie.models.embedded.consolidate.desk import Desk
+from reverie.models.embedded.consolidate.keeping import facts_missing, identifiers
 from reverie.models.embedded.consolidate.lessons import Kind, Lesson, Source
 from reverie.models.embedded.consolidate.likeness import are_rivals, says, subject_of, values_of
 from reverie.models.embedded.consolidate.statements import Statement, body_statements, replaced, terms_of, with_lines
@@ -78,7 +89,7 @@ def _is_known(desk: Desk, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Hit:
-    """A statement that a lesson changes. Without `swaps` the lesson takes its place."""
+    """A statement that a lesson changes. Without `swaps` the lesson takes its place, or stands beside it."""
 
     file: str
     statement: Statement
@@ -86,6 +97,8 @@ class _Hit:
     is_first: bool
     is_about: bool
     """They speak of the same thing, and do not only share the value that gives way."""
+    is_beside: bool = False
+    """The statement says more than what gives way: it stays as it is."""
 
 
 def _changes(desk: Desk, lesson: Lesson) -> bool:
@@ -113,12 +126,22 @@ def _hits(desk: Desk, lesson: Lesson) -> list[_Hit]:
             if one.label or one.text.startswith(_WORDS_OF) or lesson.text.rstrip(".!") in one.text:
                 continue
             changes = swaps(one.text, lesson.text, about, lambda kind: kinds[kind] == 1)
-            is_changed = bool(changes) and applied(one.text, changes) != one.text
+            is_changed = bool(changes) and is_sound(one.text, lesson.text, changes)
+            is_whole = not is_changed and names_it(lesson.text, one.text, changes)
             is_rival = not changes and lesson.kind is not Kind.NOTE and _gives_way(one.text, lesson.text)
-            if is_changed or is_rival:
-                is_about = is_rival or bool(subject_of(one.text) & subject_of(lesson.text))
-                found.append(_Hit(name, one, tuple(changes), number == 0, is_about))
+            if is_changed or is_whole or is_rival:
+                is_about = is_whole or is_rival or bool(subject_of(one.text) & subject_of(lesson.text))
+                is_beside = not is_changed and _says_more(text, one, changes, lesson)
+                found.append(_Hit(name, one, tuple(changes) if is_changed else (), number == 0, is_about, is_beside))
     return found
+
+
+def _says_more(text: str, one: Statement, changes: Sequence[Swap], lesson: Lesson) -> bool:
+    """Whether a statement holds facts that would be lost with it and that the lesson does not speak of."""
+    rest = f"{text[: one.start]} {text[one.end :]} {lesson.text}"
+    if identifiers(one.text) & facts_missing(one.text, rest) and not identifiers(lesson.text):
+        return not any(one.old.lower() in identifiers(one.old) for one in changes)
+    return bool(changes) and any(facts_missing(part, rest) for part in besides(one.text, changes))
 
 
 def _gives_way(statement: str, said: str) -> bool:
@@ -130,10 +153,13 @@ def _put_right(desk: Desk, name: str, hits: list[_Hit], lesson: Lesson) -> None:
     description = TopicFile.parse(text).description
     changes = [swap for hit in hits for swap in hit.swaps]
     for hit in reversed(hits):
-        new = applied(hit.statement.text, hit.swaps) if hit.swaps else _ended(lesson.text)
+        if hit.is_beside:
+            continue
+        new = applied(hit.statement.text, hit.swaps) if hit.swaps else _as_said(lesson)
         text = replaced(text, hit.statement, new)
-    text = with_lines(text, [_in_their_words(lesson)]) if changes else text
-    is_replaced = any(hit.is_first and not hit.swaps for hit in hits)
+        desk.gave_way.append(hit.statement.text)
+    text = with_lines(text, [_in_their_words(lesson)]) if changes or all(hit.is_beside for hit in hits) else text
+    is_replaced = any(hit.is_first and not hit.swaps and not hit.is_beside for hit in hits)
     if (changed := _short(lesson.text) if is_replaced else applied(description, changes)) != description:
         text = TopicFile.parse(text).updated(description=changed).text
     was = " ".join(f"“{hit.statement.text}”" for hit in hits)
@@ -151,6 +177,13 @@ def _in_their_words(lesson: Lesson) -> str:
     if lesson.source is Source.TYPED:
         return f"{_WORDS_OF} on {lesson.day.isoformat()}: “{lesson.text.strip()}”"
     return _ended(lesson.text)
+
+
+def _as_said(lesson: Lesson) -> str:
+    """What was said, to stand where something else stood; a change with its day."""
+    if lesson.source is not Source.TYPED or lesson.kind is not Kind.CHANGE:
+        return _ended(lesson.text)
+    return f"{lesson.text.strip().rstrip('.!')} (said on {lesson.day.isoformat()})."
 
 
 def _told(lesson: Lesson) -> str:

@@ -35,7 +35,7 @@ _PLACE = re.compile(
 )
 _SPELLED: Final = "|".join(word for word in NUMBER_WORDS if word.isascii())
 _COUNTED = re.compile(
-    rf"(?P<before>[^\W\d_]+)?\s?(?<![\w.])(?P<number>\d+(?:[.,]\d+)*|(?:{_SPELLED})\b)"
+    rf"(?P<before>[^\W\d_]+)?\s?(?<![\w.])(?<!\w-)(?P<number>\d+(?:[.,]\d+)*|(?:{_SPELLED})\b)"
     r"(?:\s?(?P<unit>%|°\s?[CF]\b|[€$£]|[^\W\d_]+))?(?:\s(?P<next>[^\W\d_]+))?",
     re.IGNORECASE,
 )
@@ -83,7 +83,10 @@ def values_of(text: str) -> Values:
     plain = _PLACE.sub(" ", _TIME.sub(" ", _DATE.sub(" ", text)))
     for match in _COUNTED.finditer(plain):
         number = NUMBER_WORDS.get(match["number"].lower(), match["number"].replace(",", ""))
-        words = [word.lower() for word in (match["unit"], match["next"], match["before"]) if word]
+        unit, then = match["unit"], match["next"]
+        if unit and unit.isalpha() and not terms_of(unit):
+            then = None  # `20 in compartment 4` counts no compartments
+        words = [word.lower() for word in (unit, then, match["before"]) if word]
         if match["number"].lower() in _NO_COUNTS:
             continue
         kinds = [f"number {_singular(word)}" for word in words if word == "%" or "°" in word or terms_of(word)]
