@@ -15,9 +15,10 @@ from reverie.memory.topic_file import TopicFile
 from reverie.models.embedded.consolidate.desk import Desk
 from reverie.models.embedded.consolidate.statements import body_statements
 from reverie.models.embedded.language.dates import Found, find_days
-from reverie.models.embedded.language.tongue import tongue_of
+from reverie.models.embedded.language.tongue import Tongue, tongue_of
 
 _RULES: Final = (MemoryType.FEEDBACK, MemoryType.USER, MemoryType.REFERENCE)
+_COMMONEST: Final[Tongue] = "en"
 _HINT = re.compile(
     r"\b(?:tomorrow|yesterday|today|tonight|ago|next|last|this|coming|fortnight|end of|eo[wmqy]|from now"
     r"|(?:with)?in (?:\d|one|an?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a couple)"
@@ -107,15 +108,34 @@ def _reworded(before: str, after: str) -> list[str]:
 def written_out(text: str, day: date, *, is_rule: bool = False) -> str:
     """A text of that day with its relative dates written out; in a rule only those that can be nothing else."""
     lines = text.splitlines(keepends=True)
-    return "".join(_line(line, day, is_rule) if _HINT.search(line) else line for line in lines)
+    whole = tongue_of(text)
+    return "".join(_line(line, day, is_rule, whole) if _HINT.search(line) else line for line in lines)
 
 
-def _line(line: str, day: date, is_rule: bool) -> str:
+def _found(line: str, day: date, whole: Tongue) -> list[Found]:
+    """The dates of a line. A short one may be taken for another language than it is in: then the text's is tried."""
+    for tongue in dict.fromkeys((tongue_of(line), whole, _COMMONEST)):
+        found = find_days(line, day, tongue)
+        if any(not one.is_absolute for one in found):
+            return list(found)
+    return []
+
+
+def _line(line: str, day: date, is_rule: bool, whole: Tongue) -> str:
     code = [match.span() for match in _CODE.finditer(line)]
-    for one in reversed(find_days(line, day, tongue_of(line))):
-        inside = any(start <= one.start < end for start, end in code)
-        if one.is_absolute or inside or _is_mention(line, one) or not _is_date(line, one, is_rule):
-            continue
+    found = _found(line, day, whole)
+    meant = [
+        one
+        for one in found
+        if not one.is_absolute
+        and not any(start <= one.start < end for start, end in code)
+        and not _is_mention(line, one)
+        and _is_date(line, one, is_rule)
+    ]
+    # Whoever says one day of a sentence from today means this year's, or the next's, with the other.
+    dated = {_sentence(line, one) for one in meant}
+    meant += [one for one in found if one not in meant and _is_month_day(line, one) and _sentence(line, one) in dated]
+    for one in sorted(meant, key=lambda each: -each.start):
         words = one.words
         if words[:1].isdigit() and line[: one.start].endswith((" at ", " At ")):
             line = f"{line[: one.start - 3]}on {line[one.start :]}"
@@ -125,6 +145,22 @@ def _line(line: str, day: date, is_rule: bool) -> str:
             words = words[:1].upper() + words[1:]
         line = line[: one.start] + words + line[one.end :]
     return line
+
+
+def _sentence(line: str, one: Found) -> tuple[int, int]:
+    """Where the sentence begins and ends that a date stands in."""
+    begin = max((match.end() for match in _END.finditer(line, 0, one.start)), default=0)
+    after = _END.search(line, one.end)
+    return begin, after.start() if after else len(line)
+
+
+def _is_month_day(line: str, one: Found) -> bool:
+    """Whether a date is a day of a month without its year, outside quotes and habits."""
+    begin, end = _sentence(line, one)
+    phrase = line[one.start : one.end]
+    is_whole = not one.is_absolute and one.moment.grain == "day" and any(char.isdigit() for char in phrase)
+    is_free = not _is_mention(line, one) and not _DATED_ALREADY.match(line, one.end)
+    return is_whole and is_free and not _HABIT.search(line[begin:end])
 
 
 def _is_mention(line: str, one: Found) -> bool:
@@ -146,9 +182,8 @@ def _is_date(line: str, one: Found, is_rule: bool) -> bool:
         return False
     if _FIRM.search(phrase):
         return True
-    begin = max((match.end() for match in _END.finditer(line, 0, one.start)), default=0)
-    after = _END.search(line, one.end)
-    sentence = line[begin : after.start() if after else len(line)]
+    begin, end = _sentence(line, one)
+    sentence = line[begin:end]
     if is_rule or _HABIT.search(sentence):
         return False
     if _LOOSE.search(phrase):
