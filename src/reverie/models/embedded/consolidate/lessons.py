@@ -114,6 +114,16 @@ _PREFERS = re.compile(
     r"|^prefiero\b",
     re.IGNORECASE,
 )
+_ONLY_GONE = re.compile(
+    r"^(?:(?:the |our |das |die |der |el |la )?\S+(?: \S+)? (?:is|are|was|were|has been|have been|ist|sind|wurde|está) "
+    r"(?:gone|dead|history|retired|discontinued|switched off|shut down|no more|weg|abgeschafft|abgeschaltet|muerto)"
+    r"|(?:we|they|wir) (?:have |haben )?(?:dropped|left|abandoned|retired|ditched|got rid of|stopped using"
+    r"|(?:no longer|don'?t) (?:use|have)) [^,;]{2,40}?(?: any ?more)?"
+    r"|[^,;]{2,40} (?:doesn'?t|don'?t|isn'?t|aren'?t)[^,;]{0,30} any ?more|(?:ya no|no longer)[^,;]{2,40})"
+    r"(?: (?:in|since|last|seit|desde) [^,;]{2,30})?[.!]*$",
+    re.IGNORECASE,
+)
+"""Says only what is no more: what is there instead may be said in the next sentence."""
 _MAIN_CLAUSE = re.compile(r"[,;:(–—]|\s(?:because|since|so|as|weil|porque)\s")
 _GENERAL_NOT = re.compile(r"\b(?:this|that|it|these|those|here|yet|above|below)\b", re.IGNORECASE)
 _THIS_PLACE = re.compile(
@@ -129,6 +139,7 @@ def heard(said: Said) -> list[Lesson]:
         return []
     words = lexicon(tongue_of(text))
     found: list[Lesson] = []
+    gone = ""
     for sentence in prose.sentences:
         kind = _kind(sentence, words)
         if kind is None:
@@ -142,6 +153,11 @@ def heard(said: Said) -> list[Lesson]:
                 found.append(Lesson(f"{_ended(last.text)} {sentence.text}", last.kind, last.day, Source.TYPED))
             continue
         clean = cleaned(sentence.text)
+        if gone and kind is Kind.CHANGE and not _ONLY_GONE.match(clean):
+            clean = f"{_ended(gone)} {clean}"  # what came in the place of what is gone
+            if found and found[-1].text == written_out(gone, said.day):
+                found.pop()
+        gone = clean if kind is Kind.CHANGE and _ONLY_GONE.match(clean) else ""
         if len(terms_of(clean)) >= 2 and not holds_secret(clean):
             found.append(Lesson(written_out(clean, said.day), kind, said.day, Source.TYPED))
     return found

@@ -21,6 +21,12 @@ _GUESSED = re.compile(
     r"|parece|probablemente|al parecer|quizás?|sin confirmar)\b|可能|似乎|大概|未确认|らしい|ようだ|おそらく|未確認",
     re.IGNORECASE,
 )
+_UNDONE = re.compile(
+    r"(?:\b(?:not|never|nobody|no one|none|neither|nor|without|no|nicht|nie|niemand|keiner|sin|nadie|nunca)|n['’]t"
+    r"|\b(?:yet|still|remains?|needs?|wants?|has|have) to(?: be)?)(?:\s+(?!and\b|but\b|und\b|pero\b)\w+){0,3}\s+$",
+    re.IGNORECASE,
+)
+"""Before *confirmed*: it was not."""
 
 
 class Standing(IntEnum):
@@ -50,8 +56,5 @@ def standing_of(file_text: str) -> Standing:
 
 def _is_confirmed(text: str) -> bool:
     return any(
-        not re.search(
-            r"\b(?:not|never|nicht|no|sin)\s+$", text[max(0, match.start() - 8) : match.start()], re.IGNORECASE
-        )
-        for match in _CONFIRMED.finditer(text)
+        not _UNDONE.search(text[max(0, match.start() - 40) : match.start()]) for match in _CONFIRMED.finditer(text)
     )
