@@ -103,7 +103,7 @@ DATE_WORDS: Final = re.compile(
     r"|\b(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|heute|morgen|gestern|übermorgen|woche"
     r"|wochen|monat|jahr|tag|tagen)\w*"
     r"|\b(?:januar|februar|märz|mai|juni|juli|oktober|dezember|jänner)\b"
-    r"|\b(?:lunes|martes|miércoles|jueves|viernes|sábado|domingo|hoy|mañana|ayer|semana|mes|año|día|días|enero"
+    r"|\b(?:lunes|martes|miércoles|jueves|viernes|sábado|domingo|hoy|mañana|ayer|semanas?|mes|meses|años?|días?|enero"
     r"|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre)\b"
     r"|\b(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|demain|hier|aujourd|semaine|mois|jour|jours"
     r"|janvier|février|mars|avril|juin|juillet|août|octobre|décembre)\b"

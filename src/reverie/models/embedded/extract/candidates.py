@@ -136,6 +136,13 @@ def _kinds(message: Message) -> list[MemoryType | None]:
         ahead = [each for _, each in scored if each is not MemoryType.FEEDBACK]
         if kind is MemoryType.FEEDBACK and ahead and one.has("remember") and not one.has("standing"):
             kind = ahead[0]  # what shall be remembered is a fact
+        if (
+            kind is MemoryType.FEEDBACK
+            and one.has("parked")
+            and not one.has("standing")
+            and MemoryType.PROJECT in ahead
+        ):
+            kind = MemoryType.PROJECT  # why work is put aside is no rule
         after_rule = bool(found) and found[-1] is MemoryType.FEEDBACK
         if kind is MemoryType.USER and after_rule and not one.bare.lower().startswith(("i'm", "i am", "im ")):
             kind = None  # why the rule is so, not who somebody is

@@ -77,7 +77,9 @@ def _asks_to_forget(one: Marked) -> bool:
 def _says_instead(message: Message) -> bool:
     """Whether something is to hold in its place: then it is changed, not forgotten."""
     asked = [one for one in message.marked if one.has("forget")]
-    if any(message.words.manner.search(clause) for one in asked for clause in one.bare.split(", ")[1:]):
+    words = message.words
+    clauses = [clause for one in asked for clause in one.bare.split(", ")[1:]]
+    if any(words.manner.search(clause) and not words.forget.search(clause) for clause in clauses):
         return True
     others = [one for one in message.marked if one not in asked and not one.is_asked and not one.is_filler]
     return any(one.has("standing") or one.has("decided") or one.has("habit") for one in others)

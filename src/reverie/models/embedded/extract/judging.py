@@ -124,6 +124,8 @@ def _feedback(one: Marked) -> float:
         return 0.0
     if one.has("complains") or one.has("written") or one.has("solved"):
         return 0.0
+    if any(each.leans and each.has("written") for each in one.message.after(one, 2)):
+        return 0.0  # “…, always. That's in the file you read”
     found = 3.0 * standing + (1.5 + 0.5 * shape.is_reply) * habit + 1.0 * stops
     found += 1.0 * bool(_FIRST_WORD.search(one.bare)) + 1.0 * bool(_AT_LARGE.search(one.bare))
     found += 1.0 * bool(_WE_ONLY.search(one.bare)) + 1.5 * one.has("our_way")

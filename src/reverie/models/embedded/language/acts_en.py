@@ -56,7 +56,9 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
     "habit": pattern(
         r"(?<!\bcan )(?<!could )(?<!would )(?<!will )(?<!\bit )(?<!they )(?<!\bhas )(?<!have )(?<!\bhad"
         r" )(?<!\bwas )(?<!were )(?<!\bdid )(?<!does )(?<!should )"
-        r"(?<!seems to )(?<!that )(?<!which )\b(?:always|never)\b(?! (?:seems?|[a-z]+(?:ed|[^s]s)|looks?|looked"
+        r"(?<!seems to )(?<!that )(?<!which )(?<!\bit's (?=always))(?<!\bits (?=always))(?<!hat's"
+        r" (?=always))(?<!hats (?=always))"
+        r"(?<!ere's (?=always))(?<!y're (?=always))\b(?:always|never)\b(?! (?:seems?|[a-z]+(?:ed|[^s]s)|looks?|looked"
         r"|happens?|happened"
         r"|had|was|were|got|did|worked|heard|seen|mind)\b)",
         r"\b(?:every single time|at all times|without exception|only ever)\b",
@@ -144,6 +146,9 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\b(?:it'?s|is|are|even|already) (?:even |already )?(?:written|documented|noted|stated) (?:down|in"
         r"|there)\b|\bas (?:always|usual|i said|agreed|per|documented|before)\b",
         r"\b(?:read|see|check|look at) the (?:readme|docs?|guidelines|instructions|contributing)\b",
+        r"\b(?:that|it|this)(?:'?s| is| stands) (?:all |already |even )?(?:in|part of) (?:the|your"
+        r"|our) (?:\w+ )?(?:file"
+        r"|instructions?|prompt|guidelines?|rules|readme|contributing|conventions)\b",
     ),
     "demands": pattern(r"\b(?:needs?|must|should|has to|have to|required?|requires|only|not allowed|may not)\b"),
     "complains": pattern(
@@ -192,6 +197,8 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|just) [a-z]+s\b|\bat a time\b|\bone \w+ per \w+\b|\bfirst[,.!]? (?:please|always)|\b\w+ first[.!]",
     ),
     "solved": pattern(
+        r"\bwhat (?:we|i)(?:'ve| have)? (?:did|done|finished|achieved|accomplished|managed|got (?:done|finished"
+        r"|through))(?: today| so far)?\b",
         r"\bturns? out\b|\broot cause (?:is|was) (?!known|found|clear)|\b(?:was|were) (?:caused|due) (?:by|to)\b"
         r"|\b(?:it'?s|got) fixed\b|\bfixed (?:now|it|that)\b|\bworks now\b|\bnot our (?:bug|fault)\b"
         r"|\bmy (?:mistake|fault|bad)\b|\bfalse alarm\b",
@@ -216,6 +223,8 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\bfor (?:now|today|the moment|the time being)\b|\bright now\b|\bat the moment\b|\bjust now\b"
         r"|\btemporarily\b|\byet\b\s*[.!]?$",
         r"\b(?:in this case|today only|one-?off|exceptionally)\b|\bwhat we(?:'ve| have)? (?:did|done)\b",
+        r"\bthis (?:one|answer|reply) (?:as|in|with|without|like)\b|\bback to (?:normal|usual)\b|\bback to [\w -]{2,30}"
+        r" (?:as usual|as before|again|afterwards)\b",
     ),
     "supposed": pattern(
         r"\b(?:suppose|supposing|imagine|hypothetically|thought experiment|let'?s (?:say|pretend|assume)|what if"

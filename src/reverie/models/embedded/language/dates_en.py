@@ -134,11 +134,22 @@ def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
         except ValueError:
             return None
     else:
-        if match["month"] == "may" and not re.search(r"\d(?:st|nd|rd|th)|of", match[0]):
+        led_in = re.search(r"\b(?:on|by|until|till|til|since|before|due)\s*$", clause.before, re.I)
+        if match["month"] == "may" and not led_in and not re.search(r"\d(?:st|nd|rd|th)|of", match[0]):
             return None  # “may 4 people come in”, “step 1 may fail”
         limit = re.search(r"\b(?:by|until|till|til|due)\s*$", clause.before, re.I)
         found = cal.in_year(clause.today, month, day, past=_is_past(clause), ahead=bool(limit))
     return None if found is None else _on(clause, Moment(found))
+
+
+def _of_month(match: re.Match[str], clause: Clause) -> Reading | None:
+    """A day of the month that is now, next or past: “the 14th of next month”."""
+    ahead = {"next": 1, "coming": 1, "last": -1}.get(match["which"].lower(), 0)
+    first = cal.months_on(clause.today.replace(day=1), ahead)
+    day = int(match["day"])
+    if not 1 <= day <= cal.month_end(first.year, first.month).day:
+        return None
+    return _on(clause, Moment(first.replace(day=day)))
 
 
 def _ordinal(match: re.Match[str], clause: Clause) -> Reading | None:
@@ -217,6 +228,12 @@ GRAMMAR = Grammar(
     rules=(
         _simple(2),
         _simple(-2),
+        (
+            _flags(
+                r"\b(?:the )?(?P<day>\d{1,2})(?:st|nd|rd|th)? (?:of )?(?:the )?(?P<which>next|coming|this|last) month\b"
+            ),
+            _of_month,
+        ),
         (_flags(rf"\b(?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b{_YEAR}"), _month_day),
         (_flags(rf"\b{_MONTH}\.? (?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:|\.\d|%){_YEAR}"), _month_day),
         (

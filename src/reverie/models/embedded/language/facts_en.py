@@ -59,7 +59,8 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\bi (?:use|rely on|need) (?:a|an|my) (?:screen reader|magnifier|braille|keyboard only|hearing)\b"
         r"|\bi (?:read|review|work|look at (?:this|these|it)|mostly (?:come|read)) .{0,30}\bon (?:my|the"
         r"|a) (?:phone|tablet|mobile|train|commute|breaks?)\b",
-        r"\b(?:background|context on me|about me|about myself|who i am)\s?[:=]|\bi speak\b|\bi(?:'m"
+        rf"\bbackground\s?[:=](?=.*\b(?:i|my|me|i'm|i've|im|years?|degree|phd|self-taught|{ROLE})\b)"
+        r"|\b(?:context on me|about me|about myself|who i am)\s?[:=]|\bi speak\b|\bi(?:'m"
         r"| am) (?:comfortable|fluent|experienced|proficient|rusty|slow|weak|strong|good|bad|terrible"
         r"|confident) (?:with|in|at|on)\b",
         r"\bi know (?!i\b|that\b|you\b|it\b|what\b|how\b|this\b|the\b|we\b|why\b|but\b)[\w ,+#.-]+\b(?:but|well"
@@ -199,8 +200,13 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\b(?:one|two|few|couple) more things?\b|\breminder\b|\bsmall change\b|\bnews\b",
     ),
     "forget": pattern(
-        r"\b(?:drop|delete|erase|remove|discard|clear) (?:everything|all|whatever|anything) you (?:noted|saved"
-        r"|remember|know|stored|wrote)\b|\bscratch (?:the|that|my) [\w -]+ (?:thing|rule|note)\b",
+        r"\b(?:drop|delete|erase|remove|discard|clear|wipe|scrap|lose|throw (?:out|away)|get rid of) (?:everything"
+        r"|all(?: that)?"
+        r"|whatever|anything|what) you(?:'ve|'ve got| have)? (?:noted|saved|remember(?:ed)?|know|stored|wrote"
+        r"|written|kept"
+        r"|got|have)\b|\bthrow (?:that|the|this|your) (?:[\w-]+ )?(?:note|memory|entry|rule)s? (?:away|out)\b"
+        r"|\b(?:take|get) (?:it|that|this|them|him|her) out of (?:your )?(?:memory|notes)\b|\bscratch (?:the|that"
+        r"|my) [\w -]+ (?:thing|rule|note)\b",
         r"\b(?:don\'?t|no longer|not) (?:need|have) to remember\b|\bno need to remember\b",
         r"\bforget (?:that|what|my|our|about|the|everything|all|it\b.*\babout|this|those|these|any)\b"
         r"|\bcan forget\b|\bplease forget\b|\bunlearn\b",
