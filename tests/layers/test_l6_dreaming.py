@@ -21,7 +21,9 @@ from reverie.events import Event, Notice, TaskChanged, TurnEnded
 from reverie.layers.l6_dreaming.gates import Closed, Gate
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.pricing import estimate
+from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
+from reverie.memory.topic_file import TopicFile
 from reverie.models.catalogue import Catalogue
 from reverie.models.request_log import read_log
 from reverie.session import Session
@@ -57,10 +59,10 @@ def untouched(place: House) -> bool:
     return place.files == dict(BAKERY)
 
 
-def sessions_before(place: House, home: Path, number: int) -> None:
+def sessions_before(place: House, home: Path, number: int, *, says: str = "bake") -> None:
     name = "".join(char if char.isalnum() and char.isascii() else "-" for char in str(place.work))
     for one in range(number):
-        transcript(home / ".reverie" / "projects" / name, f"old-{one}", [("user", "bake"), ("assistant", "baked")])
+        transcript(home / ".reverie" / "projects" / name, f"old-{one}", [("user", says), ("assistant", "baked")])
 
 
 # -- the good one ---------------------------------------------------------------------------------------------------
@@ -223,6 +225,24 @@ def test_a_private_note_never_moves_to_the_team(place: House, own_home: Path) ->
     assert not [name for name in place.files if name.startswith("team/user")]
     assert {entry["refused"] for entry in log_of(own_home, "dream_refused")} >= {"private"}
     assert night.info.state is TaskState.COMPLETED
+
+
+def test_what_a_person_had_forgotten_no_dream_brings_back(place: House, own_home: Path) -> None:
+    """Under the same name or another, whatever old transcripts say; told again in a conversation, it may be kept."""
+    memory = MemoryDirectory.open(place.memory, gate=lambda _write: None)
+    memory.remove("user_mara.md", WriteInfo(Writer.USER, "forget Mara"))
+    before = place.files
+    again = "---\nname: Owner\ndescription: Who runs it\ntype: user\n---\n\nMara runs the bakery, alone, as she said.\n"
+    sessions_before(place, own_home, 1, says="I am Mara and I run the bakery alone.")
+    night = dream(place, writes({"user_owner.md": again}, "- user_owner.md: was missing", read=[]))
+    assert place.files == before and night.info.state is TaskState.COMPLETED
+    assert [entry["refused"] for entry in log_of(own_home, "dream_refused")] == ["forgotten"]
+
+    topic = TopicFile.parse(BAKERY["user_mara.md"])
+    memory.create("user_mara.md", topic, WriteInfo(Writer.USER, "told again"))
+    better = BAKERY["user_mara.md"].replace("in the morning", "in the morning, every day")
+    dream(place, writes({"user_mara.md": better}, "- user_mara.md: clearer"), days=2)
+    assert place.files["user_mara.md"] == better
 
 
 def test_a_refused_file_takes_nothing_with_it(place: House, own_home: Path) -> None:

@@ -17,6 +17,7 @@ from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.sources import Sources, message_evidence, transcript_evidence
 from reverie.memory.changes import Evidence, Gate, ProposedWrite, Writer
 from reverie.memory.evidence import Ground, spoken
+from reverie.memory.forgotten import Forgotten, brought_back, why_forgotten
 from reverie.memory.privacy import is_shared, why_private
 from reverie.memory.taxonomy import is_log, is_topic
 from reverie.memory.topic_file import decode
@@ -39,6 +40,10 @@ class TurnedRound(ReverieError):
     """A dream wanted to say the opposite, or something else, of what memory says, and nobody said so."""
 
 
+class WasForgotten(ReverieError):
+    """A dream wanted to bring back what a person had taken out of memory."""
+
+
 class DreamGuard:
     """The guard of one dream. `on_write` is told each file that was written."""
 
@@ -50,6 +55,7 @@ class DreamGuard:
         *,
         transcripts: Sequence[Path],
         conversation: Iterable[tuple[Message, str]],
+        gone: Callable[[], Sequence[Forgotten]],
         on_write: Callable[[str], None],
     ) -> None:
         self._copy = copy
@@ -57,6 +63,8 @@ class DreamGuard:
         self._log = log
         self._transcripts = transcripts
         self._conversation = conversation
+        self._find_gone = gone
+        self._gone: Sequence[Forgotten] | None = None
         self._on_write = on_write
         self._sources: Sources | None = None
         self.refused: dict[str, str] = {}
@@ -103,6 +111,9 @@ class DreamGuard:
         if is_topic(name) and (turned := self._turned_round(name, text)) is not None:
             self._log.write("dream_refused", refused="turned_round", file=name)
             raise TurnedRound(why_turned(name, *turned))
+        if is_topic(name) and (back := self._brought_back(text)) is not None:
+            self._log.write("dream_refused", refused="forgotten", file=name)
+            raise WasForgotten(why_forgotten(name, back))
         write = ProposedWrite(
             name=name,
             text=text,
@@ -118,6 +129,13 @@ class DreamGuard:
             if refusal.refusal.kind != "duplicate":
                 self._log.write("dream_refused", refused=refusal.refusal.kind, file=refusal.refusal.name)
                 raise
+
+    def _brought_back(self, text: str) -> Forgotten | None:
+        """What this text says that people had forgotten; what stands in any memory now was told again since."""
+        if self._gone is None:  # looked up when it is first needed
+            self._gone = self._find_gone()
+        standing = (decode(held) for other, held in self._copy.base.items() if is_topic(other))
+        return brought_back(text, standing, self._gone) if self._gone else None
 
     def _turned_round(self, name: str, text: str) -> tuple[str, str] | None:
         """A statement of the file, or of one that is to go, that the new text turns round."""

@@ -38,6 +38,7 @@ from reverie.layers.l6_dreaming.proposal import Proposal, Proposals, propose
 from reverie.layers.l6_dreaming.review import dream_info
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.daily_log import logs
+from reverie.memory.forgotten import forgotten
 from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED
 from reverie.session.dream_guard import DreamGuard
@@ -263,6 +264,7 @@ class Dreaming:
             self._parts.background,
             transcripts=run.transcripts,
             conversation=[(entry.message, entry.uuid or "") for entry in self._parts.log.view.history],
+            gone=lambda: forgotten(self.memory.directory),
             on_write=written,
         )
 
