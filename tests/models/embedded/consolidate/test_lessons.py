@@ -25,6 +25,16 @@ DAY = date(2026, 3, 2)
         ("the printer on floor 2 is called Zeus, keep that in mind", "note", "The printer on floor 2 is called Zeus"),
         ("Actually we moved to Lisbon in May.", "change", "We moved to Lisbon in May."),
         ("the demo is next Tuesday now", "change", "2026-03-10 now"),
+        (
+            "That's old, Quill is gone. We moved to Vellum in May.",
+            "change",
+            "Quill is gone. We moved to Vellum in May.",
+        ),
+        (
+            "We don't use the lorry any more. It's a barge now.",
+            "change",
+            "We don't use the lorry any more. It's a barge now.",
+        ),
         ("Bitte nie wieder Anglizismen verwenden.", "rule", "Nie wieder Anglizismen verwenden."),
     ],
 )
@@ -68,6 +78,24 @@ def test_a_log_is_distilled() -> None:
         ("note", "The api token is stored in the vault"),
     ]
     assert list(noted("notes/other.md", text)) == []
+
+
+def test_a_log_keeps_what_others_said_whom_things_go_to_and_second_thoughts() -> None:
+    text = (
+        "# 2026-03-02\n- 09:00 she said the quay is closed by the port on 2026-04-16, all of it\n"
+        "- 10:00 letters about the lease go to Ines at the office, not to the owner\n"
+        "- 11:00 first he wanted inches, then he changed his mind: centimetres, also on the labels\n"
+        "- 12:00 the new crane comes tomorrow, Jon sets it up\n- 13:00 she said hello\n- 14:00 went to lunch\n"
+    )
+    found = [(lesson.kind.value, lesson.text) for lesson in noted("logs/2026/03/2026-03-02.md", text, date(2026, 3, 9))]
+    assert found == [
+        ("note", "The quay is closed by the port on 2026-04-16, all of it"),
+        ("note", "Letters about the lease go to Ines at the office, not to the owner"),
+        ("rule", "First he wanted inches, then he changed his mind: centimetres, also on the labels"),
+        ("note", "The new crane comes on 2026-03-03, Jon sets it up"),
+    ]
+    late = noted("logs/2026/03/2026-03-02.md", text, date(2026, 8, 1))
+    assert not any("crane" in lesson.text for lesson in late)
 
 
 def test_secrets_are_known_by_their_shape_and_by_what_is_said_of_them() -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, timedelta
+from typing import Final
 
 from reverie.memory.daily_log import day_of
 from reverie.models.embedded.consolidate.dating import written_out
@@ -23,8 +24,24 @@ _ENTRY = re.compile(
 _SPEAKER = re.compile(r"^(?:[A-ZÀ-Ý][\w'’-]+|she|he|they|user)(?: (?:said|says|noted|added|wrote|told me))?: (?=\S)")
 _SAID = re.compile(
     r"^(?:[A-ZÀ-Ý][\w'’-]+|[Ss]he|[Hh]e|[Tt]hey|[Tt]he user) (?:corrected (?:me|that|this)|insisted|said|told me"
-    r"|reminded me|confirmed|asked (?:me )?to remember)(?: that)?[:,]? (?=\S)"
+    r"|reminded me|confirmed|mentioned|explained|announced|let (?:me|us) know"
+    r"|asked (?:me )?to remember)(?: that)?[:,]? (?=\S)"
 )
+_TOOK_BACK = re.compile(
+    r"\b(?:(?:took|takes) (?:it|that|this) back|(?:changed|changes) (?:his|her|their) minds?|on second thoughts?"
+    r"|thought better of it|(?:nahm|nimmt) (?:das|es) zurück|überlegte es sich anders|cambió de (?:idea|opinión))\b",
+    re.IGNORECASE,
+)
+"""Somebody wanted one thing and then another: kept in their words, for what is left out may be what it is about."""
+_ROUTED = re.compile(
+    r"^(?:the |all |any |every )?(?:[^\W\d_]+ ){1,6}(?:goes?|belongs?|is sent|are sent|is reported|are reported) "
+    r"(?:to|through|via) \S"
+    r"|^(?:for|about|with) [^,]{3,50},? (?:ask|call|write to|contact|mail) \S"
+    r"|,? not (?:to|via|through) (?:the |a )?\w+[.!]?$"
+    r"|^(?:fragen|anfragen|rechnungen)\b.{0,40}\bgehen an\b|\b(?:va|van) a(?:l)? \S+, no a\b",
+    re.IGNORECASE,
+)
+"""Says whom or what something goes to."""
 _INSISTED = re.compile(
     r"^\S+(?: user)? (?:corrected (?:me|that|this)|insisted|told me|reminded me|confirmed|asked me to)\b"
 )
@@ -51,6 +68,8 @@ _HAPPENS = re.compile(
     r"|termina|llega|开始|到期|始まる)",
     re.IGNORECASE,
 )
+_RECENT: Final = timedelta(days=30)
+"""So long after a day it still matters what was to happen on it."""
 _DATED = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
 _CHORE = re.compile(
     r"^(?:re-?)?(?:ran|run|fixed|fix|renamed|restarted|started|stopped|printed|deployed|merged|committed|pushed|pulled"
@@ -69,7 +88,7 @@ _RULE = re.compile(
 
 
 def noted(name: str, text: str, today: date | None = None) -> Iterator[Lesson]:
-    """The lessons in a daily log, each told from its day. What was to happen before `today` has happened."""
+    """The lessons in a daily log, each told from its day. What was to happen long before `today` is of no use."""
     day = day_of(name)
     if day is None:
         return
@@ -80,12 +99,14 @@ def noted(name: str, text: str, today: date | None = None) -> Iterator[Lesson]:
         is_decided = bool(_DECIDED.match(spoken) or _INSISTED.match(_SPEAKER.sub("", entry)))
         plain = corrected(_DECIDED.sub("", spoken))
         clean = written_out(plain[:1].upper() + plain[1:], day)
-        days = _DATED.findall(clean) if _HAPPENS.search(plain) else []
-        is_ahead = bool(days) and (today is None or max(days) >= today.isoformat()[: len(max(days))])
-        is_lasting = is_decided or is_ahead or bool(_LASTING.search(plain))
-        is_chore = bool(_CHORE.match(plain)) and not is_decided and spoken == entry
+        is_told = spoken != entry
+        days = _DATED.findall(clean) if is_told or _HAPPENS.search(plain) else []
+        is_ahead = bool(days) and (today is None or max(days) >= (today - _RECENT).isoformat()[: len(max(days))])
+        is_lasting = is_decided or is_ahead or bool(_LASTING.search(plain) or _ROUTED.search(plain))
+        is_lasting = is_lasting or bool(_TOOK_BACK.search(plain))
+        is_chore = bool(_CHORE.match(plain)) and not is_decided and not is_told
         if is_lasting and not is_chore and len(terms_of(clean)) >= 2:
-            is_rule = bool(_RULE.search(plain) or _CORRECTED.search(entry))
+            is_rule = bool(_RULE.search(plain) or _CORRECTED.search(entry) or _TOOK_BACK.search(plain))
             yield Lesson(clean, Kind.RULE if is_rule else Kind.NOTE, day, Source.LOG)
 
 
