@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from reverie.memory.evidence import content_terms
@@ -11,6 +12,13 @@ from reverie.models.embedded.extract.marks import Marked, Message
 from reverie.models.embedded.extract.matching import Standing, about, overlap
 
 _CLEAR = 1.5  # times nearer than the next: then it is meant
+_CITES = re.compile(
+    r"\b(?:my|your) (?:notes?|memory|memories|rules?) (?:say|has|have|tell|mention)|\bi(?:'ve| have)? (?:noted"
+    r"|remembered?)\b"
+    r"|\byou(?:'ve| have)? (?:told|asked) me\b|\baccording to my (?:notes|memory)\b|\bas you (?:asked|said|wanted)\b",
+    re.IGNORECASE,
+)
+"""The agent says what it remembers: then what the person answers is about that."""
 
 
 def forgotten(message: Message, memories: Sequence[Standing]) -> list[Standing]:
@@ -39,7 +47,8 @@ def retold(
         return
     terms = frozenset(content_terms(message.text))
     harks_back = any(one.has("harks_back") for one in message.marked)
-    for memory in about(memories, message.said.text, harks_back=harks_back)[:1]:
+    cited = message.said.answer if _CITES.search(message.said.answer) else ""
+    for memory in about(memories, f"{message.said.text}\n{cited}", harks_back=harks_back)[:1]:
         said = _news(message, memory)
         own = [one for one in candidates if one.message is message and one.type is memory.known.type]
         if own:
@@ -97,7 +106,8 @@ def _says_so(one: Marked, kind: MemoryType) -> bool:
         case MemoryType.REFERENCE:
             return one.has("located") and one.has("changed")
         case MemoryType.FEEDBACK:
-            return any(one.has(mark) for mark in ("excepts", "standing", "decided", "forget"))
+            turned = one.has("changed") and any(each.has("harks_back") for each in one.message.marked)
+            return turned or any(one.has(mark) for mark in ("excepts", "standing", "decided", "forget"))
         case MemoryType.USER:
             return one.has("person")
 

@@ -18,6 +18,7 @@ from reverie.models.embedded.extract.systems import (
     ADDRESS,
     CODE_HOST,
     IN_REPOSITORY,
+    LABELLED,
     NAMED_PLACE,
     ORDINARY,
     POINTS_TO,
@@ -60,6 +61,28 @@ _THROUGHOUT: Final = re.compile(
     re.IGNORECASE,
 )
 """It holds for all of a kind."""
+_DESCRIBES_ALL: Final = re.compile(
+    r"(?:^|[.;:] )(?:no,? )?(?:whatever|anything|everything|what(?= (?:goes|leaves)))(?: that| which)? (?:we |you )?"
+    r"[a-z]+s? [\w' -]{2,30}?\b(?:is|are|has|gets|stays|goes|comes|carries)\b"
+    r"|^(?!.*\b(?:fail|fails|broken|crash(?:es)?|missing|wrong|slow|empty)\b).*\b\w+s\b.*, (?:in|on|for"
+    r"|with) (?:every|all|any|each)"
+    r" (?:[\w-]+ ){1,4}(?:we|you|i) \w+[.!]?$",
+    re.IGNORECASE,
+)
+"""What holds for all of a kind, told as it is: “whatever leaves this tool is metric”."""
+_INSTEAD: Final = re.compile(
+    r"^(?:and |also )?you (?:keep|always) \w+ing\b.*?[,;:–—-] ?(?:please |just )?(?!i\b|it\b|the\b|this\b|that\b"
+    r"|we\b|they\b|and\b"
+    r"|but\b|which\b|so\b|even\b|or\b|you\b|my\b|our\b|a\b|an\b|why\b|what\b|with\b|in\b|on\b|for\b)[a-z]+ (?:in|on"
+    r"|with|the|an?|your|my|it|only"
+    r"|to|from|me)\b",
+    re.IGNORECASE,
+)
+"""What the agent does too often, and what it shall do."""
+_OWN_CLAUSE: Final = re.compile(
+    r"[,;:–—] (?:please |so |and |but )?(?:always|never) (?!was\b|is\b|had\b)[a-z]+\b", re.IGNORECASE
+)
+"""A rule in a clause of its own, behind something else."""
 _HISTORY: Final = re.compile(
     r"\b(?:commit|branch|merged?|cherry-pick|rebased?|pull request|diff|revert(?:ed)?|tag|stash)\b|\bPR #?\d+",
     re.IGNORECASE,
@@ -122,12 +145,15 @@ def _feedback(one: Marked) -> float:
     standing, habit, stops = one.has("standing"), one.has("habit"), one.has("forbids")
     if one.is_asked and not (standing and stops):
         return 0.0
-    if one.has("complains") or one.has("written") or one.has("solved"):
+    instead = bool(_INSTEAD.search(one.bare))
+    if (one.has("complains") and not instead) or one.has("written") or one.has("solved"):
         return 0.0
     if any(each.leans and each.has("written") for each in one.message.after(one, 2)):
         return 0.0  # “…, always. That's in the file you read”
     found = 3.0 * standing + (1.5 + 0.5 * shape.is_reply) * habit + 1.0 * stops
-    found += 1.0 * bool(_FIRST_WORD.search(one.bare)) + 1.0 * bool(_AT_LARGE.search(one.bare))
+    own_clause = habit and one.has("tells") and bool(_OWN_CLAUSE.search(one.bare))
+    found += 3.0 * instead + 2.0 * (shape.is_reply and bool(_DESCRIBES_ALL.search(one.bare)))
+    found += 1.0 * (own_clause or bool(_FIRST_WORD.search(one.bare))) + 1.0 * bool(_AT_LARGE.search(one.bare))
     found += 1.0 * bool(_WE_ONLY.search(one.bare)) + 1.5 * one.has("our_way")
     justified = _grounds(one)
     asked_for = (
@@ -167,7 +193,9 @@ def _feedback(one: Marked) -> float:
         found -= 2.0
     if one.message.is_after_request(one) and not standing and not shape.is_displeased and not one.has("keep_on"):
         found -= 2.5
-    meant = style or touches or one.has("keep_on") or one.has("permits") or (habit and shape.is_displeased)
+    meant = (
+        style or touches or own_clause or one.has("keep_on") or one.has("permits") or (habit and shape.is_displeased)
+    )
     if one.is_request and not standing and not meant:
         found -= 1.5
     if one.binds or (one.days and not standing):
@@ -237,14 +265,15 @@ def _reference(one: Marked) -> float:
     systems = [name for name in SYSTEM.findall(text) if name.lower() not in ORDINARY or name[0].isupper()]
     addresses = [found for found in ADDRESS.findall(one.text) if not CODE_HOST.search(found)]
     place, title = one.has("place"), bool(TITLE.search(one.text))
-    named = bool(NAMED_PLACE.search(one.bare))
+    labelled = bool(LABELLED.search(one.bare))
+    named = labelled or bool(NAMED_PLACE.search(one.bare))
     if not systems and not addresses and not (named and place) and not ((place or named) and title):
         return 0.0
     if not systems and not addresses and IN_REPOSITORY.search(one.text):
         return 0.0
     found = 2.0 * bool(systems) + 2.0 * bool(addresses) + 1.0 * place + 0.5 * title
     found += 1.5 * (named and not systems and not addresses)
-    found += 1.5 * (one.has("located") or bool(POINTS_TO.search(one.text)))
+    found += 1.5 * (labelled or one.has("located") or bool(POINTS_TO.search(one.text)))
     found += 0.5 * one.has("tells") + 1.0 * one.has("remember") + 0.5 * one.has("changed")
     if one.is_request:
         found -= 2.0

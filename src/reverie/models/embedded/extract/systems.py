@@ -77,5 +77,12 @@ NAMED_PLACE: Final = re.compile(
     r"|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)\b)[A-Z][\w.-]+"
 )
 """Something is said to be in a place that has a name."""
+LABELLED: Final = re.compile(
+    r"^[\w ,'-]{3,60}: (?:the |our )?[\w.-]{3,}, (?:the )?(?:dashboard|board|page|channel|project|folder|space"
+    r"|section|sheet"
+    r"|workspace|collection|view|database)\b",
+    re.IGNORECASE,
+)
+"""What it is, a colon, a name and the part of it."""
 POINTS_TO: Final = re.compile(rf"[:=]\s*(?:the |our )?(?:{SYSTEM.pattern}|https?://|#[a-z])", re.IGNORECASE)
 """A name, a colon, and the place."""

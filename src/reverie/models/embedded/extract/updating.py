@@ -77,7 +77,10 @@ def _handed_over(body: str, candidate: Candidate, said: str) -> str | None:
     new = [
         name
         for name in _NAME.findall(said)
-        if name not in _NOT_NAMES and not re.search(rf"\b{name}\b", body) and name not in gone
+        if name not in _NOT_NAMES
+        and not re.search(rf"\b(?:the|in|at|from) {name}\b|\bto {name}\b(?=,)", said)
+        and not re.search(rf"\b{name}\b", body)
+        and name not in gone
     ]
     if not gone or not new:
         return None

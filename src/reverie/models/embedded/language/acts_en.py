@@ -10,6 +10,21 @@ from reverie.models.embedded.language.parts_en import DIRECTIVE, MAKE, NOT_NO, N
 
 ACTS: Final[dict[str, re.Pattern[str]]] = {
     "standing": pattern(
+        r"(?:^|[,.;:] ?)next time,? (?!i\b|we\b|it\b|its\b|it\'s\b|the\b|he\b|she\b|they\b|there\b|that\b|this\b"
+        r"|around\b|an?\b|round\b"
+        r"|is\b|was\b|for\b|on\b|in\b|at\b|maybe\b|my\b|our\b|someone\b|somebody\b)[a-z]+",
+        r"\bwhen(?:ever)? (?:you|i) [^,.;]{3,60}, what (?:i|we) (?:need|want|expect|like)\b",
+        r"\b(?:habits?|things?) (?:i|we)(?:\'d)? (?:need|want|would like|like) you to (?:drop|stop|break|change|lose"
+        r"|unlearn)\b",
+        rf"\b(?:don\'?t|do not|no) (?!have\b|forget\b|worry\b|know\b|idea\b)[^,.;]{{3,60}} when(?:ever)? (?:i"
+        rf"|you) (?!{NOT_NOW})\w+",
+        r"\bgo ahead (?:whenever|any ?time)\b|\bto be (?:asked|consulted|told)\b[^.;]{0,20}\b(?:every time|each time"
+        r"|always|first"
+        r"|before(?:hand)?)\b",
+        r"\b(?:same|that|this) (?:approach|order|way|procedure|pattern|layout|style|format) (?:whenever|every time"
+        r"|each time"
+        r"|for (?:all|every|any) )|\bthat\'?s how (?:the |our |all )?[\w -]{3,30} (?:should|must|have to|has to"
+        r"|need to) be \w+",
         rf"\b(?:anything|everything|whatever) you(?:\'ll| ever)? {MAKE}\b|^(?:in|for|with|on) (?:the |our |my "
         rf"|all )?[\w /-]{{3,40}}s,? (?:i|we) (?:want|need|prefer|like|use|always|never)\b",
         r"\b(?:never|don\'?t|do not|no) need to ask\b|\bwhen(?:ever)? you (?:suggest|propose|show|write|give"
@@ -76,7 +91,8 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\bdrives? me (?:nuts|crazy|mad|insane|up the wall)\b|\bi only (?:wanted|asked)\b|\buseless\b",
         r"^(?:no|nope|nah|ouch|whoa|woah|wow|ugh|hey|jeez|geez|argh|hmm*|stop|wait|sigh|oof|yikes|sorry but"
         r"|please|wtf|damn)\b(?! problem)",
-        r"^(?:roll ?back|revert|undo|take that back|put (?:it|that) back)\b",
+        r"^(?:roll ?back|revert|undo|take that back|put (?:it|that) back)\b|\bshould(?:\'ve"
+        r"| have) been\b(?! (?:fixed|done))",
         r"\bthat'?s (?:not|wrong|exactly what i|the wrong|too)\b|\bnot what i (?:asked|wanted|meant)\b|\bwrong\b",
         r"\bi (?:asked|told|said|meant)(?: you)? (?:for|to|not)\b|\bi only asked\b",
         r"\byou (?:keep|still|always|did (?:that|it|this)|ask me)\b|\b(?:yet |not )?again[.,!]|\btoo (?:long|much"
@@ -93,6 +109,7 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\bi(?:'m| am) (?:fond|not a fan) of\b|\bno need for\b|\bskip the\b",
     ),
     "permits": pattern(
+        r"\b(?:want|like|prefer|need) to be (?:asked|consulted|told)\b|\bgo ahead (?:whenever|any ?time|without)\b",
         r"\bonly (?:if|when|after|with|once) (?:i|my|there|we|it)\b",
         r"\byou (?:can|may|don'?t (?:have|need) to|needn'?t|are free to|are allowed to)\b",
         r"\bwithout (?:asking|showing|checking|telling|my (?:ok|okay|approval|permission))\b|\bno need to ask\b",
@@ -112,6 +129,12 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|standard|rule)\b",
     ),
     "keep_on": pattern(
+        r"\bdo (?:that|it|this|them) (?:in |with )?(?:that|this|the same) \w+ (?:whenever|every time|each time"
+        r"|always|for (?:all"
+        r"|every|any))\b|\bsame (?:approach|order|way|procedure|pattern|layout|style|format) (?:whenever|every time"
+        r"|each time"
+        r"|for (?:all|every|any))\b",
+        r"\b(?:that|this)\'?s how (?:the |our |all )?[\w -]{3,30} (?:should|must|have to|has to|need to) be \w+",
         r"\b(?:that\'?s|this is|that is) the rule\b|\bdo (?:that|it|this) (?:whenever|every time|always)\b",
         r"\bexactly (?:how|the way) (?:we|i|you)\b|\bkeep it up\b",
         r"\bstick (?:with|to) (?:that|this|it|those)\b|\bdo (?:that|this|it) (?:again|everywhere|for the others?"

@@ -10,6 +10,13 @@ from reverie.models.embedded.language.parts_en import AILMENT, CONDITION, NAME, 
 
 FACTS: Final[dict[str, re.Pattern[str]]] = {
     "person": pattern(
+        r"(?:^|[,.(] ?|\b(?:an?|i\'m|i am) )[\w-]{3,}(?: [\w-]+)? by (?:trade|training|profession|education)\b",
+        rf"^[(\W]*(?:an? )?(?:[\w-]+ )?{ROLE} (?:since (?:the|\d{{4}}|before|forever|my)|for (?:\d+|two|three|five"
+        rf"|ten|twenty|many|over) "
+        rf"(?:years|decades))\b",
+        r"\b(?:just|only) (?:me and my|my) (?:wife|husband|brother|sister|partner|father|mother|son|daughter|cousin"
+        r"|friend)\b(?: and"
+        r" (?:me|i)\b)?|\ball (?:the|of the|my) [\w+#.]+ i know\b|\bi (?:do|keep) the (?:computers|it|books) \b",
         r"\bi (?:only |just )?have (?:only )?(?:one|no|a broken|limited|bad|poor) [\w ]*(?:hand|arm|eyes?|vision"
         r"|sight|hearing|wrist|finger)s?\b",
         rf"\b{ROLE} here\b|\b(?:i\'m |i am )?coming from (?-i:[A-Z])\w+|\b(?:first|second|third|fourth|\d+(?:st"
@@ -74,6 +81,10 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\bif i were\b|\bi(?:'ve| have) (?:done|seen|run|been|used|read|written) (?:it|this|that|the|them|a|an|all)\b",
     ),
     "goal": pattern(
+        r"\bi(?:\'m| am) (?:sitting|retaking|cramming for|revising for) (?:the|my|an?) \w+|\bi(?:\'m"
+        r"| am) taking (?:the|my|an?) [\w -]{2,30}"
+        r" (?:exam|test|certificate|certification)\b|\b(?:is|as) my (?:practice|exercise|training ground|playground)\b",
+        r"\b(?:understanding|learning|knowledge|practice) (?:that |is what )?i(?:\'m| am) after\b",
         r"\bthe point for me is\b|\bmy goal\b|\bi(?:'m| am)(?: here)? (?:trying )?to (?:learn|understand)\b"
         r"|\bi want to (?:learn|understand|be able to|reason through|get better)\b",
         r"\bi(?:'m| am) (?:studying|preparing|training|learning)\b|\bi(?:'m| am) (?:building|doing|writing"
@@ -141,6 +152,8 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|\bis (?:being )?driven by\b|\bwe(?:'re| are) (?:doing|building|rewriting) this because\b",
     ),
     "owns": pattern(
+        rf"\b(?:for|about|with) [\w -]{{3,40}},? (?:it|that)(?:'s| is) (?:now )?{NAME}(?: now)?|\b(?:it|that)(?:'s"
+        rf"| is) now {NAME}",
         r"\b(?:she|he)(?:\'s| is) (?:now )?(?:responsible|in charge|the (?:owner|lead|contact))\b",
         rf"\b(?:done|handled|run|managed|owned|maintained|approved|decided|signed off) by (?:the )?{NAME}|\b(?:Dr"
         rf"|Prof|Professor|Mr|Ms|Mrs)\.? {NAME} (?:decides|approves|signs|handles|owns|leads|runs)\b",
@@ -162,13 +175,16 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|[A-Z])",
     ),
     "trouble": pattern(
+        r"\b(?:left|went|go[et]s?|got|were|was|been|sent|shipped|delivered|mailed|posted"
+        r"|billed)\b[\w ]{0,40}\b(?:to the wrong|with the wrong"
+        r"|twice)\b|\b(?:took|knocked) [\w ]{3,40} (?:offline|down|out)\b",
         r"\b(?:outage|incident|post-?mortem|breach|leak(?:ed)?|double[- ]charged|went down|was down|were (?:down"
         r"|silent|lost)|data loss|broke production|recall|lawsuit|complaint)\b",
     ),
     "place": pattern(
         r"\b(?:tracker|board|dashboard|wiki|runbook|playbook|channel|workspace|drive|shared? folder|folder"
         r"|spreadsheet|notebook|page|space|site|portal|intranet|archive|registry"
-        r"|knowledge base|handbook|mailing list|backlog|base|doc|document|repo of|bucket|share|confluence|inbox"
+        r"|knowledge base|vault|handbook|mailing list|backlog|base|doc|document|repo of|bucket|share|confluence|inbox"
         r"|thread|ticket(?:s|ing)?|post-?mortems?|project [A-Z]{2,})\b",
     ),
     "located": pattern(
@@ -218,6 +234,9 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\b(?:don'?t|do not|never|didn'?t|before i|i always|i|lest (?:i|we)|not) forget\b|\bforgot\b"
     ),
     "changed": pattern(
+        r"\b(?:an?|one|two|three|four|\d+) (?:day|week|month|hour)s? (?:earlier|later|sooner)\b|\bbrought forward\b"
+        r"|\b(?:and |, )?not the \d{1,2}(?:st|nd|rd|th)\b|\b(?:go|going|switch|switching|change|changing) back to\b",
+        r"\b(?:it|that)(?:'s| is)? different (?:for|with|when|though|now)\b",
         r"\b(?:moved|pushed|slipped|postponed|delayed|rescheduled|changed?|switched|replaced|renamed|migrated"
         r"|left|took over|takes over|no longer|any ?more|instead|new (?:date|deadline|owner|plan|place|rule)"
         r"|used to|not .{1,30} but|now\b|since (?:today|monday|tuesday|wednesday|thursday|friday|this|last)"
@@ -231,7 +250,9 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|that|my) [\w -]+ (?:rule|preference)\b",
     ),
     "excepts": pattern(
+        r"\b(?:for|with|in|on) [\w -]{3,30},? (?:it'?s|that'?s|it is|that is) (?:different|another (?:matter|story)"
+        r"|(?:ok|okay|fine|allowed)(?! now))\b|\b(?:it|that)(?:'s| is) different (?:for|with|when)\b",
         r"\b(?:except|exception|unless|apart from|other than|only (?:for|when|if|above|below)|but (?:not )?for"
-        r"|does ?n[o']?t apply|doesnt apply|everything else|below that|above that)\b"
+        r"|does ?n[o']?t apply|doesnt apply|everything else|below that|above that)\b",
     ),
 }

@@ -47,7 +47,8 @@ ROLE: Final = (
     r"|clerk|coach|cook|counsel|dba|dean|dev|devops|eng|executive|expert|freelance|guy|head|hobbyist|intern|judge"
     r"|lab tech"
     r"|lead|mechanic|medic|midwife|native|newbie|noob|novice|nurse|paralegal|person|phd(?: student)?|pilot|pm|postdoc"
-    r"|principal|qa|salesperson|scholar|secretary|amateur|sre|steward|surveyor|trainee|undergrad|vet|member|attorney)"
+    r"|principal|qa|salesperson|sysadmin|scholar|secretary|amateur|sre|steward|surveyor|trainee|undergrad|vet|member"
+    r"|attorney)"
 )
 CONDITION: Final = (
     r"(?:\w*-?colou?r-?\s?blind|blind|deaf|dyslexic|left-handed|visually impaired|hard of hearing|autistic|adhd"

@@ -56,7 +56,9 @@ class Sentence:
         if not end.endswith(("?", "？")) and not end.endswith(("吗", "呢", "ですか", "ますか")):
             return False
         return not re.search(
-            r"[,;—-]\s*(?:ok(?:ay)?|right|yes|alright|deal|please|gell|ja|vale|sí|no)\s*\?$", end, re.I
+            r"[,;—-]\s*(?:but )?(?:ok(?:ay)?|right|yes|alright|deal|please|honestly|gell|ja|vale|sí|no)\s*\?$",
+            end,
+            re.I,
         )
 
 

@@ -93,6 +93,8 @@ LEXICON = Lexicon(
         r"|de acuerdo)[,.!¡ ]*)+$"
     ),
     person=pattern(
+        r"\b(?:era|fui|trabajaba (?:de|como))\b.*\bahora (?:llevo|soy|trabajo|estoy|me dedico|hago)\b"
+        r"|\bvoy aprendiendo\b",
         r"\bsoy (?:el |la |un |una |el único |la única )?(?!el que|la que|consciente|yo)[\wáéíóúñ]+(?:\w| ){0,40}",
         r"\b(?:trabajo|trabajé) (?:como|en|de|con|para)\b|\b(?:llevo|tengo) (?:\d+|un|dos|tres|cuatro|cinco|seis"
         r"|siete|ocho|nueve|diez|doce|quince|veinte) (?:años|meses)\b|\b(?:dirijo|coordino|enseño|estudio"
