@@ -194,7 +194,7 @@ def _told(lesson: Lesson) -> str:
 def _belongs_to(desk: Desk, lesson: Lesson) -> str | None:
     """The file a lesson is about: of a fitting kind, with enough of its rarer words."""
     kinds = {MemoryType.FEEDBACK} if lesson.kind is Kind.RULE else {MemoryType.PROJECT, MemoryType.REFERENCE, None}
-    terms = terms_of(lesson.text)
+    terms = frozenset(term for term in terms_of(lesson.text) if not any(char.isdigit() for char in term))
     held = {name: terms_of(text) for name, text in desk.texts.items()}
     spread = {term: sum(term in own for own in held.values()) for term in terms}
     weights = {term: 1.0 / max(1, spread[term]) for term in terms}
