@@ -108,6 +108,9 @@ def _in_message(message: Message) -> Iterator[Candidate]:
             and any(message.marked[before].has(mark) for mark in ("reason", "mishap", "displeased"))
         ):
             why.insert(0, message.marked[before])
+        elif kind is MemoryType.PROJECT and stands and _bars_for_now(message.marked[before]):
+            said.insert(0, message.marked[before])
+            taken.add(before)
         best = max(points(message.marked[i]).get(kind, 0.0) for i in group)
         yield Candidate(kind, tuple(said), tuple(why), _confirmed(message, said, kind), best)
         at = max(step, at + 1)
@@ -182,6 +185,11 @@ def _goes_along(message: Message, at: int, kinds: Sequence[MemoryType | None], k
         is_reason = one.has("reason") or one.has("mishap") or one.has("forbids") or bool(_RATHER.search(one.bare))
         return is_reason or (explains and not one.is_request) or _is_plain(message, at, kinds)
     return _is_plain(message, at, kinds) or (explains and not one.is_request)
+
+
+def _bars_for_now(one: Marked) -> bool:
+    """What is not to be touched for a while: the sentence after it says why, and how long."""
+    return one.has("forbids") and one.has("once") and not one.is_asked
 
 
 def _leans(said: Sequence[Marked], kind: MemoryType) -> bool:

@@ -62,20 +62,23 @@ _THROUGHOUT: Final = re.compile(
 )
 """It holds for all of a kind."""
 _DESCRIBES_ALL: Final = re.compile(
-    r"(?:^|[.;:] )(?:no,? )?(?:whatever|anything|everything|what(?= (?:goes|leaves)))(?: that| which)? (?:we |you )?"
-    r"[a-z]+s? [\w' -]{2,30}?\b(?:is|are|has|gets|stays|goes|comes|carries)\b"
-    r"|^(?!.*\b(?:fail|fails|broken|crash(?:es)?|missing|wrong|slow|empty)\b).*\b\w+s\b.*, (?:in|on|for"
-    r"|with) (?:every|all|any|each)"
-    r" (?:[\w-]+ ){1,4}(?:we|you|i) \w+[.!]?$",
+    r"(?:^|[.;:] )(?:no,? )?(?:whatever|anything|everything|what(?= (?:goes|leaves)))(?: that| which)? (?!it\b|he\b"
+    r"|she\b|they\b)"
+    r"(?:we |you )?[a-z]+s? [\w' -]{2,30}?\b(?:is|are|has|gets|stays|goes|comes|carries)\b"
+    r"(?! (?:\w+ )?(?:wrong|broken|slow|empty|missing|gone|down|failing|crashing|stuck|off|late|red)\b)"
+    r"|^(?!.*\b(?:fail|fails|failing|broken|crash(?:es)?|missing|slow|empty|gone|down)\b).*\b\w+s\b.*, (?:in|on|for"
+    r"|with)"
+    r" (?:every|all|any|each) (?:[\w-]+ ){1,4}(?:we|you|i) \w+[.!]?$",
     re.IGNORECASE,
 )
 """What holds for all of a kind, told as it is: “whatever leaves this tool is metric”."""
 _INSTEAD: Final = re.compile(
-    r"^(?:and |also )?you (?:keep|always) \w+ing\b.*?[,;:–—-] ?(?:please |just )?(?!i\b|it\b|the\b|this\b|that\b"
-    r"|we\b|they\b|and\b"
-    r"|but\b|which\b|so\b|even\b|or\b|you\b|my\b|our\b|a\b|an\b|why\b|what\b|with\b|in\b|on\b|for\b)[a-z]+ (?:in|on"
-    r"|with|the|an?|your|my|it|only"
-    r"|to|from|me)\b",
+    r"^(?:and |also )?you (?:keep|always) \w+ing\b.*?[,;:–—-] ?(?:please |just )?(?:(?:use|write|keep|put|stick|give"
+    r"|answer|say|ask"
+    r"|leave|work|show|stay|wait|stop)\b (?!it\b|this\b|that\b)\w+"
+    r"|(?!i\b|it\b|the\b|this\b|that\b|we\b|they\b|and\b|but\b|which\b|so\b|even\b|or\b|you\b|my\b|our\b|a\b|an\b"
+    r"|why\b|what\b"
+    r"|with\b|in\b|on\b|for\b|\w+(?:ing|ed|ly)\b)[a-z]+ (?:in|on|with|the|an?|your|my|only|to|from|me) )",
     re.IGNORECASE,
 )
 """What the agent does too often, and what it shall do."""
@@ -127,7 +130,7 @@ _IDENTIFIER: Final = re.compile(r"\b[a-z]{2,}[A-Z][a-z]\w*|\b\w+_\w+|\w\(\)|\w+\
 """A name from code: then it is about this code."""
 _PRIVATE: Final = re.compile(
     r"^(?:\W|ok |so |and |but )*(?:i\b|i'm|i'll|im\b|let'?s|lets|see you|talk|remind|we can (?:pick|continue)"
-    r"|back|wir sehen)|\bsee you\b|\btalk (?:to you|later|soon)\b",
+    r"|back\b|wir sehen)|\bsee you\b|\btalk (?:to you|later|soon)\b",
     re.IGNORECASE,
 )
 

@@ -33,6 +33,15 @@ _SHORT = 50  # characters
 _ELSEWHERE = re.compile(
     r", (?:and )?(?P<where>(?!which|that|it|they)[\w' -]{4,50} (?:is|are|live|lives) (?:in|on|at|under) .+)$"
 )
+_THEN_ASKS = re.compile(
+    r"(?P<told>(?!if\b|when\b|once\b|assuming\b|what|how|why|who|where|which|can\b|could\b|would\b|do\b|does\b|is\b"
+    r"|are\b|should\b"
+    r"|ok\b|hey\b|hi\b|so\b|say\b|suppose|imagine)[^?]{25,}), so,? (?P<asks>(?:can|could|would|will|should|shall|do"
+    r"|does|is|are|how|what"
+    r"|which|where) (?:you|we|i|it|the|that|this|do|does|far|much|many)\b[^?]*\?)$",
+    re.IGNORECASE,
+)
+"""Something is told, and a question follows from it: only the question is one."""
 _CLAUSES = re.compile(r"(?:[,;:()—–，；：（）、]|\s-\s|\b(?:and|but|so|und|aber|y|pero)\b)\s*", re.IGNORECASE)
 
 
@@ -133,7 +142,10 @@ class Shape:
 
 
 def _apart(sentence: Sentence) -> list[Sentence]:
-    """A sentence that tells when something is and, behind a comma, where something else is: two sentences."""
+    """A sentence that tells something and, behind a comma, where something else is or what is wanted: two sentences."""
+    asked = _THEN_ASKS.match(sentence.text)
+    if asked is not None:
+        return [Sentence(asked["told"]), Sentence(asked["asks"])]
     found = _ELSEWHERE.search(sentence.text)
     if found is None or not SYSTEM.search(found["where"]) or SYSTEM.search(sentence.text[: found.start()]):
         return [sentence]

@@ -14,16 +14,16 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|around\b|an?\b|round\b"
         r"|is\b|was\b|for\b|on\b|in\b|at\b|maybe\b|my\b|our\b|someone\b|somebody\b)[a-z]+",
         r"\bwhen(?:ever)? (?:you|i) [^,.;]{3,60}, what (?:i|we) (?:need|want|expect|like)\b",
-        r"\b(?:habits?|things?) (?:i|we)(?:\'d)? (?:need|want|would like|like) you to (?:drop|stop|break|change|lose"
-        r"|unlearn)\b",
-        rf"\b(?:don\'?t|do not|no) (?!have\b|forget\b|worry\b|know\b|idea\b)[^,.;]{{3,60}} when(?:ever)? (?:i"
-        rf"|you) (?!{NOT_NOW})\w+",
+        r"\bhabits? (?:i|we)(?:\'d)? (?:need|want|would like|like) you to \w+|\bthings? (?:i|we) (?:need"
+        r"|want) you to stop doing\b",
+        r"\b(?:don\'?t|do not|no) (?!have\b|forget\b|worry\b|know\b|idea\b)[^,.;]{3,60} (?:whenever (?:i|you) \w+"
+        r"|when i (?:ask|say|tell|request|send|write|paste|report|mention|give)\b)",
         r"\bgo ahead (?:whenever|any ?time)\b|\bto be (?:asked|consulted|told)\b[^.;]{0,20}\b(?:every time|each time"
         r"|always|first"
         r"|before(?:hand)?)\b",
         r"\b(?:same|that|this) (?:approach|order|way|procedure|pattern|layout|style|format) (?:whenever|every time"
         r"|each time"
-        r"|for (?:all|every|any) )|\bthat\'?s how (?:the |our |all )?[\w -]{3,30} (?:should|must|have to|has to"
+        r"|for (?:all|every|any) )|\bthat\'?s how (?:the |our |all )?[\w -]{3,30}s (?:should|must|have to|has to"
         r"|need to) be \w+",
         rf"\b(?:anything|everything|whatever) you(?:\'ll| ever)? {MAKE}\b|^(?:in|for|with|on) (?:the |our |my "
         rf"|all )?[\w /-]{{3,40}}s,? (?:i|we) (?:want|need|prefer|like|use|always|never)\b",
@@ -134,7 +134,7 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|every|any))\b|\bsame (?:approach|order|way|procedure|pattern|layout|style|format) (?:whenever|every time"
         r"|each time"
         r"|for (?:all|every|any))\b",
-        r"\b(?:that|this)\'?s how (?:the |our |all )?[\w -]{3,30} (?:should|must|have to|has to|need to) be \w+",
+        r"\b(?:that|this)\'?s how (?:the |our |all )?[\w -]{3,30}s (?:should|must|have to|has to|need to) be \w+",
         r"\b(?:that\'?s|this is|that is) the rule\b|\bdo (?:that|it|this) (?:whenever|every time|always)\b",
         r"\bexactly (?:how|the way) (?:we|i|you)\b|\bkeep it up\b",
         r"\bstick (?:with|to) (?:that|this|it|those)\b|\bdo (?:that|this|it) (?:again|everywhere|for the others?"
@@ -270,7 +270,7 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|\bgenius\b|\ball the time in the world\b",
     ),
     "quoted": pattern(
-        r"\b(?!i\b|we\b)\w+ (?:wrote|says?|said|claims?|writes|mailed)\b[^.]*[\"“:]",
+        r"(?<!what the )\b(?!i\b|we\b)\w+ (?:wrote|says?|said|claims?|writes|mailed)\b[^.]*[\"“:]",
         r"\b(?:colleague|coworker|co-worker|friend|neighbou?r|brother|sister|guy|someone|somebody|people|blog"
         r"|article|book|cookbook|tutorial"
         r"|docs?|documentation|guide|readme|manual|post|tweet|video|podcast|stack ?overflow|chatgpt|e?mail|letter"

@@ -11,12 +11,14 @@ from reverie.models.embedded.language.parts_en import AILMENT, CONDITION, NAME, 
 FACTS: Final[dict[str, re.Pattern[str]]] = {
     "person": pattern(
         r"(?:^|[,.(] ?|\b(?:an?|i\'m|i am) )[\w-]{3,}(?: [\w-]+)? by (?:trade|training|profession|education)\b",
-        rf"^[(\W]*(?:an? )?(?:[\w-]+ )?{ROLE} (?:since (?:the|\d{{4}}|before|forever|my)|for (?:\d+|two|three|five"
-        rf"|ten|twenty|many|over) "
-        rf"(?:years|decades))\b",
+        rf"^[(\W]*(?!the\b|our\b|my\b|this\b|that\b|your\b)(?!.*\b(?:is|are|was|has|does|fails?"
+        rf"|crashes)\b)(?:an? )?(?:[\w-]+ )?"
+        rf"{ROLE} (?:since (?:the|\d{{4}}|before|forever|my)|for (?:\d+|two|three|five|ten|twenty|many"
+        rf"|over) (?:years|decades))\b",
         r"\b(?:just|only) (?:me and my|my) (?:wife|husband|brother|sister|partner|father|mother|son|daughter|cousin"
         r"|friend)\b(?: and"
-        r" (?:me|i)\b)?|\ball (?:the|of the|my) [\w+#.]+ i know\b|\bi (?:do|keep) the (?:computers|it|books) \b",
+        r" (?:me|i)\b)?|\ball (?:the|of the|my) [\w+#.]+ i know (?:is|comes|came|i)\b|\bi (?:do"
+        r"|keep) the (?:computers|it|books) \b",
         r"\bi (?:only |just )?have (?:only )?(?:one|no|a broken|limited|bad|poor) [\w ]*(?:hand|arm|eyes?|vision"
         r"|sight|hearing|wrist|finger)s?\b",
         rf"\b{ROLE} here\b|\b(?:i\'m |i am )?coming from (?-i:[A-Z])\w+|\b(?:first|second|third|fourth|\d+(?:st"
@@ -152,8 +154,9 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|\bis (?:being )?driven by\b|\bwe(?:'re| are) (?:doing|building|rewriting) this because\b",
     ),
     "owns": pattern(
-        rf"\b(?:for|about|with) [\w -]{{3,40}},? (?:it|that)(?:'s| is) (?:now )?{NAME}(?: now)?|\b(?:it|that)(?:'s"
-        rf"| is) now {NAME}",
+        rf"\b(?:for|about|with) [\w -]{{3,40}},? (?:it|that)(?:'s| is) (?:now )?(?!(?-i:Mon|Tues|Wednes|Thurs|Fri"
+        rf"|Satur|Sun)day)"
+        rf"{NAME}(?! in\b| at\b)",
         r"\b(?:she|he)(?:\'s| is) (?:now )?(?:responsible|in charge|the (?:owner|lead|contact))\b",
         rf"\b(?:done|handled|run|managed|owned|maintained|approved|decided|signed off) by (?:the )?{NAME}|\b(?:Dr"
         rf"|Prof|Professor|Mr|Ms|Mrs)\.? {NAME} (?:decides|approves|signs|handles|owns|leads|runs)\b",
@@ -217,10 +220,10 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
     ),
     "forget": pattern(
         r"\b(?:drop|delete|erase|remove|discard|clear|wipe|scrap|lose|throw (?:out|away)|get rid of) (?:everything"
-        r"|all(?: that)?"
-        r"|whatever|anything|what) you(?:'ve|'ve got| have)? (?:noted|saved|remember(?:ed)?|know|stored|wrote"
-        r"|written|kept"
-        r"|got|have)\b|\bthrow (?:that|the|this|your) (?:[\w-]+ )?(?:note|memory|entry|rule)s? (?:away|out)\b"
+        r"|all(?: that)?|whatever|anything|what) you(?:'ve| have)?(?: got)? (?:noted|saved|remember(?:ed)?|know"
+        r"|stored|kept"
+        r"|memori[sz]ed|(?:wrote|written) (?:down|about)|have (?:on|about)|(?:on|about) (?=\w))|\bthrow (?:that|the"
+        r"|this|your) (?:[\w-]+ )?(?:note|memory|entry|rule)s? (?:away|out)\b"
         r"|\b(?:take|get) (?:it|that|this|them|him|her) out of (?:your )?(?:memory|notes)\b|\bscratch (?:the|that"
         r"|my) [\w -]+ (?:thing|rule|note)\b",
         r"\b(?:don\'?t|no longer|not) (?:need|have) to remember\b|\bno need to remember\b",
