@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -136,3 +137,28 @@ def test_a_correction_leaves_no_half_of_the_old_with_the_new(
     assert kept in text and "The bill comes on day 4." in text
     assert f"is hosted at {old}" not in text and f"{new} in {places[0]}" not in text and f"at {is_} since" in text
     assert not any(text.count(name) > said.count(name) + kept.count(name) + 1 for name in (new, *places))
+
+
+HOUSE = (
+    "The lift is run by Marek (ext. 221).\nPaper comes from Papyra, contract PP-2231.\n"
+    "The contact at Papyra is Jonas Brandt, jonas@papyra.example.\nThe choir meets every second Tuesday at 14:00.\n"
+    "Tea is served by Kolb in the cellar.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "there", "gone"),
+    [
+        ("We left Papyra, paper comes from Bindra now.", "contract PP-2231", "Bindra, contract PP-2231"),
+        ("Jonas left Papyra, talk to Lena Ott.", "Paper comes from Papyra, contract PP-2231.", "Lena Brandt"),
+        ("Marek isn't with the lift any more, Idris took over.", "Idris took over", "Idris (ext. 221)"),
+        ("No, the choir meets on Thursdays now.", "every second Thursday at 14:00.", "every second Tuesday"),
+        ("We no longer have Kolb, tea is served by Anders Holm now.", "Anders Holm now", "Holm in the cellar"),
+    ],
+)
+def test_what_hangs_on_a_value_is_not_left_to_the_next(said: str, there: str, gone: str) -> None:
+    files = {"project_house.md": topic("House", HOUSE, description="Lift, paper and choir")}
+    text = dreamt(files, [said]).texts["project_house.md"]
+    assert there in text and gone not in text and "2026-03-01" in text
+    assert text.startswith(files["project_house.md"].partition("---\n\n")[0])
+    assert dreamt({"project_house.md": text}, [said]).texts["project_house.md"] == text

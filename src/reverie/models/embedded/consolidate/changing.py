@@ -35,7 +35,7 @@ _GIVEN_UP = re.compile(
 _WEAK = re.compile(r"(?:not|instead of|rather than|不是|ではなく)\s+(?:the |a |an |our )?$", re.IGNORECASE)
 _IS_GONE = re.compile(
     r"(?P<old>[^\s,;:]+(?:\s[^\s,;:]+)?)\s+(?:is|are|was|were|has been|have been|ist|sind)\s+"
-    r"(?:gone|dead|retired|history|deprecated|discontinued|closed|sold|weg|abgeschafft)\b",
+    r"(?:gone|dead|replaced|retired|history|deprecated|discontinued|closed|sold|weg|abgeschafft)\b",
     re.IGNORECASE,
 )
 _NO_MORE = re.compile(r"\b(?:any ?more|no longer|nicht mehr|ya no)\b", re.IGNORECASE)
@@ -43,8 +43,9 @@ _WENT = re.compile(
     r"(?P<old>[A-ZÀ-Ý][\w'’-]+)\s+(?:has |is |hat |ist )?(?:left|quit|retired|leaving|moved (?:on|to)|resigned"
     r"|gekündigt|weg)\b"
 )
+_PERSON_BEFORE = re.compile(r"(?:\b(?!We\b|They\b|I\b)[A-ZÀ-Ý][\w'’-]+|\b(?:he|she))\s(?:has\s|had\s)?$")
 _TAKES_OVER = re.compile(
-    r"(?:^|[,;.:]\s*|\band\s+|\bnow\s+)(?P<new>[A-ZÀ-Ý][\w'’-]+)\s+(?:does|is|handles|takes|owns|runs|leads|has|manages"
+    r"(?:^|[,;.:]\s*|\band\s+|\bnow\s+)(?P<new>[A-ZÀ-Ý][\w'’-]+)\s+(?:does|is|handles|takes|took|succeeded|succeeds|owns|runs|leads|has|manages"
     r"|covers|approves|macht|übernimmt|leitet|lleva|dirige)\b"
 )
 _RENAMED = re.compile(
@@ -94,7 +95,7 @@ _IS_WHERE = re.compile(
 _STOP: Final = words(
     """the a an our this that it in of to for and or is are we you all any i he she they who everyone everybody someone
     nobody these those there here which what wir ich du er sie es man alle der die das ein eine el la los las nosotros
-    yo él ella ellos ellas ustedes todos"""
+    yo él ella ellos ellas ustedes todos by with from on at"""
 )
 _CHANGED_THERE = re.compile(
     r"\b(?:moves? from|moved from|replaces|replaced|used to|formerly|instead of|no longer|not)\b", re.I
@@ -145,23 +146,30 @@ def is_for_later(said: str, day: date) -> bool:
 def is_sound(statement: str, said: str, changes: Sequence[Swap]) -> bool:
     """Whether values can be put in place of others without a doubt; if not, only the whole statement can give way.
 
-    Each old value stands there once, each new one comes from what was said and is not there yet, and no name hangs on
+    Each old value stands there once, each new one comes from what was said and is not there yet, and nothing hangs on
     the old one (`at A in B`) that would be left to the new one.
     """
     news = [one.new.lower() for one in changes]
-    return len(set(news)) == len(news) and all(
+    if len(set(news)) != len(news) or _keeps_its_own(statement, said, changes):
+        return False
+    return all(
         len(re.findall(rf"(?<![\w]){re.escape(one.old)}(?![\w])", statement, re.IGNORECASE)) == 1
         and _has(statement, one.new) is None
-        and _has(said, one.new) is not None
-        and not any(_has(said, match["name"]) is None for match in _hanging(statement, one.old))
+        and _has(said, f"{one.new}s" if _has(said, one.new) is None else one.new) is not None
         for one in changes
     )
 
 
+def is_named(said: str, changes: Sequence[Swap]) -> bool:
+    """Whether what was said names a value that gives way."""
+    return any(_has(said, one.old) for one in changes)
+
+
 def names_it(said: str, statement: str, changes: Sequence[Swap]) -> bool:
     """Whether what was said is about a statement: it names what gives way, and what both speak of besides."""
-    named = [one for one in changes if _has(said, one.old)]
-    return bool(named) and _shares(statement, said, frozenset(), " ".join(f"{one.old} {one.new}" for one in named))
+    values = terms_of(" ".join(f"{one.old} {one.new}" for one in changes))
+    shared = (terms_of(statement) & terms_of(said)) - values - _LIGHT
+    return is_named(said, changes) and any(not any(char.isdigit() for char in term) for term in shared)
 
 
 def besides(statement: str, changes: Sequence[Swap]) -> list[str]:
@@ -169,12 +177,24 @@ def besides(statement: str, changes: Sequence[Swap]) -> list[str]:
     return [part for part in _CLAUSE.split(statement) if not any(_has(part, one.old) for one in changes)]
 
 
-def _hanging(statement: str, old: str) -> list[re.Match[str]]:
-    return list(
-        re.finditer(
-            rf"(?<![\w]){re.escape(old)}\s(?:in|at|near|bei|en|de)\s(?:the\s)?(?P<name>[A-ZÀ-ÝŠŽ][\w-]+)", statement
-        )
-    )
+def _keeps_its_own(statement: str, said: str, changes: Sequence[Swap]) -> bool:
+    """Whether something hangs on a name that gives way (a place, a surname, a contract) and would be left behind."""
+    others = [one.old for one in changes]
+    for one in changes:
+        place = re.search(rf"(?<![\w]){re.escape(one.old)}(?![\w])", statement, re.IGNORECASE)
+        if place is None or not _NAME_LIKE.fullmatch(one.old) or one.old[:1].isdigit():
+            continue
+        tail = statement[place.end() :]
+        hangs = _HANGS.match(tail)
+        if hangs and _has(said, hangs["what"]) is None and not any(_has(hangs[0], other) for other in others):
+            return True
+        if any(_has(said, key) is None for key in _KEY.findall(tail)):
+            return True
+    return False
+
+
+_HANGS = re.compile(r"\s(?:(?:in|near|bei|en)\s(?:the\s|der\s|la\s)?|\(|(?=[A-ZÀ-Ý]))(?P<what>\w[\w-]*(?:\s\d+)?)")
+_KEY = re.compile(r"[\w.+-]+@[\w.-]+\w|https?://\S+|(?<![\w-])[A-Za-z]+-\d[\w-]*")
 
 
 def applied(text: str, changes: Sequence[Swap]) -> str:
@@ -202,7 +222,11 @@ def _from_to(statement: str, said: str) -> list[Swap]:
 def _given_up(statement: str, said: str) -> list[Swap]:
     """Names and nouns that were given up, each with the name that comes in its place."""
     found: list[Swap] = []
-    places = [(match.end(), bool(_WEAK.search(match[0]))) for match in _GIVEN_UP.finditer(said)]
+    places = [
+        (match.end(), bool(_WEAK.search(match[0])))
+        for match in _GIVEN_UP.finditer(said)
+        if not (match[0].lower().startswith("left") and _PERSON_BEFORE.search(said[: match.start()]))
+    ]
     olds: list[tuple[str, bool, int]] = []
     for at, is_weak in places:
         tokens = re.findall(r"[^\s,;:()“”\".]+(?:\.\d+)*", said[at : at + 60])[:3]
@@ -236,8 +260,14 @@ def _given_up(statement: str, said: str) -> list[Swap]:
         if new is None and is_code and (plain := _USED.search(said)) and plain["new"].lower() != old.lower():
             new = plain["new"]
         if new is not None and (not is_weak or is_name):
-            found.append(Swap(old, new))
+            found.append(Swap(old, _whole_name(said, new)))
     return found
+
+
+def _whole_name(said: str, new: str) -> str:
+    """A name with the names right behind it: `Ada` of `it's Ada Byron now`."""
+    found = re.search(rf"(?<![\w]){re.escape(new)}(?:\s[A-ZÀ-ÝŠŽ][\w+-]*\w)+", said) if new[:1].isupper() else None
+    return found[0] if found else new
 
 
 def _opens_both(statement: str, said: str, word: str) -> bool:
@@ -283,6 +313,8 @@ def _counted(statement: str, said: str, is_only: Callable[[str], bool]) -> list[
         spelled, wanted = (
             _spelled(text, next(iter(one))) if len(one) == 1 else None for text, one in ((statement, old), (said, new))
         )
+        if kind == "weekday" and spelled and wanted:
+            wanted = wanted.rstrip("s") + ("s" if spelled.endswith("s") else "")
         if spelled and wanted and _agree(_clause(statement, spelled), _clause(said, wanted), kind, is_only):
             found.append(Swap(spelled, wanted))
     return found
@@ -356,7 +388,7 @@ def _spelled(text: str, value: str) -> str | None:
 def _is_time(text: str) -> bool:
     return bool(
         re.fullmatch(
-            r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*|\w+day|\d{4}(?:-\d\d){0,2}|spring|summer"
+            r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*|\w+day|(?:19|20)\d\d(?:-\d\d){0,2}|spring|summer"
             r"|autumn|winter",
             text,
             re.IGNORECASE,

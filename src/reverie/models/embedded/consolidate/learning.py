@@ -20,6 +20,7 @@ from reverie.models.embedded.consolidate.changing import (
     applied,
     besides,
     is_for_later,
+    is_named,
     is_sound,
     names_it,
     swaps,
@@ -28,7 +29,7 @@ from reverie.models.embedded.consolidate.changing import (
 from reverie.models.embedded.consolidate.desk import Desk
 from reverie.models.embedded.consolidate.keeping import facts_missing, identifiers
 from reverie.models.embedded.consolidate.lessons import Kind, Lesson, Source
-from reverie.models.embedded.consolidate.likeness import are_rivals, says, subject_of, values_of
+from reverie.models.embedded.consolidate.likeness import NEAR, are_rivals, overlap, says, subject_of, values_of
 from reverie.models.embedded.consolidate.statements import Statement, body_statements, replaced, terms_of, with_lines
 
 _WORDS_OF: Final = "In the user's words"
@@ -129,9 +130,10 @@ def _hits(desk: Desk, lesson: Lesson) -> list[_Hit]:
             is_changed = bool(changes) and is_sound(one.text, lesson.text, changes)
             is_whole = not is_changed and names_it(lesson.text, one.text, changes)
             is_rival = not changes and lesson.kind is not Kind.NOTE and _gives_way(one.text, lesson.text)
-            if is_changed or is_whole or is_rival:
+            is_doubtful = not is_changed and is_named(lesson.text, changes)
+            if is_changed or is_whole or is_rival or is_doubtful:
                 is_about = is_whole or is_rival or bool(subject_of(one.text) & subject_of(lesson.text))
-                is_beside = not is_changed and _says_more(text, one, changes, lesson)
+                is_beside = not is_changed and (not (is_whole or is_rival) or _says_more(text, one, changes, lesson))
                 found.append(_Hit(name, one, tuple(changes) if is_changed else (), number == 0, is_about, is_beside))
     return found
 
@@ -139,6 +141,8 @@ def _hits(desk: Desk, lesson: Lesson) -> list[_Hit]:
 def _says_more(text: str, one: Statement, changes: Sequence[Swap], lesson: Lesson) -> bool:
     """Whether a statement holds facts that would be lost with it and that the lesson does not speak of."""
     rest = f"{text[: one.start]} {text[one.end :]} {lesson.text}"
+    if one.text.count("(") != one.text.count(")"):
+        return True  # not the whole of it
     if identifiers(one.text) & facts_missing(one.text, rest) and not identifiers(lesson.text):
         return not any(one.old.lower() in identifiers(one.old) for one in changes)
     return bool(changes) and any(facts_missing(part, rest) for part in besides(one.text, changes))
@@ -159,11 +163,18 @@ def _put_right(desk: Desk, name: str, hits: list[_Hit], lesson: Lesson) -> None:
         text = replaced(text, hit.statement, new)
         desk.gave_way.append(hit.statement.text)
     text = with_lines(text, [_in_their_words(lesson)]) if changes or all(hit.is_beside for hit in hits) else text
-    is_replaced = any(hit.is_first and not hit.swaps and not hit.is_beside for hit in hits)
+    is_replaced = any(
+        hit.is_first and not hit.swaps and not hit.is_beside and _heads(description, hit.statement) for hit in hits
+    )
     if (changed := _short(lesson.text) if is_replaced else applied(description, changes)) != description:
         text = TopicFile.parse(text).updated(description=changed).text
     was = " ".join(f"“{hit.statement.text}”" for hit in hits)
     desk.write(name, text, f"put right by what {_told(lesson)}; it said {was}")
+
+
+def _heads(description: str, one: Statement) -> bool:
+    """Whether a description says what a statement says, and so falls with it."""
+    return overlap(terms_of(description), one.terms) >= NEAR
 
 
 def _kinds(desk: Desk) -> Counter[str]:
