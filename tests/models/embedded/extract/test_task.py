@@ -101,6 +101,17 @@ def test_only_what_was_named_is_forgotten() -> None:
     assert not played("forget it, let us go on", existing=memories).gone
 
 
+def test_what_is_stored_about_something_is_dropped_in_other_words_too() -> None:
+    memories = {
+        "project_painter.md": "---\nname: Painter in Turku\ndescription: who paints in Turku\ntype: project\n---\n\n"
+        "Veikko, painter in Turku, does the signs until 2026-12-31.\n",
+        "user_role.md": "---\nname: Role\ndescription: who the user is\ntype: user\n---\n\nRuns a print shop.\n",
+    }
+    for said in ("drop what you have stored on the painter in Turku", "wipe what you know about the painter in Turku"):
+        found = played(said, existing=memories)
+        assert found.gone == ("project_painter.md",) and not found.written
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -114,6 +125,17 @@ def test_only_what_was_named_is_forgotten() -> None:
         "save to memory what we did today: renamed the sensors, fixed the buffer",
         "You are a senior editor. Never use the passive voice. Always keep numbers.",
         "thanks, that works",
+        "pruned it. it's always the build cache, go on",
+        "today only: take the copy of production. tomorrow it's back to staging as usual",
+        "give me this one as a limerick, I lost a bet. what does the queue do",
+        "remember for tomorrow what we got done: two pages moved, one test left out",
+        "no shortcuts in the linter. always. that's in the file you get at the start",
+        "next time the job runs it will pick it up",
+        "whatever it prints is wrong, look at the formatter",
+        "two things I need you to drop: the first and the third column",
+        "that's how the parser should be called",
+        "delete what you have written so far and start anew",
+        "don't close the socket when you catch the timeout",
     ],
 )
 def test_what_is_not_meant_to_last_is_left_alone(text: str) -> None:
@@ -226,6 +248,13 @@ def test_the_held_half_is_good_enough() -> None:
     assert found["precision"] >= 0.8 and found["dates"] >= 0.9 and found["forbidden_stored"] == 0
 
 
+def test_cases_by_somebody_who_had_not_seen_the_rules_stay_met() -> None:
+    cases = [case for case in read_cases(OWN) if case.split == "second"]
+    found = figures(asyncio.run(measure(cases, "embedded", jobs=4)))
+    assert found["precision"] >= 0.95 and found["recall"] >= 0.9 and found["dates"] >= 0.95
+    assert found["negatives_clean"] >= 0.95 and found["forbidden_stored"] == 0
+
+
 def test_the_shared_cases_are_met() -> None:
     cases = read_cases(data("extraction/extraction-dev.jsonl"))
     found = figures(asyncio.run(measure(cases, "embedded", jobs=4)))
@@ -238,3 +267,4 @@ def test_the_splits_of_our_cases_are_what_they_are_called() -> None:
     assert len({line["id"] for line in lines}) == len(lines)
     halves = [line["split"] for line in lines[:112]]
     assert (halves.count("tune"), halves.count("held")) == (57, 55)
+    assert sum(line["split"] == "second" for line in lines) == 100
