@@ -75,6 +75,13 @@ def test_files_about_different_things_are_never_doubles(files: dict[str, str]) -
     assert dict(dreamt(speaking).texts) == speaking
 
 
+@given(things())
+def test_a_form_filled_in_for_several_things_stays_several(files: dict[str, str]) -> None:
+    """Here only the titles name the things; each file has a number of its own."""
+    forms = {name: f"{text}The meter shows {500 + at}.\n" for at, (name, text) in enumerate(files.items())}
+    assert dict(dreamt(forms).texts) == forms
+
+
 def test_a_statement_stands_only_with_its_numbers_identifiers_and_names() -> None:
     assert stands("The kiln is fired at 900 degrees.", "For us the kiln is always fired at 900 degrees.")
     assert not stands("The kiln is fired at 900 degrees.", "The kiln is fired at 800 degrees.")

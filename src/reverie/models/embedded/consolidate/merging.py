@@ -23,7 +23,6 @@ from reverie.models.embedded.consolidate.likeness import (
     is_news,
     overlap,
     says,
-    subject_of,
     values_of,
 )
 from reverie.models.embedded.consolidate.statements import (
@@ -129,6 +128,8 @@ def _are_copies(one: _File, other: _File) -> bool:
     """Whether one says most of what the other says, in the same words or others."""
     if not _are_one_kind(one, other) or not one.plain or not other.plain:
         return False
+    if not _is_one_name(one, other) and _contradict(one, other):
+        return False  # the same form filled in for two things
     same = one.plain & other.plain
     if len(same) >= _COPIED * min(len(one.plain), len(other.plain)) and _total(same) >= 4:
         return True
@@ -166,7 +167,7 @@ def _are_rivals(one: _File, other: _File) -> bool:
     """Whether two files are about one thing and say different things of it."""
     if not _are_one_kind(one, other):
         return False
-    is_one_name = bool(one.about and other.about) and (one.about <= other.about or other.about <= one.about)
+    is_one_name = _is_one_name(one, other)
     standings = {one.standing, other.standing}
     if Standing.GUESSED in standings and len(standings) > 1:
         shared = _head_terms(one) & _head_terms(other)
@@ -174,11 +175,21 @@ def _are_rivals(one: _File, other: _File) -> bool:
         return is_one_name or (Standing.CONFIRMED in standings and is_close)
     heads = [(mine, theirs) for mine in one.heads for theirs in other.heads]
     if not is_one_name:
-        return bool(one.about & other.about) and any(
-            subject_of(mine) == subject_of(theirs) and are_rivals(mine, theirs) for mine, theirs in heads
-        )
+        return False
     bodies = [(mine.text, theirs.text) for mine in one.statements for theirs in other.statements]
     return any(are_rivals(mine, theirs, about_the_same=True) for mine, theirs in [*heads, *bodies])
+
+
+def _is_one_name(one: _File, other: _File) -> bool:
+    return bool(one.about and other.about) and (one.about <= other.about or other.about <= one.about)
+
+
+def _contradict(one: _File, other: _File) -> bool:
+    return any(
+        are_rivals(mine.text, theirs.text, about_the_same=True)
+        for mine in one.statements
+        for theirs in other.statements
+    )
 
 
 def _head_terms(one: _File) -> frozenset[str]:
@@ -248,11 +259,7 @@ def _ordered(desk: Desk, one: _File, other: _File) -> tuple[_File, _File]:
     """Who is right where the two differ: the surer, then the newer; of copies, the one with the better name."""
     if one.standing != other.standing and Standing.GUESSED in (one.standing, other.standing):
         return (one, other) if one.standing > other.standing else (other, one)
-    differ = any(
-        are_rivals(mine.text, theirs.text, about_the_same=True)
-        for mine in one.statements
-        for theirs in other.statements
-    )
+    differ = _contradict(one, other)
     days = desk.days.get(one.name), desk.days.get(other.name)
     newer = one if (days[0] or date.min) > (days[1] or date.min) else other
     tells_of_change = any(is_news(said.text) for said in newer.statements[:2])
@@ -260,6 +267,9 @@ def _ordered(desk: Desk, one: _File, other: _File) -> tuple[_File, _File]:
         return (one, other) if one.standing > other.standing else (other, one)
     if differ and days[0] is not None and days[1] is not None and days[0] != days[1]:
         return (one, other) if days[0] > days[1] else (other, one)
+    news = [any(is_news(said.text) for said in file.statements[:2]) for file in (one, other)]
+    if differ and news[0] != news[1]:
+        return (one, other) if news[0] else (other, one)
     return (one, other) if _rank(one) <= _rank(other) else (other, one)
 
 
