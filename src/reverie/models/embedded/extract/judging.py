@@ -105,6 +105,12 @@ _STYLE: Final = re.compile(
     re.IGNORECASE,
 )
 """How something is to be written, in things of a kind."""
+_EACH: Final = re.compile(
+    r"^(?:please |pls |and |so |ok,? |no,? )*(?:keep|write|start|end|label|name|round|format|spell|begin"
+    r"|sign) (?:every|each) \w+",
+    re.IGNORECASE,
+)
+"""How each of a kind is to be written."""
 _NORM: Final = re.compile(
     r"^(?:no,? |and |but |so |ok,? )*(?:[\w'-]+ ){0,2}[\w-]+s (?:always |only |never )?(?:go|stay|need|get|belong"
     r"|come|land|live) ",
@@ -153,6 +159,9 @@ def _feedback(one: Marked) -> float:
         return 0.0
     if any(each.leans and each.has("written") for each in one.message.after(one, 2)):
         return 0.0  # “…, always. That's in the file you read”
+    led_in = one.message.before(one)
+    if led_in is not None and led_in.has("written") and len(content_terms(one.bare)) <= 1:
+        return 0.0  # “That's in the file you read. Always.”
     found = 3.0 * standing + (1.5 + 0.5 * shape.is_reply) * habit + 1.0 * stops
     own_clause = habit and one.has("tells") and bool(_OWN_CLAUSE.search(one.bare))
     found += 3.0 * instead + 2.0 * (shape.is_reply and bool(_DESCRIBES_ALL.search(one.bare)))
@@ -172,7 +181,7 @@ def _feedback(one: Marked) -> float:
     found += 1.0 * (one.has("prefers") and bool(_COMPARED.search(one.bare))) + 1.0 * (
         shape.is_reply and bool(_NORM.search(one.bare))
     )
-    style = justified >= 1.0 and bool(_STYLE.search(one.bare))
+    style = justified >= 1.0 and bool(_STYLE.search(one.bare) or (shape.is_reply and _EACH.search(one.bare)))
     found += 2.0 * style
     found += 1.0 * one.has("prefers") + 1.5 * one.has("permits") + 2.5 * one.has("keep_on")
     found += 3.0 * (one.has("praises") and shape.is_reply)

@@ -42,6 +42,8 @@ _THEN_ASKS = re.compile(
     re.IGNORECASE,
 )
 """Something is told, and a question follows from it: only the question is one."""
+_ASIDE = re.compile(r"(?P<told>\([^()?]{15,}\)) (?P<asks>[^()]+\?)$")
+"""A question with something told in brackets before it."""
 _CLAUSES = re.compile(r"(?:[,;:()—–，；：（）、]|\s-\s|\b(?:and|but|so|und|aber|y|pero)\b)\s*", re.IGNORECASE)
 
 
@@ -144,6 +146,8 @@ class Shape:
 def _apart(sentence: Sentence) -> list[Sentence]:
     """A sentence that tells something and, behind a comma, where something else is or what is wanted: two sentences."""
     asked = _THEN_ASKS.match(sentence.text)
+    if asked is None:
+        asked = _ASIDE.match(sentence.text)
     if asked is not None:
         return [Sentence(asked["told"]), Sentence(asked["asks"])]
     found = _ELSEWHERE.search(sentence.text)

@@ -80,7 +80,7 @@ NAMED_PLACE: Final = re.compile(
 LABELLED: Final = re.compile(
     r"^[\w ,'-]{3,60}: (?:the |our )?[\w.-]{3,}, (?:the )?(?:dashboard|board|page|channel|project|folder|space"
     r"|section|sheet"
-    r"|workspace|collection|view|database) (?:['\"“‘„«#]|(?-i:[A-Z])|\d)",
+    r"|workspace|collection|view|database) (?:['\"“‘„«#]|(?-i:[A-Z]))",
     re.IGNORECASE,
 )
 """What it is, a colon, a name and the part of it."""

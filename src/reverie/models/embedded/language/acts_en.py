@@ -10,10 +10,14 @@ from reverie.models.embedded.language.parts_en import DIRECTIVE, MAKE, NOT_NO, N
 
 ACTS: Final[dict[str, re.Pattern[str]]] = {
     "standing": pattern(
+        r"\b(?:for|in|with) (?:all|every|any)(?: one)?(?: of)? your (?!files?\b|changes?\b)\w+|\b(?:lose|drop|break"
+        r"|stop|quit) (?:the|that|this"
+        r"|your) habit\b|\bno need to (?:ping|tell|warn|check with|wait for) me\b|\bask (?:me )?first,? (?:each"
+        r"|every) time\b",
         r"(?:^|[,.;:] ?)next time,? (?!i\b|we\b|it\b|its\b|it\'s\b|the\b|he\b|she\b|they\b|there\b|that\b|this\b"
         r"|around\b|an?\b|round\b"
         r"|is\b|was\b|for\b|on\b|in\b|at\b|maybe\b|my\b|our\b|someone\b|somebody\b)[a-z]+",
-        r"\bwhen(?:ever)? (?:you|i) [^,.;]{3,60}, what (?:i|we) (?:need|want|expect|like)\b",
+        r"\b(?:when(?:ever)?|if) (?:you|i) [^,.;]{3,60}, what (?:i|we) (?:need|want|expect|like)\b",
         r"\bhabits? (?:i|we)(?:\'d)? (?:need|want|would like|like) you to \w+|\bthings? (?:i|we) (?:need"
         r"|want) you to stop doing\b",
         r"\b(?:don\'?t|do not|no) (?!have\b|forget\b|worry\b|know\b|idea\b)[^,.;]{3,60} (?:whenever (?:i|you) \w+"
@@ -246,6 +250,9 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\bfor (?:now|today|the moment|the time being)\b|\bright now\b|\bat the moment\b|\bjust now\b"
         r"|\btemporarily\b|\byet\b\s*[.!]?$",
         r"\b(?:in this case|today only|one-?off|exceptionally)\b|\bwhat we(?:'ve| have)? (?:did|done)\b",
+        r"\b(?:just|only) for (?:tonight|today|once|a (?:day|moment|while|few))\b|\bback (?:on|in|to"
+        r"|with) the (?:main|normal|usual|old|regular"
+        r"|real) \w+",
         r"\bthis (?:one|answer|reply) (?:as|in|with|without|like)\b|\bback to (?:normal|usual)\b|\bback to [\w -]{2,30}"
         r" (?:as usual|as before|again|afterwards)\b",
     ),

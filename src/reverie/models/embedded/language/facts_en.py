@@ -10,6 +10,8 @@ from reverie.models.embedded.language.parts_en import AILMENT, CONDITION, NAME, 
 
 FACTS: Final[dict[str, re.Pattern[str]]] = {
     "person": pattern(
+        rf"\bi used to be an? \w+|\bi was an? (?:[\w-]+ ){{0,2}}{ROLE} (?:before|until|till|for (?:\d+|\w+) years)\b",
+        rf"^\((?:an? )?(?:[\w-]+ )?{ROLE}, ",
         r"(?:^|[,.(] ?|\b(?:an?|i\'m|i am) )[\w-]{3,}(?: [\w-]+)? by (?:trade|training|profession|education)\b",
         rf"^[(\W]*(?!the\b|our\b|my\b|this\b|that\b|your\b)(?!.*\b(?:is|are|was|has|does|fails?"
         rf"|crashes)\b)(?:an? )?(?:[\w-]+ )?"
@@ -179,8 +181,8 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
     ),
     "trouble": pattern(
         r"\b(?:left|went|go[et]s?|got|were|was|been|sent|shipped|delivered|mailed|posted"
-        r"|billed)\b[\w ]{0,40}\b(?:to the wrong|with the wrong"
-        r"|twice)\b|\b(?:took|knocked) [\w ]{3,40} (?:offline|down|out)\b",
+        r"|billed)\b[\w ]{0,40}\b(?:to the wrong|with the wrong)"
+        r"\b|\b(?:took|knocked) [\w ]{3,40} (?:offline|down|out)\b",
         r"\b(?:outage|incident|post-?mortem|breach|leak(?:ed)?|double[- ]charged|went down|was down|were (?:down"
         r"|silent|lost)|data loss|broke production|recall|lawsuit|complaint)\b",
     ),
