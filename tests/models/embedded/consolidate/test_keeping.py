@@ -149,7 +149,7 @@ def test_a_correction_leaves_no_half_of_the_old_with_the_new(
 HOUSE = (
     "The lift is run by Marek (ext. 221).\nPaper comes from Papyra, contract PP-2231.\n"
     "The contact at Papyra is Jonas Brandt, jonas@papyra.example.\nThe choir meets every second Tuesday at 14:00.\n"
-    "Tea is served by Kolb in the cellar.\n"
+    "Tea is served by Kolb in the cellar.\nFeed comes from Lurex every Monday.\n"
 )
 
 
@@ -161,6 +161,7 @@ HOUSE = (
         ("Marek isn't with the lift any more, Idris took over.", "Idris took over", "Idris (ext. 221)"),
         ("No, the choir meets on Thursdays now.", "every second Thursday at 14:00.", "every second Tuesday"),
         ("We no longer have Kolb, tea is served by Anders Holm now.", "Anders Holm now", "Holm in the cellar"),
+        ("Lurex went bankrupt, feed comes from Basto on Tuesdays now.", "Basto on Tuesdays", "Lurex every Tuesday"),
     ],
 )
 def test_what_hangs_on_a_value_is_not_left_to_the_next(said: str, there: str, gone: str) -> None:

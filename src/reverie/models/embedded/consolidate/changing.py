@@ -95,7 +95,7 @@ _IS_WHERE = re.compile(
 _STOP: Final = words(
     """the a an our this that it in of to for and or is are we you all any i he she they who everyone everybody someone
     nobody these those there here which what wir ich du er sie es man alle der die das ein eine el la los las nosotros
-    yo él ella ellos ellas ustedes todos by with from on at"""
+    yo él ella ellos ellas ustedes todos by with from on at dr mr mrs ms prof frau herr señor señora"""
 )
 _CHANGED_THERE = re.compile(
     r"\b(?:moves? from|moved from|replaces|replaced|used to|formerly|instead of|no longer|not)\b", re.I
@@ -152,6 +152,10 @@ def is_sound(statement: str, said: str, changes: Sequence[Swap]) -> bool:
     news = [one.new.lower() for one in changes]
     if len(set(news)) != len(news) or _keeps_its_own(statement, said, changes):
         return False
+    put = applied(statement, changes)
+    stays = any(one not in news and _has(said, one) for one in values_of(put).of("name"))
+    if _TWICE.search(put) or (stays and values_of(said).of("name") - values_of(f"{put} {statement}").of("name")):
+        return False  # another name came in, beside one that is named and would stay
     return all(
         len(re.findall(rf"(?<![\w]){re.escape(one.old)}(?![\w])", statement, re.IGNORECASE)) == 1
         and _has(statement, one.new) is None
@@ -179,14 +183,13 @@ def besides(statement: str, changes: Sequence[Swap]) -> list[str]:
 
 def _keeps_its_own(statement: str, said: str, changes: Sequence[Swap]) -> bool:
     """Whether something hangs on a name that gives way (a place, a surname, a contract) and would be left behind."""
-    others = [one.old for one in changes]
     for one in changes:
         place = re.search(rf"(?<![\w]){re.escape(one.old)}(?![\w])", statement, re.IGNORECASE)
         if place is None or not _NAME_LIKE.fullmatch(one.old) or one.old[:1].isdigit():
             continue
         tail = statement[place.end() :]
         hangs = _HANGS.match(tail)
-        if hangs and _has(said, hangs["what"]) is None and not any(_has(hangs[0], other) for other in others):
+        if hangs and _has(said, hangs["what"]) is None and not any(_has(hangs[0], other.old) for other in changes):
             return True
         if any(_has(said, key) is None for key in _KEY.findall(tail)):
             return True
@@ -194,7 +197,8 @@ def _keeps_its_own(statement: str, said: str, changes: Sequence[Swap]) -> bool:
 
 
 _HANGS = re.compile(r"\s(?:(?:in|near|bei|en)\s(?:the\s|der\s|la\s)?|\(|(?=[A-ZÀ-Ý]))(?P<what>\w[\w-]*(?:\s\d+)?)")
-_KEY = re.compile(r"[\w.+-]+@[\w.-]+\w|https?://\S+|(?<![\w-])[A-Za-z]+-\d[\w-]*")
+_TWICE = re.compile(r"\b([^\W\d_]{2,})\.?\s\1\b", re.IGNORECASE)
+_KEY = re.compile(r"[\w.+-]+@[\w.-]+\w|https?://\S+|(?<![\w-])(?:[A-Za-z]+-\d[\w-]*|\d[\d-]{5,})")
 
 
 def applied(text: str, changes: Sequence[Swap]) -> str:

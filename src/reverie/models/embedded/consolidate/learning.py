@@ -130,9 +130,10 @@ def _hits(desk: Desk, lesson: Lesson) -> list[_Hit]:
             is_changed = bool(changes) and is_sound(one.text, lesson.text, changes)
             is_whole = not is_changed and names_it(lesson.text, one.text, changes)
             is_rival = not changes and lesson.kind is not Kind.NOTE and _gives_way(one.text, lesson.text)
-            is_doubtful = not is_changed and is_named(lesson.text, changes)
+            is_close = bool(subject_of(one.text) & subject_of(lesson.text))
+            is_doubtful = bool(changes) and not is_changed and (is_close or is_named(lesson.text, changes))
             if is_changed or is_whole or is_rival or is_doubtful:
-                is_about = is_whole or is_rival or bool(subject_of(one.text) & subject_of(lesson.text))
+                is_about = is_whole or is_rival or is_close
                 is_beside = not is_changed and (not (is_whole or is_rival) or _says_more(text, one, changes, lesson))
                 found.append(_Hit(name, one, tuple(changes) if is_changed else (), number == 0, is_about, is_beside))
     return found
