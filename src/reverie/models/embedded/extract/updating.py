@@ -33,7 +33,8 @@ def updated(text: str, candidate: Candidate) -> str:
     topic = TopicFile.parse(text)
     lines = statement_lines(candidate)
     body = topic.body.rstrip("\n")
-    moved = _moved_day(topic, lines[0])
+    dated = next((line for line in lines if _ISO.search(line)), lines[0])
+    moved = _moved_day(topic, dated.removeprefix("**How to apply:** "))
     if moved is not None:
         return moved.text
     if any(one.has("excepts") for one in candidate.sentences):

@@ -285,7 +285,7 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|internet|reddit|paper|author|textbook|message|wiki page|review|comment)s? (?:also )?(?:say|said|says"
         r"|claim|claims|claimed"
         r"|insist|insists|think|thinks|told|tells|wants us|wrote|writes|recommends?|suggests?|suggested|goes"
-        r"|reads|states?)\b",
+        r"|reads(?! (?:along|it|them|my|our|the|only|on|your|these|this)\b)|states?)\b",
         r"\b(?:he|she|they) (?:also )?(?:says?|claims?|thinks?|insists?|wants? us|wants? to ban)\b",
         r"\baccording to\b|[:：]\s*“…”|\bquote\b|\bthe following (?:e?mail|text|message|prompt)\b",
     ),
