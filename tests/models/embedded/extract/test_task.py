@@ -89,6 +89,15 @@ def test_what_is_known_is_changed_and_not_written_twice() -> None:
     assert "2026-07-04" not in found.written["project_harvest.md"]
 
 
+def test_a_day_that_comes_earlier_is_moved_without_a_word_of_moving() -> None:
+    found = played(
+        "the honey harvest is two days earlier, so it's July 2, not the 4th", existing={"project_harvest.md": HARVEST}
+    )
+    assert list(found.written) == ["project_harvest.md"]
+    assert "2026-07-02" in found.written["project_harvest.md"]
+    assert "2026-07-04" not in found.written["project_harvest.md"]
+
+
 def test_what_is_said_again_is_not_written_again() -> None:
     found = played("reminder: the honey harvest is on July 4", existing={"project_harvest.md": HARVEST})
     assert not found.written and not found.gone

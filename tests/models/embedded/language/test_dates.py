@@ -21,6 +21,8 @@ SAID = [
     ("the freeze is this Friday", "the freeze is on 2026-03-13"),
     ("it starts in three weeks and lasts four days", "it starts on 2026-03-31 and lasts four days"),
     ("due at the end of next month", "due at 2026-04-30"),
+    ("they gave us until the 14th of next month", "they gave us until 2026-04-14"),
+    ("it opens on may 29 with two plots", "it opens on 2026-05-29 with two plots"),
     ("frozen from tomorrow until the 30th because", "frozen from 2026-03-11 until 2026-03-30 because"),
     ("closed until January 15", "closed until 2027-01-15"),
     ("she takes over on the 1st, I leave", "she takes over on 2026-04-01, I leave"),

@@ -78,7 +78,8 @@ _INSTEAD: Final = re.compile(
     r"|leave|work|show|stay|wait|stop)\b (?!it\b|this\b|that\b)\w+"
     r"|(?!i\b|it\b|the\b|this\b|that\b|we\b|they\b|and\b|but\b|which\b|so\b|even\b|or\b|you\b|my\b|our\b|a\b|an\b"
     r"|why\b|what\b"
-    r"|with\b|in\b|on\b|for\b|\w+(?:ing|ed|ly)\b)[a-z]+ (?:in|on|with|the|an?|your|my|only|to|from|me) )",
+    r"|with\b|in\b|on\b|for\b|\w+(?:ing|ed|ly)\b)[a-z]+ (?:in|on|with|the|an?|your|my|only|to|from|me) )"
+    r"|^you (?:keep \w+ing|always \w+)\b.*, [\w' -]{3,40} (?:please|pls)[.!]?$",
     re.IGNORECASE,
 )
 """What the agent does too often, and what it shall do."""

@@ -10,6 +10,10 @@ from reverie.models.embedded.language.parts_en import DIRECTIVE, MAKE, NOT_NO, N
 
 ACTS: Final[dict[str, re.Pattern[str]]] = {
     "standing": pattern(
+        rf"\bbefore you (?!{NOT_NOW})[^,.;]{{3,40}} (?:tell|show|ask|warn) me\b",
+        r"\b(?:can|could|would) you (?:please )?(?:in (?:the )?future|from now on)\b|\b(?:anything|everything"
+        r"|whatever) [\w -]{3,40}"
+        r" (?:waits? for|needs?|goes through) (?:me|my (?:ok|okay|approval))\b",
         r"\b(?:for|in|with) (?:all|every|any)(?: one)?(?: of)? your (?!files?\b|changes?\b)\w+|\b(?:lose|drop|break"
         r"|stop|quit) (?:the|that|this"
         r"|your) habit\b|\bno need to (?:ping|tell|warn|check with|wait for) me\b|\bask (?:me )?first,? (?:each"
@@ -77,7 +81,8 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r" )(?<!\bwas )(?<!were )(?<!\bdid )(?<!does )(?<!should )"
         r"(?<!seems to )(?<!that )(?<!which )(?<!\bit's (?=always))(?<!\bits (?=always))(?<!hat's"
         r" (?=always))(?<!hats (?=always))"
-        r"(?<!ere's (?=always))(?<!y're (?=always))\b(?:always|never)\b(?! (?:seems?|[a-z]+(?:ed|[^s]s)|looks?|looked"
+        r"(?<!ere's (?=always))(?<!y're (?=always))\b(?:always|never)\b(?! (?:good|nice|great|fun|happy|seems?"
+        r"|[a-z]+(?:ed|[^s]s)|looks?|looked"
         r"|happens?|happened"
         r"|had|was|were|got|did|worked|heard|seen|mind)\b)",
         r"\b(?:every single time|at all times|without exception|only ever)\b",
@@ -133,6 +138,7 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|standard|rule)\b",
     ),
     "keep_on": pattern(
+        r"\bkeep to (?:that|this)\b",
         r"\bdo (?:that|it|this|them) (?:in |with )?(?:that|this|the same) \w+ (?:whenever|every time|each time"
         r"|always|for (?:all"
         r"|every|any))\b|\bsame (?:approach|order|way|procedure|pattern|layout|style|format) (?:whenever|every time"
@@ -209,6 +215,7 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"|regulator|editor)s?\b",
     ),
     "manner": pattern(
+        r"\b(?:can|could|would) you (?:please )?(?:in (?:the )?future|from now on)\b",
         rf"^(?:please|pls|plz) (?!{VERB}|make\b|help\b|no\b|don\b|do\b)[a-z]{{4,}} |\b(?:max(?:imum)?|at most"
         rf"|at least|no more than|min(?:imum)?) \d+ \w+",
         r"\b\w+ (?:please|pls) (?:real|short|long|small|big|plain|raw|simple|in|as|without|with)\b",
@@ -253,6 +260,9 @@ ACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\b(?:just|only) for (?:tonight|today|once|a (?:day|moment|while|few))\b|\bback (?:on|in|to"
         r"|with) the (?:main|normal|usual|old|regular"
         r"|real) \w+",
+        r"\bin this (?:list|table|chart|view|loop|function|column|query|plot|paragraph|sentence|figure)\b"
+        r"|\bin the (?:example|test|sample"
+        r"|demo|dummy|mock|seed) (?:data|fixtures?|file|set)\b",
         r"\bthis (?:one|answer|reply) (?:as|in|with|without|like)\b|\bback to (?:normal|usual)\b|\bback to [\w -]{2,30}"
         r" (?:as usual|as before|again|afterwards)\b",
     ),

@@ -10,6 +10,7 @@ from reverie.models.embedded.language.parts_en import AILMENT, CONDITION, NAME, 
 
 FACTS: Final[dict[str, re.Pattern[str]]] = {
     "person": pattern(
+        rf"\bbeen an? (?:[\w-]+ ){{0,2}}{ROLE} (?:for|since)\b",
         rf"\bi used to be an? \w+|\bi was an? (?:[\w-]+ ){{0,2}}{ROLE} (?:before|until|till|for (?:\d+|\w+) years)\b",
         rf"^\((?:an? )?(?:[\w-]+ )?{ROLE}, ",
         r"(?:^|[,.(] ?|\b(?:an?|i\'m|i am) )[\w-]{3,}(?: [\w-]+)? by (?:trade|training|profession|education)\b",
