@@ -16,7 +16,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _MARKS: Final[dict[Tongue, frozenset[str]]] = {
     "en": words(
         "the is are and with for not when after before because must of to you your i it that this we what dont have be "
-        "if from but can please my our they always never only use"
+        "if from but can please my our they always never only use was were would has had by"
     ),
     "de": words(
         "der die das und ist nicht mit für bei auf von wenn ein eine einen den dem wird soll ich du wir bitte zu zum "
