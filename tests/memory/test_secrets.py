@@ -148,3 +148,34 @@ def test_the_line_of_an_index_is_no_password_and_one_in_a_link_is() -> None:
     assert not find_secrets("- [The satellite pass is on 2026-03-21](project_the_pass_is_on_2026_03_21.md) — when")
     (found,) = find_secrets(text := "- [pw: Tr0ub4dor&3x](notes.md) — where")
     assert text[found.start : found.end] == "Tr0ub4dor&3x"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The figures are in the dashboard (login news / Otter-Plinth-5520), look daily.",
+        "login: news / Otter-Plinth-5520",
+        "log in as news with Otter-Plinth-5520",
+        "credentials news/Otter-Plinth-5520",
+        "Zugang: presse / Otter-Plinth-5520",
+        "sign in as deploy / Otter-Plinth-5520",
+    ],
+)
+def test_a_name_to_sign_in_with_and_a_password_beside_it(text: str) -> None:
+    (found,) = find_secrets(text)
+    assert text[found.start : found.end] == "Otter-Plinth-5520"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "login news / see the vault",
+        "The login page is in web/login-page-2.tsx.",
+        "user stories / epics for 2026-Q3 are in Jira",
+        "account team: release-2024.1 goes out on Friday",
+        "Credentials are kept in 1Password, vault Team-2024.",
+        "log in with the SSO / Okta tile",
+    ],
+)
+def test_talk_of_signing_in_is_no_password(text: str) -> None:
+    assert not find_secrets(text)

@@ -69,6 +69,15 @@ _LOGIN = re.compile(
     r"|zugangsdaten|"
     r"user(?:name)?|account|konto)\b"
 )
+_SIGN_IN: Final = (
+    r"(?:log(?:ged)?[ -]?ins?|sign(?:ed)?[ -]?in|einloggen|anmelden|anmeldung|zugang(?:sdaten)?|credentials?|creds"
+    r"|acceso|iniciar sesión|usuario|account|konto|user(?:[ -]?name)?|benutzer(?:name)?)[ \t]*"
+    r"(?:(?:is|are|as|with|mit|als|con|como|ist|es|for|für|para)[ \t]+|[:=][ \t]*)?"
+)
+# `login news / …`, `sign in as deploy with …`: whatever the name is, what follows is its password.
+_SIGNED_IN = re.compile(rf"(?i)\b{_SIGN_IN}[\w.@+-]{{2,30}}[ \t]*(?:[/:|]|[ \t](?:with|mit|con))[ \t]*$")
+_SIGNING_IN = re.compile(rf"(?i)\b{_SIGN_IN}$")
+_NAME_BEFORE = re.compile(r"[(\[]?[\w.@+-]{2,30}[/:|](?=\S{6})")
 _CODE = re.compile(
     r"(?i)\b(?:pin(?:[- ]?code)?|passcode|(?:door|gate|alarm|unlock|entry|access|security|lock|safe|garage"
     r"|vault)[- ]code|"
@@ -244,10 +253,12 @@ def pairs(text: str) -> Iterator[Hit]:
         if len(word) < 8 or word.isalpha() or not any(c.isdigit() for c in word):
             continue
         before, at, value = text[max(0, match.start() - 48) : match.start()], match.start(), word.rstrip(".;:)]")
-        glued = _GLUED.match(word)
+        signing_in = _SIGNING_IN.search(before)
+        glued = _GLUED.match(word) or (_NAME_BEFORE.match(word) if signing_in else None)
         if glued:
             before, at, value = before + glued[0], at + glued.end(), value[glued.end() :]
-        named = _NAMED.search(before) and (is_chosen(value) or is_striking(value))
+        known = _NAMED.search(before) or _SIGNED_IN.search(before) or (signing_in and glued)
+        named = known and (is_chosen(value) or is_striking(value))
         bracketed = _IN_BRACKETS.search(before) and is_chosen(value)
         signs = re.search(r"[!@$%^&*+?~#]", value) and is_striking(value)
         if named or bracketed or (signs and _LOGIN.search(before.rpartition("\n")[2])):
