@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reverie.models.embedded.consolidate.changing import applied, swaps, takes_the_place
+from reverie.models.embedded.consolidate.changing import swaps, takes_the_place
 from reverie.models.embedded.consolidate.opposites import corrected
 from reverie.models.embedded.consolidate.statements import terms_of
+from reverie.models.embedded.consolidate.swapping import applied, is_sound
 
 
 def changed(statement: str, said: str, about: str = "") -> str:
@@ -86,3 +87,14 @@ def test_what_is_given_up_or_has_moved_replaces_the_statement() -> None:
     assert takes_the_place("The tiles moved to S3.", "Map tiles are served from the share.")
     assert not takes_the_place("The tests moved to Bazel.", "Tests need the mock on port 12111.")
     assert not takes_the_place("The tiles are slow.", "Map tiles are served from the share.")
+
+
+def test_a_value_is_not_swapped_while_another_that_hangs_on_it_has_changed() -> None:
+    statement = "Interviews are recorded at 44.1 kHz mono."
+    for said, sound in (
+        ("We record at 96 kHz stereo now, not 44.1", False),
+        ("We record at 96 kHz now, not 44.1", True),
+    ):
+        changes = swaps(statement, said, frozenset())
+        assert [one.new for one in changes] == ["96"]
+        assert is_sound(statement, said, changes) is sound

@@ -7,8 +7,7 @@ Values of one kind replace each other and nothing else does, so that what is not
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import date
 from itertools import pairwise
 from typing import Final
@@ -17,6 +16,7 @@ from reverie.memory.evidence_words import NUMBER_WORDS
 from reverie.memory.secret_shapes import words
 from reverie.models.embedded.consolidate.likeness import overlap, subject_of, values_of
 from reverie.models.embedded.consolidate.statements import terms_of
+from reverie.models.embedded.consolidate.swapping import CLAUSE, LIGHT, NAME_LIKE, Swap, spelled_in
 
 _TOKEN = r"(?:`[^`\n]+`|[^\s,;:()“”\"]+)"
 _FROM_TO = re.compile(
@@ -62,7 +62,6 @@ _ARRIVES = re.compile(
     r"|ahora|usamos|con)\s+(?:now\s+)?(?:the |a |an |our )?(?P<new>`[^`\n]+`|(?:(?:Frau|Herr|Mrs?|Ms|Dr"
     r"|Prof)\.?\s)?[A-ZÀ-ÝŠŽ][\w.+/-]*\w|[A-Za-z]*\d[\w.-]*\b(?!:\d))"
 )
-_NAME_LIKE = re.compile(r"`[^`]+`|[A-ZÀ-ÝŠŽ][\w.+/-]*|\w*\d[\w.-]*")
 _MOVES = re.compile(
     r"\b(?:mov(?:es?|ed)|postponed?|push(?:es|ed)?|shift(?:s|ed)|delay(?:s|ed)|reschedul\w+|brought forward|slips?"
     r"|slipped"
@@ -80,7 +79,6 @@ _TELLS = re.compile(
     re.IGNORECASE,
 )
 """A number said in passing changes nothing; it must be said of something that it is so."""
-_LIGHT: Final = words("run make go need use take send keep move start get come give work done")
 _LIES = re.compile(
     r"\b(?:mov(?:es?|ed)|relocated|migrated|(?:is|are|lives?) now|now (?:at|in|on|under)|liegt jetzt|umgezogen"
     r"|ahora está)\b",
@@ -100,14 +98,6 @@ _STOP: Final = words(
 _CHANGED_THERE = re.compile(
     r"\b(?:moves? from|moved from|replaces|replaced|used to|formerly|instead of|no longer|not)\b", re.I
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Swap:
-    """A value that gives way, as memory spells it, and what takes its place."""
-
-    old: str
-    new: str
 
 
 def swaps(
@@ -143,82 +133,13 @@ def is_for_later(said: str, day: date) -> bool:
     return found is not None and found["day"] > day.isoformat()
 
 
-def is_sound(statement: str, said: str, changes: Sequence[Swap]) -> bool:
-    """Whether values can be put in place of others without a doubt; if not, only the whole statement can give way.
-
-    Each old value stands there once, each new one comes from what was said and is not there yet, and nothing hangs on
-    the old one (`at A in B`) that would be left to the new one.
-    """
-    news = [one.new.lower() for one in changes]
-    if len(set(news)) != len(news) or _keeps_its_own(statement, said, changes):
-        return False
-    put = applied(statement, changes)
-    stays = any(one not in news and _has(said, one) for one in values_of(put).of("name"))
-    if _TWICE.search(put) or (stays and values_of(said).of("name") - values_of(f"{put} {statement}").of("name")):
-        return False  # another name came in, beside one that is named and would stay
-    return all(
-        len(re.findall(rf"(?<![\w]){re.escape(one.old)}(?![\w])", statement, re.IGNORECASE)) == 1
-        and _has(statement, one.new) is None
-        and _has(said, f"{one.new}s" if _has(said, one.new) is None else one.new) is not None
-        for one in changes
-    )
-
-
-def is_named(said: str, changes: Sequence[Swap]) -> bool:
-    """Whether what was said names a value that gives way."""
-    return any(_has(said, one.old) for one in changes)
-
-
-def names_it(said: str, statement: str, changes: Sequence[Swap]) -> bool:
-    """Whether what was said is about a statement: it names what gives way, and what both speak of besides."""
-    values = terms_of(" ".join(f"{one.old} {one.new}" for one in changes))
-    shared = (terms_of(statement) & terms_of(said)) - values - _LIGHT
-    return is_named(said, changes) and any(not any(char.isdigit() for char in term) for term in shared)
-
-
-def besides(statement: str, changes: Sequence[Swap]) -> list[str]:
-    """The clauses of a statement that hold none of the values that give way."""
-    return [part for part in _CLAUSE.split(statement) if not any(_has(part, one.old) for one in changes)]
-
-
-def _keeps_its_own(statement: str, said: str, changes: Sequence[Swap]) -> bool:
-    """Whether something hangs on a name that gives way (a place, a surname, a contract) and would be left behind."""
-    for one in changes:
-        place = re.search(rf"(?<![\w]){re.escape(one.old)}(?![\w])", statement, re.IGNORECASE)
-        if place is None or not _NAME_LIKE.fullmatch(one.old) or one.old[:1].isdigit():
-            continue
-        tail = statement[place.end() :]
-        hangs = _HANGS.match(tail)
-        if hangs and _has(said, hangs["what"]) is None and not any(_has(hangs[0], other.old) for other in changes):
-            return True
-        if any(_has(said, key) is None for key in _KEY.findall(tail)):
-            return True
-    return False
-
-
-_HANGS = re.compile(r"\s(?:(?:in|near|bei|en)\s(?:the\s|der\s|la\s)?|\(|(?=[A-ZÀ-Ý]))(?P<what>\w[\w-]*(?:\s\d+)?)")
-_TWICE = re.compile(r"\b([^\W\d_]{2,})\.?\s\1\b", re.IGNORECASE)
-_KEY = re.compile(r"[\w.+-]+@[\w.-]+\w|https?://\S+|(?<![\w-])(?:[A-Za-z]+-\d[\w-]*|\d[\d-]{5,})")
-
-
-def applied(text: str, changes: Sequence[Swap]) -> str:
-    """The text with each old value replaced, wherever it stands as a whole word."""
-
-    def put(new: str) -> Callable[[re.Match[str]], str]:
-        return lambda match: new[:1].upper() + new[1:] if match[0][:1].isupper() and match.start() == 0 else new
-
-    for one in changes:
-        text = re.sub(rf"(?<![\w]){re.escape(one.old)}(?![\w])", put(one.new), text, flags=re.IGNORECASE)
-    return text
-
-
 def _from_to(statement: str, said: str) -> list[Swap]:
     found: list[Swap] = []
     for match in _FROM_TO.finditer(said):
         old, new = match["old"].strip("."), match["new"].strip(".!")
-        if old.isdigit() and match["unit"] and not _has(statement, f"{old}{match['unit'].rstrip('.!')}"):
+        if old.isdigit() and match["unit"] and not spelled_in(statement, f"{old}{match['unit'].rstrip('.!')}"):
             continue
-        if spelled := _has(statement, old):
+        if spelled := spelled_in(statement, old):
             found.append(Swap(spelled, new))
     return found
 
@@ -235,13 +156,17 @@ def _given_up(statement: str, said: str) -> list[Swap]:
     for at, is_weak in places:
         tokens = re.findall(r"[^\s,;:()“”\".]+(?:\.\d+)*", said[at : at + 60])[:3]
         for size in range(len(tokens), 0, -1):
-            if (old := _has(statement, " ".join(tokens[:size]))) and not set(old.lower().split()) <= _STOP:
+            if (old := spelled_in(statement, " ".join(tokens[:size]))) and not set(old.lower().split()) <= _STOP:
                 olds.append((old, is_weak, at))
                 break
     for match in _IS_GONE.finditer(said):
         words = match["old"].split()
         old = next(
-            (spelled for word in reversed(words) if word.lower() not in _STOP and (spelled := _has(statement, word))),
+            (
+                spelled
+                for word in reversed(words)
+                if word.lower() not in _STOP and (spelled := spelled_in(statement, word))
+            ),
             None,
         )
         if old:
@@ -251,15 +176,17 @@ def _given_up(statement: str, said: str) -> list[Swap]:
         olds += [
             (old, False, 0)
             for word in before
-            if _NAME_LIKE.fullmatch(word) and (old := _has(statement, word)) and not _opens_both(statement, said, word)
+            if NAME_LIKE.fullmatch(word)
+            and (old := spelled_in(statement, word))
+            and not _opens_both(statement, said, word)
         ]
-    olds += [(old, False, 0) for match in _WENT.finditer(said) if (old := _has(statement, match["old"]))]
+    olds += [(old, False, 0) for match in _WENT.finditer(said) if (old := spelled_in(statement, match["old"]))]
     negated = [match.end() for match in _GIVEN_UP.finditer(said)]
     for old, is_weak, _ in olds:
         if set(old.lower().split()) <= _STOP:
             continue
         is_code = any(old in span for span in _CODE.findall(statement))
-        is_name = bool(_NAME_LIKE.fullmatch(old)) or is_code
+        is_name = bool(NAME_LIKE.fullmatch(old)) or is_code
         new = _arriving(statement, said, old, negated) if is_name else None
         if new is None and is_code and (plain := _USED.search(said)) and plain["new"].lower() != old.lower():
             new = plain["new"]
@@ -285,10 +212,10 @@ def _arriving(statement: str, said: str, old: str, negated: list[int]) -> str | 
     options = [
         match["new"].rstrip(".")
         for match in _ARRIVES.finditer(said)
-        if match.start("new") not in negated and not _has(statement, match["new"]) and not _is_time(match["new"])
+        if match.start("new") not in negated and not spelled_in(statement, match["new"]) and not _is_time(match["new"])
     ]
     if not options:
-        options = [match["new"] for match in _TAKES_OVER.finditer(said) if not _has(statement, match["new"])]
+        options = [match["new"] for match in _TAKES_OVER.finditer(said) if not spelled_in(statement, match["new"])]
     options = [one for one in options if one.lower() not in terms_of(old) and one.lower() != old.lower()]
     same = [one for one in options if any(char.isdigit() for char in one) == wants_digits]
     return next(iter(same), None)
@@ -326,7 +253,7 @@ def _counted(statement: str, said: str, is_only: Callable[[str], bool]) -> list[
 
 def _clause(text: str, value: str) -> str:
     """The part of a sentence that a value stands in."""
-    return next((part for part in _CLAUSE.split(text) if value in part), text)
+    return next((part for part in CLAUSE.split(text) if value in part), text)
 
 
 def _agree(statement: str, said: str, kind: str, is_only: Callable[[str], bool]) -> bool:
@@ -336,7 +263,7 @@ def _agree(statement: str, said: str, kind: str, is_only: Callable[[str], bool])
     """
     unit = kind.removeprefix("number ")
     counted = terms_of(unit) if kind.startswith("number ") else frozenset[str]()
-    subject, its = ((subject_of(text) - _LIGHT) | counted for text in (statement, said))
+    subject, its = ((subject_of(text) - LIGHT) | counted for text in (statement, said))
     if not its - counted:
         return kind.startswith("number ") and unit not in _UNITS and is_only(kind)
     shared = subject & its
@@ -345,7 +272,6 @@ def _agree(statement: str, said: str, kind: str, is_only: Callable[[str], bool])
 
 
 _AGREED: Final = 0.5
-_CLAUSE = re.compile(r"[,;!?()]|[:.](?!\d)|\s(?:and|but|because|so|while|which|und|aber|weil|pero|porque)\s")
 _UNITS: Final = words(
     """second minute hour day week month year euro dollar percent eur usd gb mb kb tb ms s h m cm mm km kg g % line
     character time file page word"""
@@ -358,7 +284,7 @@ def _shares(statement: str, said: str, about: frozenset[str], without: str = "")
 
 
 def _shared(statement: str, said: str, about: frozenset[str]) -> frozenset[str]:
-    return (subject_of(said) & (subject_of(statement) | about)) - _LIGHT
+    return (subject_of(said) & (subject_of(statement) | about)) - LIGHT
 
 
 def _is_denied(said: str, value: str) -> bool:
@@ -368,18 +294,9 @@ def _is_denied(said: str, value: str) -> bool:
     return bool(places) and all(_NOT_THIS.search(said[:at]) for at in places)
 
 
-def _has(statement: str, phrase: str) -> str | None:
-    """The phrase as the statement spells it."""
-    bare = phrase.strip("`'’\"")
-    if not bare:
-        return None
-    found = re.search(rf"(?<![\w]){re.escape(bare)}(?![\w])", statement, re.IGNORECASE)
-    return found[0] if found else None
-
-
 def _spelled(text: str, value: str) -> str | None:
     """A value as the text writes it: `42`, `1,200`, `eight`, `Tuesday`."""
-    if found := _has(text, value):
+    if found := spelled_in(text, value):
         return found
     for match in re.finditer(r"\d+(?:,\d{3})+|[^\W\d_]+", text):
         if match[0].replace(",", "") == value or NUMBER_WORDS.get(match[0].lower()) == value:

@@ -15,22 +15,13 @@ from typing import Final
 from reverie.memory.evidence import hard_facts
 from reverie.memory.taxonomy import TEAM, MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
-from reverie.models.embedded.consolidate.changing import (
-    Swap,
-    applied,
-    besides,
-    is_for_later,
-    is_named,
-    is_sound,
-    names_it,
-    swaps,
-    takes_the_place,
-)
+from reverie.models.embedded.consolidate.changing import is_for_later, swaps, takes_the_place
 from reverie.models.embedded.consolidate.desk import Desk
 from reverie.models.embedded.consolidate.keeping import facts_missing, identifiers
 from reverie.models.embedded.consolidate.lessons import Kind, Lesson, Source
 from reverie.models.embedded.consolidate.likeness import NEAR, are_rivals, overlap, says, subject_of, values_of
 from reverie.models.embedded.consolidate.statements import Statement, body_statements, replaced, terms_of, with_lines
+from reverie.models.embedded.consolidate.swapping import Swap, applied, besides, is_named, is_sound, names_it
 
 _WORDS_OF: Final = "In the user's words"
 _BELONGS: Final = 0.4
