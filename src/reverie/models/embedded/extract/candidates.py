@@ -19,6 +19,12 @@ _RATHER = re.compile(
     r"^(?:please |just |and )*(?:use|keep|put|write|return|prefer|ask|leave|say|stick|go with|take)\b", re.IGNORECASE
 )
 """What to do instead, right after what not to do."""
+_RULE = re.compile(
+    r"(?:please |pls |and |but |so |also )*(?:don'?t|do not|never|always|only (?:do|use|write|touch|change|run)|stop \w+ing)"
+    r" (?!know\b|think\b|have\b|worry\b|forget\b)\w+",
+    re.IGNORECASE,
+)
+"""How a sentence opens that tells the agent what to do."""
 _MYSELF = re.compile(r"(?:[\w ]+: )?(?:i\b|ich\b|soy\b|我|私)", re.IGNORECASE)
 _FEW = 3  # content words: a sentence with fewer leans on the one before it
 _REASONS = 2  # sentences of reasons that go along
@@ -89,7 +95,8 @@ def _in_message(message: Message) -> Iterator[Candidate]:
                 break
             if _goes_along(message, i, kinds, kind):
                 one = message.marked[i]
-                (why if one.has("reason") or one.has("mishap") else said).append(one)
+                explains = (one.has("reason") or one.has("mishap")) and not _is_rule(one)
+                (why if explains else said).append(one)
                 taken.add(i)
         before = at - 1
         stands = before >= 0 and before not in taken and kinds[before] is None
@@ -105,6 +112,7 @@ def _in_message(message: Message) -> Iterator[Candidate]:
             and before not in taken
             and _is_plain(message, before, kinds)
             and not why
+            and not _is_rule(message.marked[before])
             and any(message.marked[before].has(mark) for mark in ("reason", "mishap", "displeased"))
         ):
             why.insert(0, message.marked[before])
@@ -181,10 +189,17 @@ def _goes_along(message: Message, at: int, kinds: Sequence[MemoryType | None], k
     if kinds[at] is not None or one.is_asked or one.is_filler or one.has("quoted"):
         return False
     explains = any(one.has(mark) for mark in ("reason", "mishap", "permits", "forbids", "excepts", "habit"))
+    if kind is not MemoryType.FEEDBACK and _is_rule(one) and (one.has("reason") or one.has("mishap")):
+        return False  # a rule with a reason of its own
     if kind is MemoryType.FEEDBACK:
         is_reason = one.has("reason") or one.has("mishap") or one.has("forbids") or bool(_RATHER.search(one.bare))
         return is_reason or (explains and not one.is_request) or _is_plain(message, at, kinds)
     return _is_plain(message, at, kinds) or (explains and not one.is_request)
+
+
+def _is_rule(one: Marked) -> bool:
+    """A sentence that opens by saying what to do or not to do: it may give its own reason, and is none for another."""
+    return bool(_RULE.match(one.bare))
 
 
 def _bars_for_now(one: Marked) -> bool:
@@ -230,4 +245,8 @@ def _with_terms(one: Candidate) -> Candidate:
 
 def all_terms(messages: Iterable[Message]) -> frozenset[str]:
     """The content words of everything a person said."""
-    return frozenset(term for message in messages for term in content_terms(message.said.text))
+    found = {term for message in messages for term in content_terms(message.said.text)}
+    for message in messages:
+        if any(one.has("forget") for one in message.marked):  # “forget that one”: what the agent has just spoken of
+            found.update(content_terms(message.said.answer))
+    return frozenset(found)

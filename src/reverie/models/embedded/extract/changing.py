@@ -13,12 +13,21 @@ from reverie.models.embedded.extract.matching import Standing, about, overlap
 
 _CLEAR = 1.5  # times nearer than the next: then it is meant
 _CITES = re.compile(
-    r"\b(?:my|your) (?:notes?|memory|memories|rules?) (?:say|has|have|tell|mention)|\bi(?:'ve| have)? (?:noted"
+    r"\bi have (?:a|this|that|the) (?:note|memory|rule|entry) (?:that|saying|about|to|from)\b"
+    r"|\b(?:my|your) (?:notes?|memory|memories|rules?) (?:say|has|have|tell|mention)|\bi(?:'ve| have)? (?:noted"
     r"|remembered?)\b"
     r"|\byou(?:'ve| have)? (?:told|asked) me\b|\baccording to my (?:notes|memory)\b|\bas you (?:asked|said|wanted)\b",
     re.IGNORECASE,
 )
 """The agent says what it remembers: then what the person answers is about that."""
+
+
+_THAT_ONE = re.compile(
+    r"\b(?:forget|delete|remove|drop|erase|discard|scrap) (?:about )?(?:that|this|it|that one|this one|the (?:note|rule|memory))"
+    r"(?= please| pls| then| now| again|[,.;!]|$)",
+    re.IGNORECASE,
+)
+"""Something is to be forgotten that has just been spoken of."""
 
 
 def forgotten(message: Message, memories: Sequence[Standing]) -> list[Standing]:
@@ -33,6 +42,10 @@ def forgotten(message: Message, memories: Sequence[Standing]) -> list[Standing]:
     if not near:
         terms = frozenset(content_terms(message.text))
         near = about(memories, message.said.text)
+    if not near and _CITES.search(message.said.answer) and any(_THAT_ONE.search(one.bare) for one in asked):
+        cited = f"{message.said.text}\n{message.said.answer}"  # what the agent has just said it remembers
+        terms = frozenset(content_terms(cited))
+        near = about(memories, cited)
     if not near:
         return []
     shares = [overlap(one, terms) for one in near]

@@ -38,7 +38,7 @@ _IDENTITY = re.compile(
 _BECAUSE = re.compile(
     r"(?:,|\s[-–—(])?\s*\b(?P<why>(?:because|bc|since(?! (?:\w+day|\d|today|yesterday))|as otherwise|otherwise"
     r"|so that|weil|da sonst|sonst|damit|porque|ya que|si no)\b.+)$"
-    r"|[，,。]?(?P<whyc>(?:因为|由于|否则|不然).+)$",
+    r"|[，,。]?(?<![是正就只])(?P<whyc>(?:因为|由于|否则|不然).+)$",
     re.IGNORECASE,
 )
 _SO = re.compile(

@@ -55,9 +55,11 @@ def writes(brief: Brief, messages: list[Message], candidates: list[Candidate]) -
     memories = [Standing(one, brief.texts[one.file]) for one in brief.known if one.file in brief.texts]
     found: dict[str, Write] = {}
     used: set[int] = set()
+    dropping: set[int] = set()
     for message in messages:
         for memory in forgotten(message, memories):
             found[memory.known.file] = Write(memory.known.file, "")
+            dropping.add(id(message))
     for message in messages:
         for memory, candidate in retold(message, memories, candidates):
             if memory.known.file in found:
@@ -69,6 +71,8 @@ def writes(brief: Brief, messages: list[Message], candidates: list[Candidate]) -
     for candidate in candidates:
         if any(id(one) in used for one in candidate.said):
             continue
+        if id(candidate.message) in dropping and any(one.has("forget") or one.leans for one in candidate.said):
+            continue  # it is how, and why, something is forgotten
         lines = statement_lines(candidate)
         if not content_terms(lines[0]) or is_said_already(lines, memories):
             continue

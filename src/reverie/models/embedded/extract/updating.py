@@ -22,8 +22,12 @@ _GONE = re.compile(
     r"\b(?P<name>[A-ZÄÖÜ][a-zà-ÿ]{2,})(?: has| is)? (?:left|moved|went|quit|retired|is leaving|is out|on leave"
     r"|leaving|verlässt|se va|dejó)\b"
 )
+_THEY_WENT = re.compile(
+    r"\b(?:she|he)(?: has| is|\'s)? (?:left|moved|went|quit|retired|leaving|out\b|on leave|gone)\b", re.IGNORECASE
+)
+"""Somebody is gone who was named before."""
 _NOT_NAMES = words(
-    "The This That Small Since From Before After Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
+    "She They Date The This That Small Since From Before After Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 )
 _DESCRIPTION = 150
 
@@ -74,6 +78,10 @@ def _handed_over(body: str, candidate: Candidate, said: str) -> str | None:
     if candidate.type is not MemoryType.PROJECT:
         return None
     gone = [found["name"] for one in candidate.message.marked for found in _GONE.finditer(one.text)]
+    if not gone and any(_THEY_WENT.search(one.text) for one in candidate.message.marked):
+        named = {name for one in candidate.message.marked for name in _NAME.findall(one.text)} - _NOT_NAMES
+        known = [name for name in sorted(named) if re.search(rf"\b{name}\b", body)]
+        gone = known if len(known) == 1 else []
     gone = [name for name in gone if re.search(rf"\b{name}\b", body)]
     new = [
         name

@@ -118,7 +118,7 @@ GRAMMAR = Grammar(
         (_flags(rf"\b(?P<day>\d{{1,2}})\. ?{_MONTH}\b(?: (?P<year>20\d\d))?"), _month_day),
         (_flags(r"\b(?P<day>\d{1,2})\.(?P<number>\d{1,2})\.(?P<year>20\d\d|\d\d)?(?!\d)"), _month_day),
         (
-            _flags(rf"\bin {_COUNT} {_UNIT}\b"),
+            _flags(rf"\b(?:heute )?in {_COUNT} {_UNIT}\b"),
             lambda match, clause: _am(clause, Moment(_counted(clause.today, match, 1))),
         ),
         (

@@ -85,6 +85,8 @@ def _number(text: str) -> int:
 
 
 def _in_time(match: re.Match[str], clause: Clause) -> Reading | None:
+    if match[0].lower().startswith("within") and not _AHEAD.search(clause.before):
+        return None  # how long something takes: a day only where something must be done
     start = clause.today
     origin = (match.groupdict().get("origin") or "").lower()
     if origin == "tomorrow":
