@@ -14,8 +14,12 @@ DATA = Path(__file__).parents[3] / "data"
 OWN = DATA / "dream-own"
 SECOND = DATA / "dream-second"
 """Written by somebody who had not seen the rules, after they were done."""
-SCENARIOS = sorted(path.parent for path in (*OWN.glob("*/*/check.json"), *SECOND.glob("*/check.json")))
-assert len(SCENARIOS) >= 30
+THIRD = DATA / "dream-third"
+"""By another author again, when the second set held."""
+SCENARIOS = sorted(
+    path.parent for path in (*OWN.glob("*/*/check.json"), *SECOND.glob("*/check.json"), *THIRD.glob("*/check.json"))
+)
+assert len(SCENARIOS) >= 40
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda path: f"{path.parent.name}/{path.name}")

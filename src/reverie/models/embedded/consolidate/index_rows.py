@@ -38,7 +38,9 @@ _POSITION = re.compile(
 )
 """Says where in the list it stands, and nothing else."""
 _HOUSEKEEPING = re.compile(
-    r"\b(?:see also|last|first|touched|updated|changed|edited|checked|verified|reviewed|seen|used|still|valid|current"
+    r"\b(?:meta|(?:written|reviewed|checked|touched|updated|edited|verified) by [\w-]+|check again|fine|open|okay"
+    r"|good|pending"
+    r"|see also|last|first|touched|updated|changed|edited|checked|verified|reviewed|seen|used|still|valid|current"
     r"|unclear|outdated|stale|ok|to review|to check|to do|todo|needs? (?:review|check)|on|at|by|was|is|ago|date|status"
     r"|zuletzt|geändert|geprüft|revisado)\b|\d{4}-\d\d-\d\d|[\W\d_]",
     re.IGNORECASE,

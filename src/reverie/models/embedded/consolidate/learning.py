@@ -52,11 +52,12 @@ def learn(desk: Desk, lesson: Lesson) -> None:
     """Makes one lesson part of the memory, if it is new."""
     if _is_known(desk, lesson.text):
         return
-    if not is_for_later(lesson.text, lesson.day) and _changes(desk, lesson):
+    is_later = is_for_later(lesson.text, lesson.day)
+    if not is_later and _changes(desk, lesson):
         return
     if lesson.kind is Kind.CHANGE:
         return  # of something that memory does not speak of
-    name = _belongs_to(desk, lesson)
+    name = (_will_change(desk, lesson) if is_later else None) or _belongs_to(desk, lesson)
     if name is None:
         _new_file(desk, lesson)
     else:
@@ -102,6 +103,12 @@ def _changes(desk: Desk, lesson: Lesson) -> bool:
     for name in sorted({hit.file for hit in chosen}):
         _put_right(desk, name, [hit for hit in chosen if hit.file == name], lesson)
     return bool(chosen)
+
+
+def _will_change(desk: Desk, lesson: Lesson) -> str | None:
+    """The one file with a statement that a lesson changes on a later day: it is told there, beside what holds now."""
+    names = {hit.file for hit in _hits(desk, lesson) if hit.is_about and not hit.file.startswith(f"{TEAM}/")}
+    return names.pop() if len(names) == 1 else None
 
 
 def _hits(desk: Desk, lesson: Lesson) -> list[_Hit]:

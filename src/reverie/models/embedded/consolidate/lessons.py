@@ -63,10 +63,15 @@ _WRONG = re.compile(
     re.IGNORECASE,
 )
 _ASKED_FOR = re.compile(
-    r"^(?:(?:just )?(?:for later|for the record|for the future|for next time|as a note|note to self"
+    r"^(?:(?:just |(?:and )?(?:one|another|something|a note)(?: more)?(?: thing)? )?"
+    r"(?:for later|for the record|for the future|for next time|as a note|note to self"
     r"|remember(?: that)?|(?:one|another) (?:more )?thing to (?:remember|note|keep in mind)"
     r"|please remember(?: that)?|keep in mind(?: that)?|note that|heads.?up|fyi|merk(?:e)? dir|zur info|para que conste"
     r"|recuerda(?: que)?|请?记住|覚えておいて)\b[\s,:–—-]*)",
+    re.IGNORECASE,
+)
+_NOTE_THAT = re.compile(
+    r"^(?:please )?(?:also )?(?:note|remember|mind|bear in mind|keep in mind)(?:,? (?:also|too|as well),?)? that\s+",
     re.IGNORECASE,
 )
 _BY_THE_WAY = re.compile(r"[\s,;–—-]+(?:by the way|btw|übrigens|por cierto)[.!]*$", re.IGNORECASE)
@@ -191,7 +196,7 @@ def _is_about_now(text: str) -> bool:
 
 def cleaned(text: str) -> str:
     """A sentence without how it was led in."""
-    said = _BY_THE_WAY.sub("", _ASKED_AFTER.sub("", text.strip()))
+    said = _NOTE_THAT.sub("", _BY_THE_WAY.sub("", _ASKED_AFTER.sub("", text.strip())))
     for _ in range(2):
         said = _ASKED_FOR.sub("", _WRONG.sub("", _OPENING.sub("", said))).strip()
     said = _FIRST_PERSON.sub(r"The user \g<really>\g<verb>s", said[:1].upper() + said[1:])

@@ -68,6 +68,11 @@ _HAPPENS = re.compile(
     r"|termina|llega|开始|到期|始まる)",
     re.IGNORECASE,
 )
+_LIMIT = re.compile(
+    r"\b(?:when(?:ever)?|if|unless|above|below|at (?:most|least)|more than|less than|fewer than|every|each|wenn|über"
+    r"|unter|höchstens|mindestens|cuando|si|más de|menos de)\b",
+    re.IGNORECASE,
+)
 _RECENT: Final = timedelta(days=30)
 """So long after a day it still matters what was to happen on it."""
 _DATED = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
@@ -97,16 +102,19 @@ def noted(name: str, text: str, today: date | None = None) -> Iterator[Lesson]:
             continue
         spoken = _SAID.sub("", _SPEAKER.sub("", entry))
         is_decided = bool(_DECIDED.match(spoken) or _INSISTED.match(_SPEAKER.sub("", entry)))
-        plain = corrected(_DECIDED.sub("", spoken))
+        bare = _DECIDED.sub("", spoken)
+        plain = corrected(bare)
         clean = written_out(plain[:1].upper() + plain[1:], day)
         is_told = spoken != entry
         days = _DATED.findall(clean) if is_told or _HAPPENS.search(plain) else []
         is_ahead = bool(days) and (today is None or max(days) >= (today - _RECENT).isoformat()[: len(max(days))])
         is_lasting = is_decided or is_ahead or bool(_LASTING.search(plain) or _ROUTED.search(plain))
-        is_lasting = is_lasting or bool(_TOOK_BACK.search(plain))
+        # Whoever takes care to correct a limit or a condition means it to be kept.
+        is_meant = bool(_TOOK_BACK.search(plain)) or (is_told and plain != bare and bool(_LIMIT.search(plain)))
+        is_lasting = is_lasting or is_meant
         is_chore = bool(_CHORE.match(plain)) and not is_decided and not is_told
         if is_lasting and not is_chore and len(terms_of(clean)) >= 2:
-            is_rule = bool(_RULE.search(plain) or _CORRECTED.search(entry) or _TOOK_BACK.search(plain))
+            is_rule = bool(_RULE.search(plain) or _CORRECTED.search(entry) or is_meant)
             yield Lesson(clean, Kind.RULE if is_rule else Kind.NOTE, day, Source.LOG)
 
 

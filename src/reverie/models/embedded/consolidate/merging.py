@@ -33,7 +33,7 @@ from reverie.models.embedded.consolidate.statements import (
     with_labelled,
     with_lines,
 )
-from reverie.models.embedded.consolidate.trust import Standing, is_guess, standing_of
+from reverie.models.embedded.consolidate.trust import Standing, is_guess, standing_of, without_doubt
 
 _ALIKE: Final = 0.75
 """The shared part of the words that head two files, for them to be about the same."""
@@ -48,8 +48,16 @@ _ABOUT_NOTHING: Final = words(
     "style rule new old copi kopi updat time schedul plan note list detail info set guid day hour"
 )
 _ABOUT_TRUST = re.compile(
-    r"^\W*(?:not (?:yet )?confirmed|unconfirmed|confirmed by|nicht bestätigt|sin confirmar)\b", re.IGNORECASE
+    r"^\W*(?:not (?:yet )?confirmed|(?:nobody|no ?one) (?:has |have )?(?:yet |ever )?(?:confirmed|verified|checked)"
+    r"|unconfirmed|confirmed by|nicht bestätigt|sin confirmar)\b",
+    re.IGNORECASE,
 )
+_WHERE = re.compile(
+    r"\s(?P<where>(?:in|at|near|behind|under|inside|outside|opposite) (?:the|our|an?) (?:[^\W\d_]+[ -]?){1,4})\.?$"
+)
+_LOOSE = re.compile(r"\s+(?:on|at|in|from|by|every|each|the)$")
+_CLAIMED: Final = 3
+"""The content words that a guess needs to be told what it is about."""
 _CLAUSE = re.compile(r"[,;]\s+(?!not\b|nicht\b|no\b)(?:and |und |y )?")
 
 
@@ -172,12 +180,22 @@ def _are_rivals(one: _File, other: _File) -> bool:
     if Standing.GUESSED in standings and len(standings) > 1:
         shared = _head_terms(one) & _head_terms(other)
         is_close = len(shared) >= 2 and overlap(_head_terms(one), _head_terms(other)) >= 0.4
-        return is_one_name or (Standing.CONFIRMED in standings and is_close)
+        return is_one_name or (Standing.CONFIRMED in standings and (is_close or _is_settled(one, other)))
     heads = [(mine, theirs) for mine in one.heads for theirs in other.heads]
     if not is_one_name:
         return False
     bodies = [(mine.text, theirs.text) for mine in one.statements for theirs in other.statements]
     return any(are_rivals(mine, theirs, about_the_same=True) for mine, theirs in [*heads, *bodies])
+
+
+def _is_settled(one: _File, other: _File) -> bool:
+    """Whether a statement that was confirmed speaks of all that a guess claims."""
+    guess, sure = (one, other) if one.standing is Standing.GUESSED else (other, one)
+    for claim in guess.heads:
+        terms = terms_of(without_doubt(claim))
+        if len(terms) >= _CLAIMED and any(terms <= terms_of(said.text) for said in sure.statements):
+            return True
+    return False
 
 
 def _is_one_name(one: _File, other: _File) -> bool:
@@ -248,11 +266,25 @@ def _not_denied(said: str, standing: Sequence[Statement], text: str) -> list[str
         return [said]
     denied = frozenset(kind for its in rivals for kind in values_of(its).kinds) - {"number", "name"}
     clauses = [clause.strip(" .") for clause in _CLAUSE.split(said)]
-    return [
+    return _still_where(said, rivals, text) + [
         f"{clause[:1].upper()}{clause[1:]}."
         for clause in clauses[1:]
         if len(terms_of(clause)) >= 2 and facts_missing(clause, text) and not values_of(clause).kinds & denied
     ]
+
+
+def _still_where(said: str, rivals: Sequence[str], text: str) -> list[str]:
+    """Where something is, quoted, if only its day or time is denied and nothing else says where."""
+    where = _WHERE.search(said)
+    whens = [value for kind in ("weekday", "date", "time") for value in values_of(said).of(kind)]
+    places = [said.lower().find(value) for value in whens]
+    if where is None or not places or min(places) < 0 or terms_of(where["where"]) & terms_of(text):
+        return []
+    lead = _LOOSE.sub("", said[: min(places)].rstrip())
+    is_denied_there = any(_WHERE.search(f"{its.rstrip('.')}.") or not _differ(said, its) for its in rivals)
+    if is_denied_there or max(places) > where.start() or len(terms_of(lead)) < 2:
+        return []
+    return [f"Noted before: “{lead} … {where['where']}”."]
 
 
 def _ordered(desk: Desk, one: _File, other: _File) -> tuple[_File, _File]:

@@ -42,6 +42,11 @@ def is_guess(statement: str) -> bool:
     return bool(_GUESSED.search(statement)) and not _is_confirmed(statement)
 
 
+def without_doubt(statement: str) -> str:
+    """What a guess claims, without the words that say it is one."""
+    return _GUESSED.sub(" ", statement)
+
+
 def standing_of(file_text: str) -> Standing:
     """How sure a file is: by its `trust` field, else by its words."""
     topic = TopicFile.parse(file_text)
