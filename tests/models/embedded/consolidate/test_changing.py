@@ -75,6 +75,11 @@ def test_what_is_about_something_else_stays(statement: str, said: str) -> None:
         ("round refunds down... then corrected herself: round UP", "round refunds UP"),
         ("put it before the header, no wait, after the header", "put it after the header"),
         ("use the red cable, scratch that, use the blue one", "use the blue one"),
+        (
+            "close the gate at over 40 cm, no wait, over 35 cm, the dyke is old",
+            "close the gate at over 35 cm, the dyke is old",
+        ),
+        ("feed at 5 kg and rest at 5 kg, make that at 6 kg", "at 6 kg"),
         ("nothing to correct here", "nothing to correct here"),
     ],
 )

@@ -57,6 +57,42 @@ def test_what_was_confirmed_beats_a_newer_guess(tmp_path: Path, monkeypatch: pyt
     assert "standing" in text and "Latin" in text and "sitting" not in text and "oath_guess.md" not in made.files
 
 
+def test_a_guess_gives_way_only_to_what_speaks_of_all_it_claims(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = place(tmp_path, monkeypatch)
+    sure = "Lots are weighed in stone on invoices, in kilograms on labels. Confirmed by the user."
+    files = {
+        "MEMORY.md": "- [Weights](weights.md) — a\n- [Units](units.md) — b\n- [Boxes](boxes.md) — c\n",
+        "weights.md": topic("Weights", f"{sure}\n"),
+        "units.md": topic("Units", "It seems that invoices are weighed in kilograms.\nNobody has confirmed it.\n"),
+        "boxes.md": topic("Boxes", "Labels in kilograms seem to be glued to the crates twice.\n"),
+    }
+    with_files(made, files).dream()
+    assert "units.md" not in made.files and made.text("weights.md") == files["weights.md"]
+    assert made.text("boxes.md") == files["boxes.md"]
+
+
+def test_where_something_is_outlives_its_day_but_not_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, (new, is_kept) in enumerate(
+        (
+            ("Since May 2026 the choir sings on Friday at 19:00.", True),
+            ("Since May 2026 the choir sings on Friday at 19:00 in the town hall.", False),
+        )
+    ):
+        made = place(tmp_path / str(number), monkeypatch)
+        files = {
+            "MEMORY.md": "- [Choir](choir.md) — x\n- [Choir](choir_new.md) — y\n",
+            "choir.md": topic("Choir", "The choir sings on Tuesday at 19:00 in the chapel.\n"),
+            "choir_new.md": topic("Choir", f"{new}\n"),
+        }
+        with_files(made, files, {"choir.md": "2025-05-01", "choir_new.md": "2026-01-10"}).dream()
+        text = "\n".join(made.text(name) for name in made.files if name.startswith("choir"))
+        assert "Friday" in text and "Tuesday" not in text
+        assert ("Noted before: “The choir sings … in the chapel”." in text) is is_kept
+        assert ("chapel" in text) is is_kept
+
+
 def test_files_that_are_about_different_things_stay_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = place(tmp_path, monkeypatch)
     files = {

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from reverie.models.embedded.consolidate.gather import Said
-from reverie.models.embedded.consolidate.lessons import heard, holds_secret
+from reverie.models.embedded.consolidate.lessons import cleaned, heard, holds_secret
 from reverie.models.embedded.consolidate.log_entries import noted
 
 DAY = date(2026, 3, 2)
@@ -22,6 +22,7 @@ DAY = date(2026, 3, 2)
         ("I prefer tables over prose.", "rule", "The user prefers tables over prose."),
         ("No, use LOG_INF, not printk.", "rule", "Use LOG_INF, not printk."),
         ("ok. For later: the gate code list hangs in room 4", "note", "The gate code list hangs in room 4"),
+        ("done, thanks. Something for later: the barge needs two pilots", "note", "The barge needs two pilots"),
         ("the printer on floor 2 is called Zeus, keep that in mind", "note", "The printer on floor 2 is called Zeus"),
         ("Actually we moved to Lisbon in May.", "change", "We moved to Lisbon in May."),
         ("the demo is next Tuesday now", "change", "2026-03-10 now"),
@@ -101,3 +102,8 @@ def test_a_log_keeps_what_others_said_whom_things_go_to_and_second_thoughts() ->
 def test_secrets_are_known_by_their_shape_and_by_what_is_said_of_them() -> None:
     assert holds_secret("wifi password in the depot: swordfish") and holds_secret("DB_URL=postgres://u:Pa55w0rd@h/db")
     assert not holds_secret("the password is kept in the vault")
+
+
+def test_how_a_sentence_is_led_in_leaves_no_fragment() -> None:
+    assert cleaned("Please note also that Odile wants two keys.") == "Odile wants two keys."
+    assert cleaned("Note that lamp 3 stays on.") == "Lamp 3 stays on."
