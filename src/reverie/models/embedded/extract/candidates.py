@@ -20,7 +20,8 @@ _RATHER = re.compile(
 )
 """What to do instead, right after what not to do."""
 _RULE = re.compile(
-    r"(?:please |pls |and |but |so |also )*(?:don'?t|do not|never|always|only (?:do|use|write|touch|change|run)|stop \w+ing)"
+    r"(?:please |pls |and |but |so |also )*(?:don'?t|do not|never|always|stop \w+ing"
+    r"|only (?:do|use|write|touch|change|run))"
     r" (?!know\b|think\b|have\b|worry\b|forget\b)\w+",
     re.IGNORECASE,
 )
@@ -154,6 +155,9 @@ def _kinds(message: Message) -> list[MemoryType | None]:
             and MemoryType.PROJECT in ahead
         ):
             kind = MemoryType.PROJECT  # why work is put aside is no rule
+        for_now = one.is_ahead and one.has("limit") and not one.has("standing") and not one.has("habit")
+        if kind is MemoryType.FEEDBACK and for_now and MemoryType.PROJECT in ahead:
+            kind = MemoryType.PROJECT  # what is barred until a day
         after_rule = bool(found) and found[-1] is MemoryType.FEEDBACK
         if kind is MemoryType.USER and after_rule and not one.bare.lower().startswith(("i'm", "i am", "im ")):
             kind = None  # why the rule is so, not who somebody is
@@ -247,6 +251,8 @@ def all_terms(messages: Iterable[Message]) -> frozenset[str]:
     """The content words of everything a person said."""
     found = {term for message in messages for term in content_terms(message.said.text)}
     for message in messages:
-        if any(one.has("forget") for one in message.marked):  # “forget that one”: what the agent has just spoken of
+        if any(
+            one.has("forget") or one.has("excepts") for one in message.marked
+        ):  # “that one”: what the agent has just spoken of
             found.update(content_terms(message.said.answer))
     return frozenset(found)

@@ -23,7 +23,8 @@ _CITES = re.compile(
 
 
 _THAT_ONE = re.compile(
-    r"\b(?:forget|delete|remove|drop|erase|discard|scrap) (?:about )?(?:that|this|it|that one|this one|the (?:note|rule|memory))"
+    r"\b(?:forget|delete|remove|drop|erase|discard|scrap) (?:about )?"
+    r"(?:that|this|it|that one|this one|the (?:note|rule|memory))"
     r"(?= please| pls| then| now| again|[,.;!]|$)",
     re.IGNORECASE,
 )

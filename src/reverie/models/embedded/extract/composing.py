@@ -63,6 +63,8 @@ _SCOPE = re.compile(
 _CREDENTIALS = re.compile(
     r"\s*\((?=[^()]*(?:/|:|\b(?:user|login|pass\w*|pw|pwd|guest|token"
     r"|key)\b))(?=[^()]*\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{6,})[^()]*\)"
+    r"|\s*\((?=[^()]*\b(?:user|login|pass\w*|pw|pwd)\b)(?=[^()]*\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{6,})[^()]*\)",
+    re.IGNORECASE,
 )
 
 

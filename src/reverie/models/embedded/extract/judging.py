@@ -114,10 +114,17 @@ _EACH: Final = re.compile(
 """How each of a kind is to be written."""
 _NORM: Final = re.compile(
     r"^(?:no,? |and |but |so |ok,? )*(?:[\w'-]+ ){0,2}[\w-]+s (?:always |only |never )?(?:go|stay|need|get|belong"
-    r"|come|land|live) ",
+    r"|come|land|live) (?!and )",
     re.IGNORECASE,
 )
 """What becomes of things of a kind."""
+_IN_CASE: Final = re.compile(
+    r"(?:^|[,.;:!] ?|\band |\bbut )(?:if|when) an? [\w -]{3,30} (?:is|isn'?t|can'?t|cannot|has|hasn'?t|doesn'?t"
+    r"|does not) [^.;:]{3,50}?(?:\b(?:leave|keep|mark|skip|put|write|ask|tell|show|use|say) (?:it|them|me|the|an?)\b"
+    r"|\bthe [\w-]+ (?:says|stays|is|gets|reads)\b)",
+    re.IGNORECASE,
+)
+"""What becomes of any such thing in such a case; a rule where it answers something that was not wanted."""
 _WISH: Final = re.compile(
     r"\bi(?:'d| would)? (?:strongly |really |much )?prefer (?!the\b|this\b|that\b|it\b|to\b|if\b|you\b|option|\d"
     r"|a\b|an\b|your\b|version)[a-z]+",
@@ -182,6 +189,8 @@ def _feedback(one: Marked) -> float:
     found += 1.0 * (one.has("prefers") and bool(_COMPARED.search(one.bare))) + 1.0 * (
         shape.is_reply and bool(_NORM.search(one.bare))
     )
+    found += 2.0 * (shape.is_displeased and justified > 0 and bool(_IN_CASE.search(one.bare)))
+    found += 0.5 * (stops and shape.is_reply and one.has("mishap"))
     style = justified >= 1.0 and bool(_STYLE.search(one.bare) or (shape.is_reply and _EACH.search(one.bare)))
     found += 2.0 * style
     found += 1.0 * one.has("prefers") + 1.5 * one.has("permits") + 2.5 * one.has("keep_on")

@@ -6,10 +6,28 @@ import re
 from typing import Final
 
 from reverie.models.embedded.language.lexicon import pattern
-from reverie.models.embedded.language.parts_en import DIRECTIVE, MAKE, NOT_NO, NOT_NOW, OPENER, PEOPLE, STAFF, VERB
+from reverie.models.embedded.language.parts_en import (
+    DIRECTIVE,
+    IN_THIS_TASK,
+    MAKE,
+    NOT_NO,
+    NOT_NOW,
+    OPENER,
+    PEOPLE,
+    STAFF,
+    VERB,
+)
 
 ACTS: Final[dict[str, re.Pattern[str]]] = {
     "standing": pattern(
+        rf"(?:^|[,.;:!] ?|\band |\bbut )(?:when(?:ever)?|if) you (?!(?!need)\w+ed\b|{IN_THIS_TASK})[a-z]+"
+        r" (?:an?|something|any|anything|another|more)"
+        r" [^,.;:]{0,40}?\b(?:give|tell|show|ask|attach|add|leave|include|mention"
+        r"|link|cite|send|let|put|keep|mark|write|use|say) (?:me|us|the|it|them|an?|your|my|its|which|what)\b",
+        r"\b(?:read[- ]?only|off limits|taboo) (?:for|to) you\b"
+        r"|\bnot (?:for you|yours) to (?:touch|change|edit|write)\b",
+        r"\b(?:one|two|another|a|my) (?:more )?(?:\w+ )?rules? (?:before|while|when|as|until) [^:.]{2,30}:",
+        r"(?:^|[,.;:!] ?|\band |\bbut )nothing (?:gets|goes) \w+ (?:between|without|during|outside|unless)\b",
         rf"\bbefore you (?!{NOT_NOW})[^,.;]{{3,40}} (?:tell|show|ask|warn) me\b",
         r"\b(?:can|could|would) you (?:please )?(?:in (?:the )?future|from now on)\b|\b(?:anything|everything"
         r"|whatever) [\w -]{3,40}"

@@ -96,6 +96,8 @@ def absolute(text: str, today: date, tongue: Tongue | None = None) -> str:
                 words = f" {words}"
             if after and _IDEOGRAPH.match(after[0]):
                 words = f"{words} "
+            if after[:1] == "," and _IDEOGRAPH.match(after[1:]):  # nor is one that a narrow comma ties to them
+                after = f"，{after[1:]}"
             text = before + words + after
     return text
 

@@ -225,7 +225,8 @@ FACTS: Final[dict[str, re.Pattern[str]]] = {
         r"\b(?:drop|delete|erase|remove|discard|clear|wipe|scrap|lose|throw (?:out|away)|get rid of) (?:everything"
         r"|all(?: that)?|whatever|anything|what) you(?:'ve| have)?(?: got)? (?:noted|saved|remember(?:ed)?|know"
         r"|stored|kept"
-        r"|memori[sz]ed|in (?:your |the )?(?:memory|notes)|(?:wrote|written) (?:down|about)|have (?:on|about)|(?:on|about) (?=\w))|\bthrow (?:that|the"
+        r"|memori[sz]ed|in (?:your |the )?(?:memory|notes)"
+        r"|(?:wrote|written) (?:down|about)|have (?:on|about)|(?:on|about) (?=\w))|\bthrow (?:that|the"
         r"|this|your) (?:[\w-]+ )?(?:note|memory|entry|rule)s?(?: (?:about|on|of) [\w -]{3,40})? (?:away|out)\b"
         r"|\b(?:take|get) (?:it|that|this|them|him|her) out of (?:your )?(?:memory|notes)\b|\bscratch (?:the|that"
         r"|my) [\w -]+ (?:thing|rule|note)\b",

@@ -9,6 +9,11 @@ NOT_NOW: Final = (
     r"|do(?:ne)?\b|need\b"
     r"|think\b|know\b|come back|find\b|run into|hit\b|start\b|begin\b)"
 )
+IN_THIS_TASK: Final = (
+    r"(?:see (?!(?:some|any)thing else)|(?<=if you )need\b"
+    r"|(?:notice|spot|encounter|find|have|had|can|could|want|get|got|like|are|were|think|know|hit|run|did|do|come)\b)"
+)
+"""After “if you”, with things of a kind: what may turn up in the task at hand."""
 MAKE: Final = (
     r"(?:write|make|open|create|send|give|show|draft|produce|post|generate|do(?! not|n't)|touch|print|build|add"
     r"|answer|suggest|run)"
