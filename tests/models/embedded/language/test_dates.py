@@ -38,6 +38,9 @@ SAID = [
     ("Die Prüfung beginnt nächsten Montag", "Die Prüfung beginnt am 2026-03-16"),
     ("Der neue Termin ist der 15. April", "Der neue Termin ist der 2026-04-15"),
     ("Wir liefern in zwei Wochen", "Wir liefern am 2026-03-24"),
+    ("heute in zwei Wochen ist Abnahme", "am 2026-03-24 ist Abnahme"),
+    ("A guess gets cited within a month", "A guess gets cited within a month"),
+    ("It must be fixed within two weeks", "It must be fixed on 2026-03-24"),
     ("Bis übermorgen muss das fertig sein", "Bis 2026-03-12 muss das fertig sein"),
     # Spanish
     ("La auditoría empieza el próximo lunes", "La auditoría empieza el 2026-03-16"),
