@@ -77,6 +77,16 @@ def test_a_correction_is_kept_with_its_reason() -> None:
     assert topic.body.startswith("Always in kilograms") and "**Why:** Because of the old chart." in topic.body
 
 
+def test_when_a_rule_applies_does_not_end_inside_the_name_of_a_file() -> None:
+    found = played(
+        "add tests",
+        "for every test in walk/walk_test.go i'd like to see literal expectations instead of strings.Contains checks. "
+        "That'll make the tests easier to understand.",
+    )
+    (text,) = found.written.values()
+    assert "walk/walk_test.go" in text and "walk_test.\n" not in text, text
+
+
 def test_days_are_counted_from_the_day_of_the_message() -> None:
     found = played("the inspector comes next Tuesday, so the hives have to be numbered by then", today="2026-06-12")
     assert "2026-06-16" in "".join(found.written.values())

@@ -54,8 +54,8 @@ _SUBJECT = re.compile(
 )
 _SCOPE = re.compile(
     r"\b(?P<scope>(?:when|whenever|if|before|after|every time|each time) (?:you|i) (?:[^,.;:]"
-    r"|\.(?=\w)){3,70}(?=[,.;:]|$)"
-    r"|(?:in|for|on|with) (?:every|all|any|anything|each) (?:[^,.;:]|\.(?=\w)){3,60}(?=[,.;:]|$)"
+    r"|\.(?=\w)){3,70}(?=[,;:]|\.(?!\w)|$)"
+    r"|(?:in|for|on|with) (?:every|all|any|anything|each) (?:[^,.;:]|\.(?=\w)){3,60}(?=[,;:]|\.(?!\w)|$)"
     r"|bei (?:solchen|allen|jedem|jeder) (?:[^,.;:]|\.(?=\w)){3,60}|immer wenn (?:[^,.;:]|\.(?=\w)){3,60}"
     r"|wenn du (?:[^,.;:]|\.(?=\w)){3,60}|cuando (?:[^,.;:]|\.(?=\w)){3,60}|cada vez que (?:[^,.;:]|\.(?=\w)){3,60})",
     re.IGNORECASE,
