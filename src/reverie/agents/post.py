@@ -190,15 +190,6 @@ class Post:
 
     # -- what may be sent -----------------------------------------------------------------------------------------
 
-    def _ends_here(self, message: Structured, sender: str, to: str) -> bool:
-        """Whether it is between a teammate in this process and who started it."""
-        here, there = self._roster.find(sender), self._roster.find(to)
-        if here is None or there is None:
-            return False
-        lead, mate = (here, there) if isinstance(message, ShutdownRequest) else (there, here)
-        is_about_ending = isinstance(message, ShutdownRequest | ShutdownResponse)
-        return is_about_ending and mate.mode is Mode.TEAMMATE and mate.parent == lead.id
-
     def _checked(self, message: Structured | None, sender: str, to: str) -> Structured | None:
         """What a model may say to the program of another: it can grant no permission and speak for nobody else."""
         if message is None:

@@ -183,11 +183,6 @@ def unlinked(text: str, file: str) -> str:
     return _LINK.sub(lambda match: match["title"] if _file(match) == file else match[0], text)
 
 
-def long_entries(text: str, limit: int = LINE_CHARACTERS) -> tuple[IndexEntry, ...]:
-    """Entries longer than a line should be."""
-    return tuple(entry for entry in entries(text) if len(entry.text) > limit)
-
-
 def _numbered(lines: list[str]) -> list[tuple[int, re.Match[str]]]:
     return [(number, entry) for number, line in enumerate(lines) if (entry := _ENTRY.fullmatch(line)) and _file(entry)]
 

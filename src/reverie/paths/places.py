@@ -153,10 +153,6 @@ class Places:
     # The home.
 
     @property
-    def settings_file(self) -> Path:
-        return self.home / "settings.toml"
-
-    @property
     def flags_file(self) -> Path:
         return self.home / "flags.toml"
 

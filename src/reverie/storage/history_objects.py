@@ -208,11 +208,6 @@ class ObjectStore:
         """Whether there are about that many loose objects, judged by one folder of 256, as git does."""
         return len(_names(self.folder / "17")) * 256 > limit
 
-    def packed_ids(self, prefix: str) -> list[str]:
-        """Names of packed objects that begin so."""
-        self._list_packs()
-        return [name for pack in self._packs.values() for name in pack.names(prefix)]
-
     def packs(self) -> Mapping[str, Pack]:
         self._list_packs()
         return self._packs

@@ -46,11 +46,6 @@ class Loss:
         """Of all statements, those that are lost and that no reason names."""
         return len(self.unnamed) / self.statements if self.statements else 0.0
 
-    @property
-    def whole_share(self) -> float:
-        """Of all statements, those that are lost, named or not."""
-        return len(self.lost) / self.statements if self.statements else 0.0
-
 
 def statements(text: str) -> list[str]:
     """The sentences and bullets of a topic file's body."""

@@ -48,6 +48,21 @@ def months_on(today: date, months: int) -> date:
     return date(year, month + 1, min(today.day, monthrange(year, month + 1)[1]))
 
 
+def counted(today: date, count: int, grain: Grain) -> date:
+    """So many days, weeks, months, quarters or years on; back, if the count is negative."""
+    match grain:
+        case "day":
+            return days_on(today, count)
+        case "week":
+            return days_on(today, 7 * count)
+        case "month":
+            return months_on(today, count)
+        case "quarter":
+            return months_on(today, 3 * count)
+        case "year":
+            return months_on(today, 12 * count)
+
+
 def monday_of(today: date, weeks: int = 0) -> date:
     return today + timedelta(days=7 * weeks - today.weekday())
 

@@ -27,6 +27,7 @@ _NUMBERS = cal.spelled(
 )
 _DAY = r"(?P<weekday>montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag)"
 _MONTH = r"(?P<month>januar|jänner|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember)"
+_GRAINS: dict[str, cal.Grain] = {"t": "day", "w": "week", "m": "month", "j": "year"}
 _COUNT = rf"(?P<count>\d{{1,3}}|{'|'.join(_NUMBERS)})"
 _UNIT = r"(?P<unit>tag(?:en?)?|wochen?|monat(?:en?)?|jahr(?:en?)?)"
 _WHICH = r"(?:nächste|kommende|diese|letzte|vergangene|vorige|jede)[nrsm]?"
@@ -53,15 +54,7 @@ def _simple(word: str, days: int) -> Rule:
 def _counted(today: date, match: re.Match[str], sign: int) -> date:
     said = match["count"].lower()
     count = sign * (int(said) if said.isdigit() else _NUMBERS[said])
-    match match["unit"].lower()[0]:
-        case "t":
-            return cal.days_on(today, count)
-        case "w":
-            return cal.days_on(today, 7 * count)
-        case "m":
-            return cal.months_on(today, count)
-        case _:
-            return cal.months_on(today, 12 * count)
+    return cal.counted(today, count, _GRAINS[match["unit"].lower()[0]])
 
 
 def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:

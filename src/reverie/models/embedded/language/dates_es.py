@@ -30,6 +30,7 @@ _NUMBERS = cal.spelled(
 )
 _DAY = r"(?P<weekday>lunes|martes|mi[ée]rcoles|jueves|viernes|s[áa]bado|domingo)"
 _MONTH = r"(?P<month>enero|febrero|marzo|abril|mayo|junio|julio|agosto|sep?tiembre|octubre|noviembre|diciembre)"
+_GRAINS: dict[str, cal.Grain] = {"d": "day", "s": "week", "m": "month", "a": "year"}
 _COUNT = rf"(?P<count>\d{{1,3}}|{'|'.join(_NUMBERS)})"
 _UNIT = r"(?P<unit>d[íi]as?|semanas?|mes(?:es)?|años?)"
 _PREPOSITION = re.compile(r"(?:\b(?:el|del|al|hasta|desde|para|es|antes de|a|de|y|o)|[:=(-])\s*$", re.I)
@@ -53,15 +54,7 @@ def _simple(word: str, days: int) -> Rule:
 def _counted(today: date, match: re.Match[str], sign: int) -> date:
     said = match["count"].lower()
     count = sign * (int(said) if said.isdigit() else _NUMBERS[said])
-    match match["unit"].lower()[0]:
-        case "d":
-            return cal.days_on(today, count)
-        case "s":
-            return cal.days_on(today, 7 * count)
-        case "m":
-            return cal.months_on(today, count)
-        case _:
-            return cal.months_on(today, 12 * count)
+    return cal.counted(today, count, _GRAINS[match["unit"].lower()[0]])
 
 
 def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:

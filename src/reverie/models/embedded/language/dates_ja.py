@@ -8,10 +8,11 @@ from datetime import date
 from reverie.models.embedded.language import calendar as cal
 from reverie.models.embedded.language.calendar import Moment
 from reverie.models.embedded.language.dates import Clause, Grammar, Reading, Rule
-from reverie.models.embedded.language.dates_zh import number
+from reverie.models.embedded.language.dates_zh import day_of, month_day, number
 
 _WEEKDAYS = "月火水木金土日"
 _NUMBER = r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})"
+_GRAINS: dict[str, cal.Grain] = {"日": "day", "週間": "week", "年": "year"}
 _WHEN = {
     "明後日": 2,
     "あさって": 2,
@@ -42,32 +43,9 @@ def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
     return Moment(found), found.isoformat()
 
 
-def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
-    month, day = number(match["month"]), number(match["day"])
-    if match["year"]:
-        try:
-            found: date | None = date(int(match["year"]), month, day)
-        except ValueError:
-            return None
-    else:
-        found = cal.in_year(clause.today, month, day, past=clause.past)
-    return None if found is None else (Moment(found), found.isoformat())
-
-
-def _day(match: re.Match[str], clause: Clause) -> Reading | None:
-    found = cal.day_of_month(clause.today, number(match["day"]), past=clause.past)
-    return None if found is None else (Moment(found), found.isoformat())
-
-
 def _counted(match: re.Match[str], clause: Clause) -> Reading:
     count = number(match["count"]) * (-1 if match["way"] == "前" else 1)
-    unit = match["unit"]
-    if unit == "日":
-        found = cal.days_on(clause.today, count)
-    elif unit == "週間":
-        found = cal.days_on(clause.today, 7 * count)
-    else:
-        found = cal.months_on(clause.today, count * (12 if unit == "年" else 1))
+    found = cal.counted(clause.today, count, _GRAINS.get(match["unit"], "month"))
     return Moment(found), found.isoformat()
 
 
@@ -93,13 +71,13 @@ def _edge(match: re.Match[str], clause: Clause) -> Reading:
 
 
 _RULES: tuple[Rule, ...] = (
-    (re.compile(rf"(?:(?P<year>20\d\d)年)?(?P<month>{_NUMBER})月(?P<day>{_NUMBER})日"), _month_day),
+    (re.compile(rf"(?:(?P<year>20\d\d)年)?(?P<month>{_NUMBER})月(?P<day>{_NUMBER})日"), month_day),
     (re.compile(rf"(?P<count>{_NUMBER})(?P<unit>日|週間|[かヶケカ]月|年)(?P<way>後|前)"), _counted),
     (re.compile(r"(?P<which>再来週|来週|今週|先週|次|今度|前の)?の?(?P<day>[月火水木金土日])曜日?"), _weekday),
     (re.compile(r"(?P<which>再来週|来週|今週|先週|来月|今月|先月|来年|今年|去年|昨年)(?P<end>末)?"), _period),
     (re.compile(r"月末|年末"), _edge),
     (re.compile("|".join(_WHEN)), _simple),
-    (re.compile(rf"(?<![\d月第])(?P<day>{_NUMBER})日(?![間後前目本])"), _day),
+    (re.compile(rf"(?<![\d月第])(?P<day>{_NUMBER})日(?![間後前目本])"), day_of),
 )
 
 GRAMMAR = Grammar(_RULES, past=re.compile(r"(?:した|った|いた|えた)(?:$|の|。|§|が|ので|ため)"))

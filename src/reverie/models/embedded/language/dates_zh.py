@@ -25,6 +25,8 @@ _WHEN = {
     "昨晚": -1,
 }
 
+_GRAINS: dict[str, cal.Grain] = {"天": "day", "日": "day", "个月": "month", "年": "year"}
+
 
 def number(text: str) -> int:
     """A number below a hundred in digits or characters: 二十三."""
@@ -55,7 +57,8 @@ def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
     return Moment(found), found.isoformat()
 
 
-def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
+def month_day(match: re.Match[str], clause: Clause) -> Reading | None:
+    """3月5日, with or without its year; Japanese writes it the same way."""
     month, day = number(match["month"]), number(match["day"])
     if match["year"]:
         try:
@@ -67,22 +70,15 @@ def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
     return None if found is None else (Moment(found), found.isoformat())
 
 
-def _day(match: re.Match[str], clause: Clause) -> Reading | None:
+def day_of(match: re.Match[str], clause: Clause) -> Reading | None:
+    """A day of the month at hand: 5日, 5号."""
     found = cal.day_of_month(clause.today, number(match["day"]), past=clause.past)
     return None if found is None else (Moment(found), found.isoformat())
 
 
 def _counted(match: re.Match[str], clause: Clause) -> Reading:
     count = number(match["count"]) * (-1 if match["way"] in ("前", "以前", "之前") else 1)
-    match match["unit"]:
-        case "天" | "日":
-            found = cal.days_on(clause.today, count)
-        case "周" | "个星期" | "星期" | "个礼拜":
-            found = cal.days_on(clause.today, 7 * count)
-        case "个月":
-            found = cal.months_on(clause.today, count)
-        case _:
-            found = cal.months_on(clause.today, 12 * count)
+    found = cal.counted(clause.today, count, _GRAINS.get(match["unit"], "week"))
     return Moment(found), found.isoformat()
 
 
@@ -112,7 +108,7 @@ def _month_end(match: re.Match[str], clause: Clause) -> Reading:
 _RULES: tuple[Rule, ...] = (
     (
         re.compile(rf"(?:(?P<year>20\d\d)年)?(?P<month>{_NUMBER})月(?P<day>{_NUMBER})[日号號](?!线)"),
-        _month_day,
+        month_day,
     ),
     (
         re.compile(rf"(?P<count>{_NUMBER})(?P<unit>天|日|周|个星期|星期|个礼拜|个月|年)(?P<way>之?以?后|前|之前|以前)"),
@@ -129,7 +125,7 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(r"(?P<which>明|今|去)(?P<unit>年)(?P<end>底)?"), _period),
     (re.compile(r"月底|年底"), _month_end),
     (re.compile("|".join(_WHEN)), _simple),
-    (re.compile(rf"(?<![\d月第])(?P<day>{_NUMBER})[号號](?![线楼库机位店])"), _day),
+    (re.compile(rf"(?<![\d月第])(?P<day>{_NUMBER})[号號](?![线楼库机位店])"), day_of),
 )
 
 GRAMMAR = Grammar(_RULES, past=re.compile(r"了(?!$)|过|上次|刚|已经"))
