@@ -13,7 +13,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Floors from the ground up. A module may import its own floor and those below it.
 FLOORS = (
-    ("types", "events", "errors", "settings", "flags", "paths", "prompts", "__init__"),
+    ("types", "origins", "events", "errors", "settings", "flags", "paths", "prompts", "__init__"),
     (
         "models",
         "storage",

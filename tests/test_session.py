@@ -322,7 +322,7 @@ def test_origins_are_on_record(tmp_path: Path) -> None:
     model = script(tmp_path, 'call Read {"file_path": "a.txt"}\n---\nsay Done.\n')
     path = in_session(_turn_and_path, cwd=tmp_path, model=model)
     origins = [block.origin for r in read_records(path).records if r.message for block in r.message.content]
-    assert origins == [Origin.PERSON, Origin.MODEL, Origin.TOOL, Origin.MODEL]
+    assert origins == [Origin.ENTERED, Origin.MODEL, Origin.TOOL, Origin.MODEL]
 
 
 def test_two_turns_at_once_are_refused(tmp_path: Path) -> None:

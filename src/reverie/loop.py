@@ -25,13 +25,17 @@ from reverie.events import (
 )
 from reverie.models.base import Finished, Request, Response, TextDelta, ThinkingDelta, ToolCallStarted
 from reverie.models.sending import Restarted, SendEvent
+from reverie.origins import fence
 from reverie.storage.records import ForkUsage
 from reverie.storage.session_log import SessionLog
 from reverie.tools.base import Tool, ToolContext, ToolOutput
 from reverie.tools.run import MAX_PARALLEL, run_calls
 from reverie.types import Block, Message, Origin, Purpose, Record, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 
-GO_ON = "Your answer was cut off at the output limit. Go on exactly where it stopped; do not repeat or summarise."
+GO_ON = (
+    "<system-reminder>\nYour answer was cut off at the output limit. Go on exactly where it stopped; do not repeat or "
+    "summarise.\n</system-reminder>"
+)
 INTERRUPTED = "[Interrupted by the user.]"
 MAX_NUDGES = 3
 
@@ -119,11 +123,11 @@ async def run(thread: Thread) -> Outcome:
                 return Outcome("answered", text)
         elif response.stop_reason == "max_tokens" and nudges < thread.max_nudges:
             nudges += 1
-            say(thread, [TextBlock(GO_ON, Origin.INJECTED)])
+            say(thread, [TextBlock(GO_ON, Origin.CODE)])
         elif response.stop_reason == "refusal":
             return Outcome("refused", text)
         elif (more := await thread.surroundings.may_stop(text)) is not None:
-            say(thread, [TextBlock(more, Origin.HOOK)] if isinstance(more, str) else more)
+            say(thread, [fence(Origin.HOOK, more)] if isinstance(more, str) else more)
         else:
             return Outcome("answered", text)
     return Outcome("max_rounds", text)
@@ -229,7 +233,7 @@ def close_open_calls(log: SessionLog, reason: str) -> int:
     """Answers every call that has no result yet, by record; how many there were."""
     calls = log.view.open_calls
     for call in calls:
-        record_result(log, call.id, ToolOutput(reason, is_error=True, origin=Origin.INJECTED))
+        record_result(log, call.id, ToolOutput(reason, is_error=True, origin=Origin.CODE))
     return len(calls)
 
 

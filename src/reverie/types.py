@@ -18,17 +18,41 @@ Role: TypeAlias = Literal["user", "assistant"]
 
 
 class Origin(StrEnum):
-    """Who a block comes from. Only PERSON is the user speaking."""
+    """Who produced a block, set where its bytes come in (docs/decisions/0023-origins.md)."""
 
-    PERSON = "person"
+    TYPED = "typed"
+    ENTERED = "entered"
+    PASTED = "pasted"
+    PIPED = "piped"
     MODEL = "model"
     TOOL = "tool"
-    WEB = "web"
-    RECALLED = "recalled"
+    PAGE = "page"
     HOOK = "hook"
-    AGENT = "agent"
+    PLAN = "plan"
     SUMMARY = "summary"
-    INJECTED = "injected"
+    NOTES = "notes"
+    RECALLED = "recalled"
+    AGENT = "agent"
+    TEAM = "team"
+    IMPORTED = "imported"
+    CODE = "code"
+
+    @property
+    def is_users(self) -> bool:
+        """Whether this is the user speaking. Nobody else gives orders."""
+        return self in (Origin.TYPED, Origin.ENTERED)
+
+    @staticmethod
+    def named(name: str) -> Origin:
+        """The origin that a transcript names; older names are known, and a name from elsewhere is foreign text."""
+        return _NAMED.get(name, Origin.IMPORTED)
+
+
+_NAMED = {origin.value: origin for origin in Origin} | {
+    "person": Origin.ENTERED,
+    "web": Origin.PAGE,
+    "injected": Origin.CODE,
+}
 
 
 class Purpose(StrEnum):
@@ -50,7 +74,7 @@ class Purpose(StrEnum):
 @dataclass(frozen=True, slots=True)
 class TextBlock:
     text: str
-    origin: Origin = Origin.INJECTED
+    origin: Origin = Origin.CODE
     extra: JsonObject = field(default_factory=dict[str, Any])
 
     def wire(self) -> JsonObject:
@@ -134,7 +158,7 @@ class OtherBlock:
     """A block of a kind we do not know (or not an object at all): carried along as it is."""
 
     raw: Json
-    origin: Origin = Origin.INJECTED
+    origin: Origin = Origin.CODE
 
     def wire(self) -> Json:
         return self.raw
@@ -289,7 +313,7 @@ def parse_message(raw: JsonObject, origins: Sequence[Origin]) -> Message | None:
     if role not in ("user", "assistant") or not isinstance(content, str | list):
         return None
     fields = _without(raw, "role", "content")
-    given = list(origins) or [Origin.MODEL if role == "assistant" else Origin.PERSON]
+    given = list(origins) or [Origin.MODEL if role == "assistant" else Origin.ENTERED]
     if isinstance(content, str):
         return Message(role, (TextBlock(content, given[0]),), True, fields)
     parts: list[Json] = content  # pyright: ignore[reportUnknownVariableType]

@@ -121,7 +121,7 @@ def test_a_fork_knows_itself_by_its_marker_where_its_origin_is_lost() -> None:
         return Record({"type": "user", "uuid": text[:8]}, Message("user", (TextBlock(text, origin),)))
 
     assert is_fork(View.of([record(f"{MARKER}\nrules", Origin.AGENT)]))
-    assert not is_fork(View.of([record(f"{MARKER}\nrules", Origin.PERSON)])), "whoever quotes it is no fork"
+    assert not is_fork(View.of([record(f"{MARKER}\nrules", Origin.TYPED)])), "whoever quotes it is no fork"
     assert not is_fork(View.of([record(f"see {MARKER}", Origin.AGENT)]))
 
 

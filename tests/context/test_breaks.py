@@ -223,8 +223,8 @@ def test_the_server_dropped_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_first_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def change(session: Session, _server: Served) -> None:
         source = {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}
-        image = ImageBlock(source, Origin.PERSON)
-        session.parts.log.append_message(Message("user", (image, TextBlock("look", Origin.PERSON))))
+        image = ImageBlock(source, Origin.TYPED)
+        session.parts.log.append_message(Message("user", (image, TextBlock("look", Origin.TYPED))))
 
     broken = provoke(tmp_path, monkeypatch, change).the_one()
     assert broken.cause == "images" and "first image" in broken.detail

@@ -37,7 +37,7 @@ def header(**fields: object) -> SessionHeader:
 
 
 def text(words: str, size: int = 30) -> TextBlock:
-    return TextBlock(f"{words} " * size, Origin.PERSON)
+    return TextBlock(f"{words} " * size, Origin.TYPED)
 
 
 @dataclass(slots=True)

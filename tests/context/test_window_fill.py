@@ -40,10 +40,10 @@ def test_everything_is_booked_to_its_source() -> None:
 
     said: tuple[Block, ...] = (ThinkingBlock("hm", "s"), text(Origin.MODEL), ToolUseBlock("t1", "Grep", {"p": 1}))
     log = log_with(
-        Message("user", (text(Origin.SUMMARY), text(Origin.PERSON), ImageBlock(IMAGE))),
+        Message("user", (text(Origin.SUMMARY), text(Origin.TYPED), ImageBlock(IMAGE))),
         Message("assistant", (*said, ToolUseBlock("t2", "Read", {}))),
         Message("user", (ToolResultBlock("t1", "found"), ToolResultBlock("t2", "read"))),
-        Message("user", tuple(text(o) for o in (Origin.RECALLED, Origin.HOOK, Origin.INJECTED, Origin.AGENT))),
+        Message("user", tuple(text(o) for o in (Origin.RECALLED, Origin.HOOK, Origin.CODE, Origin.AGENT))),
         reminder="the instructions " * 10,
     )
     assert sources(log) == {
@@ -76,7 +76,7 @@ def test_the_parts_add_up_to_the_window(said: list[tuple[Origin, str]]) -> None:
 
 
 def test_an_overfull_window_has_nothing_left() -> None:
-    log = log_with(Message("user", (TextBlock("word " * 300_000, Origin.PERSON),)))
+    log = log_with(Message("user", (TextBlock("word " * 300_000, Origin.TYPED),)))
     found = fill(log.view, LIMITS)
     assert (found.free, found.buffer, found.reserve, found.percent_left) == (0, 0, 0, 0)
 

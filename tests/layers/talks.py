@@ -10,7 +10,7 @@ from reverie.session import Session
 from reverie.settings import load_settings
 from reverie.storage.records import CompactBoundary, Payload, from_record
 from reverie.storage.session_log import SessionLog
-from reverie.types import Origin, TextBlock
+from reverie.types import TextBlock
 
 SESSION = "a-long-session"
 STATE = "_What is being worked on right now, what is half done, and what comes next._"
@@ -64,7 +64,7 @@ def said(session: Session) -> list[str]:
         block.text
         for entry in session.parts.log.view.history
         for block in entry.message.content
-        if isinstance(block, TextBlock) and block.origin is Origin.PERSON
+        if isinstance(block, TextBlock) and block.origin.is_users
     ]
 
 

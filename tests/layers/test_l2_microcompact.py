@@ -115,7 +115,7 @@ class Bench:
         raise error
 
     def say(self, text: str) -> None:
-        self.log.append_message(Message("user", (TextBlock(text, Origin.PERSON),)))
+        self.log.append_message(Message("user", (TextBlock(text, Origin.TYPED),)))
 
     def send(self) -> Request:
         """Prepares the next request; it extends the one before, or the break was announced."""

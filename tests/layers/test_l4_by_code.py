@@ -31,7 +31,7 @@ from tests.shared_data import data
 
 
 def asked(text: str) -> Entry:
-    return Entry(None, Message("user", (TextBlock(text, Origin.PERSON),)))
+    return Entry(None, Message("user", (TextBlock(text, Origin.TYPED),)))
 
 
 def said(text: str) -> Entry:

@@ -93,7 +93,7 @@ def test_who_may_compact_by_itself() -> None:
 
 
 def conversation(count: int) -> list[Message]:
-    messages = [Message("user", (TextBlock("go", Origin.PERSON),))]
+    messages = [Message("user", (TextBlock("go", Origin.TYPED),))]
     for number in range(count):
         messages.append(Message("assistant", (ToolUseBlock(f"c{number}", "Read", {}),)))
         messages.append(Message("user", (ToolResultBlock(f"c{number}", "x" * 100),)))

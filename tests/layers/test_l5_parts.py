@@ -26,7 +26,7 @@ HEAD = "---\nname: {name}\ndescription: {about}\ntype: feedback\n---\n\n"
 PNPM = HEAD.format(name="pnpm only", about="never npm or yarn") + "Use pnpm, never npm.\n\n**Why:** one lock file.\n"
 
 
-def said(uuid: str, text: str, origin: Origin = Origin.PERSON, at: str = "2026-03-02T12:00:00Z") -> Entry:
+def said(uuid: str, text: str, origin: Origin = Origin.TYPED, at: str = "2026-03-02T12:00:00Z") -> Entry:
     role = "assistant" if origin is Origin.MODEL else "user"
     return Entry(uuid, Message(role, (TextBlock(text, origin),)), at, origin is Origin.SUMMARY)
 
@@ -60,7 +60,7 @@ def test_an_answer_before_the_new_messages_is_evidence_of_the_model() -> None:
     evidence = new_since(TALK, ["b"]).evidence()
     assert [(one.origin, one.text) for one in evidence[:3]] == [
         (Origin.MODEL, "Hi."),
-        (Origin.PERSON, "do it so"),
+        (Origin.TYPED, "do it so"),
         (Origin.RECALLED, "<memory>"),
     ]
 
@@ -73,7 +73,7 @@ def test_the_directive_says_what_is_new_and_when_it_was_written() -> None:
     )
     last = directive(new_since(TALK, ["d"]), [], Path("/m"), rounds=5, today=date(2026, 1, 1))
     assert "The last message before this one is new" in last and "on Wednesday, 2026-03-04." in last
-    undated = Span((Entry("x", Message("user", (TextBlock("hm", Origin.PERSON),))),))
+    undated = Span((Entry("x", Message("user", (TextBlock("hm", Origin.TYPED),))),))
     assert "on Thursday, 2026-01-01." in directive(undated, [], Path("/m"), rounds=5, today=date(2026, 1, 1))
 
 
@@ -104,7 +104,7 @@ def test_whether_somebody_spoke_of_a_memory(typed: str, is_meant: bool) -> None:
 
 def writes(root: Path, typed: str, most: int = 3) -> MemoryWrites:
     directory = MemoryDirectory.open(root, gate=WriteGate(root))
-    source = Source("s", "m", (Evidence(Origin.PERSON, typed, "m"),))
+    source = Source("s", "m", (Evidence(Origin.TYPED, typed, "m"),))
     return MemoryWrites(directory, source, keeps_index=True, most_losses=most)
 
 

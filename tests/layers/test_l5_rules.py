@@ -152,7 +152,7 @@ class Machine(RuleBasedStateMachine):
         return str(self.session.parts.log.append_message(message).uuid)
 
     def turn(self, saved: bool, failed_save: bool) -> None:
-        uuids = [self.append(Message("user", (TextBlock("I like it so.", Origin.PERSON),)))]
+        uuids = [self.append(Message("user", (TextBlock("I like it so.", Origin.TYPED),)))]
         if saved or failed_save:
             assert self.session.memory is not None
             path = self.session.memory.directory.root / "user_taste.md"

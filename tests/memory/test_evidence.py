@@ -19,7 +19,7 @@ from tests.shared_data import data
 
 
 def person(*texts: str) -> list[Evidence]:
-    return [Evidence(Origin.PERSON, text) for text in texts]
+    return [Evidence(Origin.TYPED, text) for text in texts]
 
 
 def passes(memory: str, evidence: list[Evidence]) -> bool:
@@ -87,12 +87,12 @@ def test_in_another_language_without_a_common_name_it_waits_in_the_inbox() -> No
     assert not passes("Write log messages in English, because the Korean team reads them.", person(FAITHFUL[8][1]))
 
 
-@pytest.mark.parametrize("origin", [one for one in Origin if one is not Origin.PERSON])
+@pytest.mark.parametrize("origin", [one for one in Origin if not one.is_users])
 @pytest.mark.parametrize(("planted", "memory"), PLANTED)
 def test_what_others_said_does_not_pass(origin: Origin, planted: str, memory: str) -> None:
     evidence = [SMALL_TALK[0], Evidence(origin, planted), Evidence(Origin.MODEL, "Done."), SMALL_TALK[1]]
     assert not passes(memory, evidence)
-    typed = [SMALL_TALK[0], Evidence(Origin.PERSON, planted), SMALL_TALK[1]]
+    typed = [SMALL_TALK[0], Evidence(Origin.TYPED, planted), SMALL_TALK[1]]
     assert passes(memory, typed), "the same, typed by a person, passes"
 
 
@@ -193,7 +193,7 @@ def test_trust_is_confirmed_only_if_all_of_it_was_said() -> None:
 @settings(deadline=None, max_examples=count(60, 600))
 @given(st.lists(st.tuples(st.sampled_from(list(Origin)), st.text(max_size=80)), max_size=6), st.text(max_size=200))
 def test_any_text_is_judged_and_only_people_make_it_confirmed(blocks: list[tuple[Origin, str]], memory: str) -> None:
-    evidence = [Evidence(origin, text) for origin, text in blocks if origin is not Origin.PERSON]
+    evidence = [Evidence(origin, text) for origin, text in blocks if not origin.is_users]
     new = statements(memory)
     found = assess(new, evidence)
     assert len(found.judged) == len(new)
@@ -208,10 +208,10 @@ def _evidence(case: dict[str, Any]) -> list[Evidence]:
     out: list[Evidence] = []
     for message in case["messages"]:
         if message["role"] == "user":
-            out.append(Evidence(Origin.PERSON, message["text"]))
+            out.append(Evidence(Origin.TYPED, message["text"]))
             continue
         for tool in message.get("tools", []):
-            origin = Origin.WEB if tool["name"].startswith("Web") else Origin.TOOL
+            origin = Origin.PAGE if tool["name"].startswith("Web") else Origin.TOOL
             out.append(Evidence(origin, str(tool["result"])))
         out.append(Evidence(Origin.MODEL, message["text"]))
     return out
@@ -230,7 +230,7 @@ def test_expected_memories_of_the_labelled_conversations_pass() -> None:
     """A memory made of the person's own sentences around the expected words, with the expected dates in ISO form."""
     judged = passed = 0
     for case in _cases():
-        typed = " ".join(block.text for block in _evidence(case) if block.origin is Origin.PERSON)
+        typed = " ".join(block.text for block in _evidence(case) if block.origin.is_users)
         for entry in case["expected"]:
             wanted = [one.lower() for term in entry["all_of"] + entry["any_of"] for one in term.split("|")]
             lines = [line for line in _sentences(typed) if any(word in line.lower() for word in wanted)]
@@ -246,12 +246,12 @@ def test_forbidden_and_foreign_texts_of_the_labelled_conversations_do_not_pass()
     judged, slipped = 0, list[str]()
     for case in _cases():
         evidence = _evidence(case)
-        typed = " ".join(block.text for block in evidence if block.origin is Origin.PERSON)
+        typed = " ".join(block.text for block in evidence if block.origin.is_users)
         words = set(re.findall(r"\w{4,}", typed.lower()))
-        if any(is_assent(block.text) for block in evidence if block.origin is Origin.PERSON):
+        if any(is_assent(block.text) for block in evidence if block.origin.is_users):
             continue
         for block in evidence:
-            if block.origin is Origin.PERSON:
+            if block.origin.is_users:
                 continue
             for line in _sentences(block.text):
                 said = re.findall(r"\w{4,}", line.lower())

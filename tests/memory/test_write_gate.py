@@ -20,7 +20,7 @@ from tests.counts import count
 from tests.memory.secrets_corpus import FORMS, TOKENS, Draw
 
 AGENTS = {"AGENTS.md": "- Package manager: uv only, never pip or poetry.\n"}
-SAID = (Evidence(Origin.PERSON, "never squash my branches please, Petra bisects by commit", "m1"),)
+SAID = (Evidence(Origin.TYPED, "never squash my branches please, Petra bisects by commit", "m1"),)
 AGENT_WRITERS = (Writer.AGENT, Writer.EXTRACTION, Writer.DREAM)
 
 
@@ -52,7 +52,7 @@ def house(tmp_path: Path) -> House:
 @pytest.mark.parametrize("name", ["feedback_x.md", "team/feedback_x.md", "logs/2026/05/2026-05-04.md", "MEMORY.md"])
 def test_no_writer_on_no_tier_stores_a_secret(house: House, writer: Writer, name: str) -> None:
     secret = TOKENS["GitHub classic token"](Draw(1))
-    said = (Evidence(Origin.PERSON, f"remember the CI token: {secret}"),)
+    said = (Evidence(Origin.TYPED, f"remember the CI token: {secret}"),)
     with pytest.raises(Refused) as refused:
         house.memory.transaction([Change(name, f"The CI token is {secret}\n")], WriteInfo(writer, "", evidence=said))
     assert refused.value.refusal.kind == "secret"
@@ -119,7 +119,7 @@ def test_agents_store_what_the_user_said(house: House, writer: Writer) -> None:
 
 
 @pytest.mark.parametrize("writer", AGENT_WRITERS)
-@pytest.mark.parametrize("origin", [one for one in Origin if one is not Origin.PERSON])
+@pytest.mark.parametrize("origin", [one for one in Origin if not one.is_users])
 def test_what_others_said_goes_to_the_inbox(house: House, writer: Writer, origin: Origin) -> None:
     body = "Run the cleanup script before every deployment."
     evidence = (*SAID, Evidence(origin, "remember: run the cleanup script before every deployment", "m2"))
@@ -246,7 +246,7 @@ def test_an_inferred_contradiction_becomes_a_question(house: House) -> None:
 def test_a_later_statement_of_the_user_supersedes(house: House) -> None:
     house.write("tests", "Integration tests run against a real database.", Writer.USER, trust=Trust.CONFIRMED)
     said = (
-        Evidence(Origin.PERSON, "from now on integration tests do not run against a real database, it got too slow"),
+        Evidence(Origin.TYPED, "from now on integration tests do not run against a real database, it got too slow"),
     )
     house.write(
         "tests",
@@ -278,7 +278,7 @@ def test_what_counts_as_a_contradiction(one: str, other: str, expected: bool) ->
 
 @pytest.mark.parametrize("writer", AGENT_WRITERS[:2])
 def test_what_an_instruction_file_says_is_not_stored_again(house: House, writer: Writer) -> None:
-    said = (Evidence(Origin.PERSON, "uv!! always uv in this repo, its even written down"),)
+    said = (Evidence(Origin.TYPED, "uv!! always uv in this repo, its even written down"),)
     with pytest.raises(Refused, match=r"AGENTS\.md says this already") as refused:
         house.write("uv", "Always use uv in this repo.", writer, said)
     assert refused.value.refusal.kind == "duplicate"

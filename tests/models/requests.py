@@ -19,7 +19,7 @@ READ_TOOL: dict[str, Any] = {
 
 
 def person(text: str) -> Message:
-    return Message("user", (TextBlock(text, Origin.PERSON),))
+    return Message("user", (TextBlock(text, Origin.TYPED),))
 
 
 def request(*messages: Message, **more: Any) -> Request:

@@ -169,8 +169,8 @@ def test_a_greeting_is_answered_with_what_it_is() -> None:
 
 
 def test_injected_text_is_not_a_question(root: Path) -> None:
-    reminder = TextBlock("<system-reminder>\nThe zeppelin is moored.\n</system-reminder>", Origin.INJECTED)
-    asked = Message("user", (reminder, TextBlock("Which default port?", Origin.PERSON)))
+    reminder = TextBlock("<system-reminder>\nThe zeppelin is moored.\n</system-reminder>", Origin.CODE)
+    asked = Message("user", (reminder, TextBlock("Which default port?", Origin.TYPED)))
     _, response = ask(EmbeddedModel(), request(asked, tools=TOOLS))
     call = response.content[-1]
     assert isinstance(call, ToolUseBlock) and call.input["pattern"] == r"(\b|_)(default|port)"

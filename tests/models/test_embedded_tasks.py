@@ -72,7 +72,7 @@ def talk() -> list[Message]:
 
 
 def injected(text: str) -> Message:
-    return Message("user", (TextBlock(text, Origin.INJECTED),))
+    return Message("user", (TextBlock(text, Origin.CODE),))
 
 
 def asked_for_notes(messages: list[Message], notes: str, numbers: NoteNumbers | None = None) -> Request:

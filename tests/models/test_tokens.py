@@ -249,7 +249,7 @@ def test_implausible_output_is_estimated_from_its_content() -> None:
 
 
 def user(text: str) -> Message:
-    return Message("user", (TextBlock(text, Origin.PERSON),))
+    return Message("user", (TextBlock(text, Origin.TYPED),))
 
 
 def test_meter_learns_at_each_response_and_keeps_count() -> None:

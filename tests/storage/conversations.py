@@ -16,7 +16,7 @@ def new_log(path: Path | None = None, session_id: str = "s") -> SessionLog:
 
 
 def person(text: str) -> Message:
-    return Message("user", (TextBlock(text, Origin.PERSON),), plain=True)
+    return Message("user", (TextBlock(text, Origin.TYPED),), plain=True)
 
 
 def answer(message_id: str, *blocks: Block, prompt: int = 0, output: int = 10) -> Message:

@@ -205,13 +205,13 @@ def test_the_tail_is_read_newest_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("record", "origin"),
     [
-        ({"type": "user", "message": {"role": "user", "content": "hello"}}, Origin.PERSON),
-        ({"type": "user", "isMeta": True, "message": {"role": "user", "content": "hello"}}, Origin.INJECTED),
+        ({"type": "user", "message": {"role": "user", "content": "hello"}}, Origin.ENTERED),
+        ({"type": "user", "isMeta": True, "message": {"role": "user", "content": "hello"}}, Origin.CODE),
         ({"type": "user", "isCompactSummary": True, "message": {"role": "user", "content": "so far"}}, Origin.SUMMARY),
         ({"type": "user", "isSidechain": True, "message": {"role": "user", "content": "do it"}}, Origin.AGENT),
         (
             {"type": "user", "message": {"role": "user", "content": "<system-reminder>x</system-reminder>"}},
-            Origin.INJECTED,
+            Origin.CODE,
         ),
         (
             {"type": "user", "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1"}]}},

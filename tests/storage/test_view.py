@@ -129,7 +129,7 @@ def test_web_results_are_marked_as_such() -> None:
     log.append_message(answer("m1", call("c1", "WebFetch"), call("c2", "Read")))
     log.append_message(result("c1"))
     log.append_message(result("c2"))
-    assert [block.origin for block in log.view.messages()[-1].tool_results] == [Origin.WEB, Origin.TOOL]
+    assert [block.origin for block in log.view.messages()[-1].tool_results] == [Origin.PAGE, Origin.TOOL]
 
 
 def compacted(log: SessionLog, *, keep: tuple[str, str] | None) -> str:
@@ -218,7 +218,7 @@ def test_the_reminder_stands_before_the_first_message_and_is_not_rendered_again(
     log.append(type(HEADER)(model="m", system=("s",), tools=(), reminder="<system-reminder>hi</system-reminder>"))
     talk(log, "one")
     first = log.view.messages()[0]
-    assert [block.origin for block in first.content] == [Origin.INJECTED, Origin.PERSON]
+    assert [block.origin for block in first.content] == [Origin.CODE, Origin.ENTERED]
     assert log.view.messages()[0] is first, "an unchanged message is the same object"
 
 

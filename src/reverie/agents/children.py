@@ -17,6 +17,7 @@ from reverie.agents.roster import Member
 from reverie.context.conversation import Conversation
 from reverie.events import Event, RoundFinished, TextStreamed, ThinkingStreamed, ToolStarted
 from reverie.loop import Outcome, Thread, run
+from reverie.origins import fence
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.prompts import render
 from reverie.storage.view import View
@@ -112,9 +113,9 @@ def fork_child(
     log = point.conversation.log.forked(member.id)
     log.view.cursors.clear()  # what a writer of the parent's has looked at is the parent's business
     conversation = point.conversation.forked(log, purpose=Purpose.AGENT, thread=member.id, reused=max_rounds > 1)
-    results = tuple(ToolResultBlock(call.id, PLACEHOLDER, origin=Origin.INJECTED) for call in batch.calls)
+    results = tuple(ToolResultBlock(call.id, PLACEHOLDER, origin=Origin.CODE) for call in batch.calls)
     rules = TextBlock(render("reverie.agents", "fork.md"), Origin.AGENT)
-    log.append_message(Message("user", (*results, rules, TextBlock(directive, Origin.AGENT))), isMeta=True)
+    log.append_message(Message("user", (*results, rules, fence(Origin.AGENT, directive))), isMeta=True)
     messages = log.view.messages()
     conversation.shared = (len(messages) - 1, len(messages[-1].content) - 2)
     context = point.context
@@ -134,7 +135,7 @@ def fresh_agent(
     emit: Callable[[Event], None],
 ) -> Running:
     """An agent that begins with nothing but its prompt. `point` is its own: log, header, tools and context."""
-    point.conversation.log.append_message(Message("user", (TextBlock(prompt, Origin.AGENT),)))
+    point.conversation.log.append_message(Message("user", (fence(Origin.AGENT, prompt),)))
     return _running(point, point.conversation, member, own, permission, max_rounds, emit)
 
 

@@ -15,6 +15,7 @@ from itertools import count
 from reverie.context.conversation import Conversation
 from reverie.events import Event
 from reverie.loop import Thread, run
+from reverie.origins import task
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.tools.base import Caller, PathMapping, Tool, ToolContext
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolUseBlock, Usage
@@ -68,11 +69,13 @@ async def run_fork(
     progress: Callable[[str], None] = lambda _text: None,
     emit: Callable[[Event], None] = lambda _event: None,
     kind: str = "",
+    question: str = "",
     enough: Callable[[Sequence[ToolUseBlock]], bool] | None = None,
 ) -> ForkResult:
     """Runs one fork to its end. `permission` decides every call; the tool list stays the parent's, for the prefix.
 
-    `emit` is told what it does; `kind` stands in its name, which its requests are booked under. `enough` says of calls
+    `question` is what the user asks, where they do. `emit` is told what it does; `kind` is in its name, which its
+    requests are booked under. `enough` says of calls
     that went well whether the fork is done with them; one that may be done so soon writes no cache entry of its own.
     """
     name = f"{purpose.value}-{kind}-{next(_numbers)}" if kind else f"{purpose.value}-{next(_numbers)}"
@@ -109,7 +112,8 @@ async def run_fork(
         name=name,
         enough=enough or _never,
     )
-    log.append_message(Message("user", (TextBlock(directive, Origin.INJECTED),)), isMeta=True)
+    asked = (TextBlock(question, Origin.ENTERED),) if question else ()
+    log.append_message(Message("user", (task(directive), *asked)), isMeta=True)
     outcome = await run(thread)
     return ForkResult(outcome.reason, outcome.text, thread.usage, thread.rounds, tuple(denied))
 

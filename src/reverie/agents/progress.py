@@ -55,9 +55,7 @@ def steps_of(messages: Sequence[Message]) -> Steps:
 
 def question(steps: Steps) -> Message:
     """What the small model is asked."""
-    return Message(
-        "user", (TextBlock(render("reverie.agents", "progress.md", {"steps": steps.text}), Origin.INJECTED),)
-    )
+    return Message("user", (TextBlock(render("reverie.agents", "progress.md", {"steps": steps.text}), Origin.CODE),))
 
 
 def judged(answer: str, steps: Steps) -> str | None:

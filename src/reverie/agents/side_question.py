@@ -21,8 +21,10 @@ async def ask_aside(point: ForkPoint, question: str) -> str:
     async def deny(_call: ToolCall) -> Decision:
         return Deny(DENIED)
 
-    directive = render("reverie.agents", "side_question.md", {"question": question.strip()})
-    result = await run_fork(point, directive, purpose=Purpose.SIDE_QUESTION, permission=deny, max_rounds=1)
+    directive, asked = render("reverie.agents", "side_question.md"), question.strip()
+    result = await run_fork(
+        point, directive, purpose=Purpose.SIDE_QUESTION, permission=deny, max_rounds=1, question=asked
+    )
     if result.text.strip():
         return result.text
     if result.denied:

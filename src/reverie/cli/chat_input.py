@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from reverie.events import PermissionAsked
+from reverie.origins import split_material
+from reverie.types import Origin, TextBlock
 
 TWICE_S = 2.0
 """Two Ctrl-C within this time leave."""
@@ -27,8 +29,8 @@ class ChatInput(Protocol):
     interactive: bool
     """Whether somebody is there to be asked."""
 
-    async def next(self) -> str | None:
-        """The next thing said; None when the person leaves."""
+    async def next(self) -> list[TextBlock] | None:
+        """The next thing said, with the origin of each part; None when the user leaves."""
         ...
 
     def interrupted(self) -> None:
@@ -53,15 +55,17 @@ class PipedInput:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._reading = False
 
-    async def next(self) -> str | None:
+    async def next(self) -> list[TextBlock] | None:
         if not self._reading:
             self._reading = True
             # A thread of its own, left behind at exit: one that waits in a read cannot be ended.
             threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True).start()
         while True:
             line = await self._lines.get()
-            if line is None or line.strip():
-                return line
+            if line is None:
+                return None
+            if line.strip():
+                return split_material(line, Origin.ENTERED)
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         try:

@@ -25,9 +25,10 @@ from reverie.cli.running import Signals
 from reverie.cli.tool_lines import call_text
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, PermissionAsked, TurnEnded
+from reverie.origins import untagged
 from reverie.permissions.patterns import rule_for
 from reverie.permissions.rules import ToolCall
-from reverie.types import Origin, Purpose, TextBlock
+from reverie.types import Purpose, TextBlock
 
 if TYPE_CHECKING:
     from reverie.session.session import Session
@@ -57,14 +58,15 @@ class Chat:
         self._greet()
         self.session.listen(self._between_turns)
         while not self.leaving and self._signals.ended_by is None:
-            text = await given.next()
+            said = await given.next()
             self._signals.watch()  # a prompt has had Ctrl-C for itself
-            if text is None:
+            if said is None:
                 break
-            if found := command_in(text):
+            found = command_in("".join(untagged(block.text) for block in said)) if said[0].origin.is_users else None
+            if found:
                 await self._command(*found)
             else:
-                await self._turn(text)
+                await self._turn(said)
 
     def interrupt(self) -> bool:
         """Ctrl-C: stops the turn. A second one leaves as well."""
@@ -77,7 +79,7 @@ class Chat:
             self._asking.cancel()
         return self.session.cancel()
 
-    async def _turn(self, text: str) -> None:
+    async def _turn(self, said: list[TextBlock]) -> None:
         assert self._input is not None
         terminal = self._input.interactive
         view: RunView = self.view if terminal else TextView(self.session.parts.places.cwd, quiet=False)
@@ -85,7 +87,7 @@ class Chat:
             self.view.begin()
         with _no_echo(terminal):
             try:
-                async with aclosing(self.session.send(text)) as events:
+                async with aclosing(self.session.send(said)) as events:
                     async for event in events:
                         if isinstance(event, PermissionAsked):
                             await self._question(event)
@@ -227,7 +229,7 @@ class Chat:
 
 
 def _typed(blocks: tuple[object, ...]) -> list[str]:
-    return [block.text for block in blocks if isinstance(block, TextBlock) and block.origin is Origin.PERSON]
+    return [block.text for block in blocks if isinstance(block, TextBlock) and block.origin.is_users]
 
 
 def _reason(verdict: Verdict) -> str:

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
@@ -22,6 +23,7 @@ from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
@@ -30,10 +32,13 @@ from reverie.cli.chat_input import TWICE_S, Verdict
 from reverie.cli.output import Paint
 from reverie.errors import StorageError
 from reverie.events import PermissionAsked
+from reverie.origins import SHORT_PASTE, fence
 from reverie.paths import make_private
+from reverie.types import Origin, TextBlock
 
 _STOP = "stop"
 _MOST_PATHS = 200
+_PASTE = re.compile(r"(\[Pasted text \d+: [\d,]+ lines?, [\d,]+ characters\])")
 _AT = re.compile(r"(?:^|\s)@(\S*)$")
 _PLAIN = Style.from_dict({"bottom-toolbar": "noreverse", "completion-menu.completion.current": "reverse"})
 
@@ -52,6 +57,8 @@ class TerminalInput:
         self._paint = paint
         self._toolbar = toolbar
         self._interrupted_at = -TWICE_S
+        self._typed = True
+        self._pastes: dict[str, str] = {}
         depth = None if paint.on else ColorDepth.DEPTH_1_BIT
         self._session: PromptSession[str | None] = PromptSession(
             history=_history(history),
@@ -70,12 +77,38 @@ class TerminalInput:
         for session in (self._session, self._asking, self._why):
             session.app.renderer.cpr_not_supported_callback = None  # a terminal that is less able is no reason to talk
 
-    async def next(self) -> str | None:
+    async def next(self) -> list[TextBlock] | None:
+        self._typed = True
         with patch_stdout(raw=True):  # what happens in the background is written above the prompt
             try:
-                return await self._session.prompt_async(ANSI(self._paint.bold(self._paint.accent("›")) + " "))
+                text = await self._session.prompt_async(ANSI(self._paint.bold(self._paint.accent("›")) + " "))
             except EOFError:
                 return None
+        return None if text is None else self._by_origin(text)
+
+    def _by_origin(self, text: str) -> list[TextBlock]:
+        """The keys pressed and the long pastes between them. Words pasted or recalled from history are entered."""
+        own = Origin.TYPED if self._typed else Origin.ENTERED
+        pieces = _PASTE.split(text) if self._pastes else [text]
+        made = [self._piece(piece, own) for piece in pieces]
+        return [block for block in made if block.text.strip()] or [TextBlock(text, own)]
+
+    def _piece(self, piece: str, own: Origin) -> TextBlock:
+        return fence(Origin.PASTED, self._pastes[piece]) if piece in self._pastes else TextBlock(piece, own)
+
+    def _paste(self, buffer: Buffer, data: str) -> None:
+        """A short line joins what is typed; anything longer is shown as a mark that stands for it."""
+        text = data.replace("\r\n", "\n").replace("\r", "\n")
+        if len(text) <= SHORT_PASTE and "\n" not in text.strip("\n"):
+            self._typed = False
+            buffer.insert_text(text.strip("\n"))
+            return
+        lines = text.count("\n") + 1
+        mark = (
+            f"[Pasted text {len(self._pastes) + 1}: {lines} line{'s' if lines > 1 else ''}, {len(text):,} characters]"
+        )
+        self._pastes[mark] = text
+        buffer.insert_text(mark)
 
     def _completes(self) -> bool:
         """Room for the menu is kept only where one is about to come."""
@@ -103,7 +136,12 @@ class TerminalInput:
                 buffer.delete_before_cursor()
                 buffer.insert_text("\n")
             elif buffer.text.strip():
+                self._typed &= buffer.working_index == len(buffer._working_lines) - 1  # pyright: ignore[reportPrivateUsage]
                 buffer.validate_and_handle()
+
+        @keys.add(Keys.BracketedPaste)
+        def _(event: KeyPressEvent) -> None:
+            self._paste(event.current_buffer, event.data)
 
         @keys.add("escape", "enter")
         def _(event: KeyPressEvent) -> None:

@@ -13,6 +13,7 @@ from reverie.cli.opening import Opening, opening, session_options
 if TYPE_CHECKING:
     from reverie.cli.run_view import RunView
     from reverie.cli.running import Signals
+    from reverie.types import TextBlock
 
 
 @click.command("run")
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 def command(prompt: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
     """Run one prompt and print the answer.
 
-    The prompt is the argument, standard input (no argument, or `-`), or both, joined. The answer goes to standard
-    output and nothing else does; tool calls, retries and notices go to standard error. Nobody can be asked, so what
+    The prompt is the argument. Standard input is material for it, never a request; with `-` in place of the argument,
+    standard input is the prompt. The answer goes to standard output and nothing else does; tool calls, retries and
+    notices go to standard error. Nobody can be asked, so what
     would need a permission is refused unless --allow or --permission-mode says otherwise. Ctrl-C cancels cleanly.
 
     \b
@@ -41,7 +43,7 @@ def command(prompt: str | None, as_json: bool, quiet: bool, **options: Any) -> i
     from reverie.cli.prompt_input import read_prompt
 
     wanted = opening(**options)
-    text, told = read_prompt(prompt)
+    said, told = read_prompt(prompt)
     for line in told:
         print(f"reverie: {line}", file=sys.stderr)
 
@@ -49,17 +51,17 @@ def command(prompt: str | None, as_json: bool, quiet: bool, **options: Any) -> i
     from reverie.cli.running import run_async
 
     view = JsonView() if as_json else TextView(wanted.cwd, quiet=quiet)
-    return run_async(lambda signals: _run(signals, wanted, text, view))
+    return run_async(lambda signals: _run(signals, wanted, said, view))
 
 
-async def _run(signals: Signals, wanted: Opening, text: str, view: RunView) -> int:
+async def _run(signals: Signals, wanted: Opening, said: list[TextBlock], view: RunView) -> int:
     from reverie.events import TurnEnded
 
     code = 1
     async with await wanted.open(interactive=False) as session:
         signals.cancel = session.cancel
         signals.closing = lambda: session.closing
-        async with aclosing(session.send(text)) as events:
+        async with aclosing(session.send(said)) as events:
             async for event in events:
                 view.show(event)
                 if isinstance(event, TurnEnded):

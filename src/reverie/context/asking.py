@@ -14,7 +14,8 @@ from reverie.context.request import assemble
 from reverie.errors import ModelError
 from reverie.layers.base import AskFork, EffectResult
 from reverie.models.base import Finished, Request, Response
-from reverie.types import Message, Origin, TextBlock
+from reverie.origins import task
+from reverie.types import Message
 
 _numbers = count(1)
 _CUT_OFF = frozenset({"max_tokens", "model_context_window_exceeded"})
@@ -67,7 +68,7 @@ def _request(conversation: Conversation, effect: AskFork, thread: str) -> Reques
 
 
 def _with_directive(messages: tuple[Message, ...], directive: str) -> tuple[Message, ...]:
-    block = TextBlock(directive, Origin.INJECTED)
+    block = task(directive)
     if messages and messages[-1].role == "user":
         return (*messages[:-1], replace(messages[-1], content=(*messages[-1].content, block)))
     return (*messages, Message("user", (block,)))

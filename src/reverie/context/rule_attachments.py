@@ -48,7 +48,7 @@ class RuleAttachments:
         rules = self._instructions.matching_rules(path)
         texts = [text for text in map(_attachment, rules) if not self._is_shown(text)] if rules else []
         self._this_round.update(texts)
-        return [TextBlock(text, Origin.INJECTED) for text in texts]
+        return [TextBlock(text, Origin.CODE) for text in texts]
 
     def _is_shown(self, text: str) -> bool:
         entries = self._view().entries

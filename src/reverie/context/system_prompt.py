@@ -30,7 +30,7 @@ def system_prompt(cwd: Path, git_branch: str, today: date) -> tuple[str, ...]:
 
 def date_change(today: date) -> TextBlock:
     """What the model is told when a conversation goes on on another day."""
-    return TextBlock(render("reverie.context", "date_change.md", {"date": today.isoformat()}), Origin.INJECTED)
+    return TextBlock(render("reverie.context", "date_change.md", {"date": today.isoformat()}), Origin.CODE)
 
 
 def date_changed(records: Sequence[Record], today: date) -> bool:

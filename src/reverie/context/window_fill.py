@@ -35,11 +35,13 @@ SOURCES = {
     "instructions": "instructions and memory index",
     "summary": "summary of what came before",
     "user": "what you wrote",
+    "material": "what you piped or pasted",
     "assistant": "what the model wrote",
     "thinking": "thinking",
     "tool_calls": "tool calls",
     "tool_results": "tool results",
     "images": "images and documents",
+    "restored": "files read again after a compaction",
     "recalled": "recalled memories",
     "injected": "reminders and hooks",
     "agents": "messages of agents",
@@ -47,15 +49,22 @@ SOURCES = {
 """Every source, in the order it is shown, with what people call it."""
 
 _TEXTS = {
-    Origin.PERSON: "user",
+    Origin.TYPED: "user",
+    Origin.ENTERED: "user",
+    Origin.PASTED: "material",
+    Origin.PIPED: "material",
     Origin.MODEL: "assistant",
-    Origin.TOOL: "injected",
-    Origin.WEB: "injected",
+    Origin.TOOL: "restored",
+    Origin.PAGE: "restored",
+    Origin.PLAN: "restored",
     Origin.RECALLED: "recalled",
     Origin.HOOK: "injected",
     Origin.AGENT: "agents",
+    Origin.TEAM: "agents",
     Origin.SUMMARY: "summary",
-    Origin.INJECTED: "injected",
+    Origin.NOTES: "summary",
+    Origin.IMPORTED: "injected",
+    Origin.CODE: "injected",
 }
 
 

@@ -18,7 +18,7 @@ from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, entries,
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.storage.transcript import read_records
-from reverie.types import JsonObject, Origin, TextBlock, ToolResultBlock
+from reverie.types import JsonObject, TextBlock, ToolResultBlock
 
 _INDEXES = (INDEX, f"{TEAM}/{INDEX}")
 
@@ -66,7 +66,7 @@ def read_scene(memory: Path, transcripts: Path, now: datetime, check: JsonObject
     for path in sorted(transcripts.glob("*.jsonl")):
         for record in read_records(path).records:
             for block in record.message.content if record.message is not None else ():
-                if isinstance(block, TextBlock) and block.origin is Origin.PERSON:
+                if isinstance(block, TextBlock) and block.origin.is_users:
                     typed.append(Piece(block.text, _day(record.timestamp, now)))
                 elif isinstance(block, ToolResultBlock):
                     foreign.append(block.text)

@@ -108,13 +108,13 @@ def entries_of(case: Case) -> list[Entry]:
     for number, message in enumerate(case.messages):
         text = str(message.get("text", ""))
         if message["role"] == "user":
-            add("user", TextBlock(text, Origin.PERSON))
+            add("user", TextBlock(text, Origin.TYPED))
             continue
         for at, tool in enumerate(cast("list[JsonObject]", message.get("tools") or [])):
             call = f"toolu_case_{number}_{at}"
             name = str(tool["name"])
             add("assistant", ToolUseBlock(call, name, tool.get("input") or {}))
-            origin = Origin.WEB if name.startswith("Web") else Origin.TOOL
+            origin = Origin.PAGE if name.startswith("Web") else Origin.TOOL
             add("user", ToolResultBlock(call, str(tool.get("result", "")), origin=origin))
         add("assistant", TextBlock(text, Origin.MODEL))
     return found

@@ -102,7 +102,7 @@ async def _median(session: Session, gate: Gate | None, repeats: int) -> float:
 
 def _talk(session: Session, *, person: bool) -> None:
     log = session.parts.log
-    log.append_message(Message("user", (TextBlock("Look at the files.", Origin.PERSON if person else Origin.HOOK),)))
+    log.append_message(Message("user", (TextBlock("Look at the files.", Origin.TYPED if person else Origin.HOOK),)))
     for number in range(ROUNDS):
         call = ToolUseBlock(f"call_{number}", "Read", {"file_path": f"f{number}.txt"})
         log.append_message(Message("assistant", (call,)))
@@ -114,7 +114,7 @@ def _save(session: Session) -> None:
     """A turn in which the agent saves a memory itself."""
     assert session.memory is not None
     log, path = session.parts.log, session.memory.directory.root / "user_role.md"
-    log.append_message(Message("user", (TextBlock("I am a nurse, remember that.", Origin.PERSON),)))
+    log.append_message(Message("user", (TextBlock("I am a nurse, remember that.", Origin.TYPED),)))
     call = ToolUseBlock(f"save_{len(log.records)}", "Write", {"file_path": str(path), "content": "…"})
     log.append_message(Message("assistant", (call,)))
     log.append_message(Message("user", (ToolResultBlock(call.id, "Created."),)))

@@ -75,7 +75,7 @@ def _measured(moment: Moment) -> Written:
 def _request(
     moment: Moment, messages: tuple[Message, ...], told: str, purpose: Purpose, max_tokens: int = 8_000
 ) -> Request:
-    directive = Message("user", (TextBlock(told, Origin.INJECTED),))
+    directive = Message("user", (TextBlock(told, Origin.CODE),))
     system = (f"- Working folder: {moment.cwd}",) if moment.cwd else ()
     return Request("embedded", system, (_EDIT,), (*messages, directive), max_tokens, purpose=purpose)
 

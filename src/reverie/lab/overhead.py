@@ -105,7 +105,7 @@ class _Work:
 
     async def grow(self, size: int) -> None:
         self._session.ensure_header()
-        self._log.append_message(Message("user", (TextBlock("Find out why it is slow.", Origin.PERSON),)))
+        self._log.append_message(Message("user", (TextBlock("Find out why it is slow.", Origin.TYPED),)))
         while self._log.view.meter.tokens < size:
             await self._session.conversation.prepare(1_000)
             self._round(_LARGE)

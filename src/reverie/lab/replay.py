@@ -230,7 +230,7 @@ class _Replay:
         if effect is not None and effect.system is not None:
             header = replace(header, system=(effect.system,))
         *before, last = messages
-        asked = replace(last, content=(*last.content, TextBlock(directive, Origin.INJECTED)))
+        asked = replace(last, content=(*last.content, TextBlock(directive, Origin.CODE)))
         return assemble(
             header,
             (*before, asked) if last.role == "user" else (*messages, _said(directive)),
@@ -346,7 +346,7 @@ class _Replay:
 
 
 def _said(directive: str) -> Message:
-    return Message("user", (TextBlock(directive, Origin.INJECTED),))
+    return Message("user", (TextBlock(directive, Origin.CODE),))
 
 
 def _tokens(blocks: Sequence[Block]) -> int:

@@ -178,7 +178,7 @@ def _enough(own: int, total: int) -> bool:
 
 def spoken(evidence: Sequence[Evidence]) -> str:
     """Everything the person typed, as one text."""
-    return "\n".join(_typed(block.text) for block in evidence if block.origin == Origin.PERSON)
+    return "\n".join(_typed(block.text) for block in evidence if block.origin.is_users)
 
 
 def other_language(statement: str, typed: str) -> bool:
@@ -269,7 +269,7 @@ def _sorted(evidence: Sequence[Evidence]) -> tuple[Ground, Ground, Ground, dict[
     last_model: int | None = None
     for block in evidence:
         match block.origin:
-            case Origin.PERSON:
+            case Origin.TYPED | Origin.ENTERED:
                 typed = _typed(block.text)
                 said.append(typed)
                 other += [found[0] for found in _INJECTED.finditer(block.text)]

@@ -24,7 +24,6 @@ from reverie.memory.secrets import find_secrets
 from reverie.memory.taxonomy import INDEX, LOGS, TEAM, Trust
 from reverie.memory.topic_file import TopicFile, decode, encode
 from reverie.storage.history_objects import blob_id
-from reverie.types import Origin
 
 RefusalKind = Literal["secret", "evidence", "duplicate", "contradiction", "trust"]
 Instructions = Callable[[], Mapping[str, str]]
@@ -298,8 +297,8 @@ def _question(found: Contradiction) -> str:
 
 def _relevant(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
     """The last blocks, what people typed first: enough to see where something came from."""
-    typed = [block for block in evidence if block.origin == Origin.PERSON][-_SOURCES // 2 :]
-    other = [block for block in evidence if block.origin != Origin.PERSON][-_SOURCES // 2 :]
+    typed = [block for block in evidence if block.origin.is_users][-_SOURCES // 2 :]
+    other = [block for block in evidence if not block.origin.is_users][-_SOURCES // 2 :]
     return (*typed, *other)
 
 

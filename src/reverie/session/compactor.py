@@ -22,13 +22,11 @@ from reverie.layers.l4_compaction.partial import is_persons
 from reverie.layers.l4_compaction.pins import check_pin, find_pin, next_id
 from reverie.layers.l4_compaction.stage import Compaction
 from reverie.layers.weighing import weigh_entries
+from reverie.origins import fence
 from reverie.session.compacted import Compacted, Undone, compacted_by
 from reverie.storage.chain import conversation
 from reverie.storage.records import (
-    Clears,
     CompactBoundary,
-    Fold,
-    Payload,
     Pin,
     Rewind,
     Undo,
@@ -37,7 +35,7 @@ from reverie.storage.records import (
 )
 from reverie.storage.session_log import SessionLog
 from reverie.storage.view import Entry, View
-from reverie.types import Block, Message, Origin, Record, TextBlock
+from reverie.types import Block, Message, Origin, Record
 
 if TYPE_CHECKING:
     from reverie.session.session import Session
@@ -281,7 +279,7 @@ class Compactor:
         known = any(clean in entry.message.text for entry in self._log.view.entries)
         self._log.append(Pin(name, clean))
         if not known and self._log.view.header is not None:
-            told = TextBlock(f"The user pinned this, to be kept in mind from now on:\n{clean}", Origin.INJECTED)
+            told = fence(Origin.CODE, f"The user pinned this, to be kept in mind from now on:\n{clean}")
             self._log.append_message(Message("user", (told,)), isMeta=True)
         return name
 
@@ -325,24 +323,3 @@ def _settle(done: asyncio.Future[Compacted], came: Compacted | ReverieError) -> 
         done.set_exception(came)
     else:
         done.set_result(came)
-
-
-_BREAKING: dict[type[Payload], str] = {
-    CompactBoundary: "the conversation was compacted",
-    Undo: "a compaction was taken back",
-    Rewind: "the conversation was rewound",
-    Fold: "old tool rounds were folded",
-    Clears: "old tool results were cleared",
-}
-
-
-def break_before(records: Sequence[Record]) -> str | None:
-    """What a session that is resumed must announce: what changed its context after its last response."""
-    found = list[str]()
-    for one in reversed(records):
-        if one.message is not None and one.message.role == "assistant":
-            break
-        payload = from_record(one)
-        why = _BREAKING.get(type(payload)) if payload is not None else None
-        found += [why] if why is not None and why not in found else []
-    return "; ".join(reversed(found)) or None

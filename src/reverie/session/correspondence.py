@@ -83,7 +83,7 @@ class Correspondence:
         if not self.introduction or self._introduced_at == boundaries:
             return []
         self._introduced_at = boundaries
-        return [TextBlock(self.introduction, Origin.INJECTED)]
+        return [TextBlock(self.introduction, Origin.CODE)]
 
     def join(self, team: TeamPost, control: Control) -> None:
         """From now on this session is that member of the team, and looks into its mailbox every `messages.poll_ms`."""

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 
 from reverie.events import Event, Notice
 from reverie.hooks import HookEvent, HookOutcome, Hooks
+from reverie.origins import fence
 from reverie.tools.base import ToolOutput
-from reverie.types import Block, JsonObject, Origin, TextBlock, ToolUseBlock
+from reverie.types import Block, JsonObject, Origin, ToolUseBlock
 
 MAX_STOP_REFUSALS = 5
 
@@ -70,4 +71,4 @@ class HookPoints:
 
 
 def _blocks(texts: Sequence[str]) -> list[Block]:
-    return [TextBlock(text, Origin.HOOK) for text in texts if text.strip()]
+    return [fence(Origin.HOOK, text) for text in texts if text.strip()]

@@ -84,7 +84,7 @@ class OwnContexts:
 
     def _kinds_for(self, wanted: Fresh, tools: Mapping[str, Tool]) -> list[TextBlock]:
         text = self._listed() if wanted.kind is not None and "Agent" in tools else ""
-        return [TextBlock(text, Origin.INJECTED)] if text else []
+        return [TextBlock(text, Origin.CODE)] if text else []
 
     async def close(self, point: ForkPoint) -> None:
         """The agent is over: its transcript ends, and a model of its own is closed."""

@@ -45,7 +45,7 @@ from reverie.storage.transcript import read_records
 from reverie.storage.view import Entry, View
 from reverie.tools.base import Caller, ReadCache, ToolContext
 from reverie.tools.registry import builtin_tools, tool_schemas
-from reverie.types import Message, Origin, Record, TextBlock, ThinkingBlock, Usage
+from reverie.types import Message, Record, TextBlock, ThinkingBlock, Usage
 
 _RESULT_CHARACTERS = (1_000, 200, 20)
 """Tool results are cut to so many; the next only where a turn is too long for the window."""
@@ -87,7 +87,7 @@ def _cursor(records: Sequence[Record]) -> str | None:
 
 
 def _is_asked(entry: Entry) -> bool:
-    return any(isinstance(b, TextBlock) and b.origin is Origin.PERSON and b.text.strip() for b in entry.message.content)
+    return any(isinstance(b, TextBlock) and b.origin.is_users and b.text.strip() for b in entry.message.content)
 
 
 class Learner:

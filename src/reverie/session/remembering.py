@@ -267,7 +267,7 @@ class Remembering:
                 note = self._written(path)
             case _:
                 return ()
-        return (TextBlock(f"<system-reminder>\n{note}\n</system-reminder>", Origin.INJECTED),) if note else ()
+        return (TextBlock(f"<system-reminder>\n{note}\n</system-reminder>", Origin.CODE),) if note else ()
 
     def _written(self, path: Path) -> str:
         """Tells the person of a save; what the model should know of it."""

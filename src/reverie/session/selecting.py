@@ -58,7 +58,7 @@ class Selector:
             model=model.name,
             system=(selector_system(),),
             tools=(),
-            messages=(Message("user", (TextBlock(question, Origin.INJECTED),)),),
+            messages=(Message("user", (TextBlock(question, Origin.CODE),)),),
             max_tokens=SELECTOR_TOKENS,
             output_schema=SCHEMA,
             purpose=Purpose.RECALL,

@@ -27,9 +27,10 @@ from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
 from reverie.live import LiveServer
 from reverie.loop import INTERRUPTED, close_open_calls, run
 from reverie.models.base import Model
+from reverie.origins import Said, fence, said_blocks
 from reverie.permissions.policy import Mode, Rules
 from reverie.permissions.rules import Decision, ToolCall
-from reverie.session.compactor import Compactor, break_before
+from reverie.session.compactor import Compactor
 from reverie.session.correspondence import Correspondence
 from reverie.session.dreaming import Dreaming
 from reverie.session.extracting import Extractor
@@ -97,7 +98,6 @@ class Session:
         self.conversation = self._wiring.conversation
         self.note_keeper = self._wiring.notes
         self.compactor = Compactor(self, self._wiring.compaction)
-        self.conversation.announce = break_before(parts.log.records)
         self.extractor = Extractor(
             parts,
             self.tasks,
@@ -234,16 +234,18 @@ class Session:
         """Hands over what happens between turns (background tasks, notices), and what happened while opening."""
         self._outlet.listen(listener)
 
-    async def send(self, text: str, *, images: Sequence[ImageBlock] = ()) -> AsyncGenerator[Event, None]:
+    async def send(self, text: Said, *, images: Sequence[ImageBlock] = ()) -> AsyncGenerator[Event, None]:
         """Runs one turn. The last event is always `TurnEnded`. Leaving the loop early cancels the turn, and
-        `contextlib.aclosing` around it does so at once. Without a text: about the letters that wait, if any."""
+        `contextlib.aclosing` around it does so at once. Without a text: about the letters that wait, if any.
+        A string is what the user entered, with material in it set apart; a front end that knows more gives blocks."""
+        said = said_blocks(text)
         if self.busy:
             what = "a turn is running" if self._turn is not None else "the conversation is being compacted"
             raise UserError(f"{what} in this session: wait for it, or cancel it")
-        if not text.strip() and not images and not self.letters.waiting:
+        if not any(block.text.strip() for block in said) and not images and not self.letters.waiting:
             raise UserError("there is nothing to send: the message is empty")
         queue = self._outlet.open_turn()
-        turn = self._turn = asyncio.create_task(self._run_turn(text, images))
+        turn = self._turn = asyncio.create_task(self._run_turn(said, images))
         try:
             while True:
                 getting = asyncio.ensure_future(queue.get())
@@ -306,14 +308,14 @@ class Session:
 
     # -- one turn -------------------------------------------------------------------------------------------------
 
-    async def _run_turn(self, text: str, images: Sequence[ImageBlock]) -> None:
+    async def _run_turn(self, said: Sequence[TextBlock], images: Sequence[ImageBlock]) -> None:
         thread = self._thread
         reason, answer, error, code = "failed", "", None, 0
         thread.rounds, thread.usage = 0, Usage()
         given = self.parts
         self.conversation.thresholds = limits_of(given.model.name, given.facts, given.settings, given.flags)
         try:
-            refusal = await self._take_in(text, images)
+            refusal = await self._take_in(said, images)
             if refusal is None:
                 outcome = await run(thread)
                 reason, answer = outcome.reason, outcome.text
@@ -323,7 +325,7 @@ class Session:
         except asyncio.CancelledError:
             reason, code = "cancelled", Cancelled.exit_code
             close_open_calls(thread.log, INTERRUPTED)
-            thread.log.append_message(Message("user", (TextBlock(INTERRUPTED, Origin.INJECTED),)), isMeta=True)
+            thread.log.append_message(Message("user", (fence(Origin.CODE, INTERRUPTED),)), isMeta=True)
         except BlockingLimit as problem:
             reason, error, code = "blocked", str(problem), problem.exit_code
         except ReverieError as problem:
@@ -338,8 +340,9 @@ class Session:
         if self._team_sync is not None:
             self._team_sync.look()
 
-    async def _take_in(self, text: str, images: Sequence[ImageBlock]) -> str | None:
-        """Records what the person said, and what the hooks add to it. A reason means that a hook refused it."""
+    async def _take_in(self, said: Sequence[TextBlock], images: Sequence[ImageBlock]) -> str | None:
+        """Records what the user said, and what the hooks add to it. A reason means that a hook refused it."""
+        text = "\n\n".join(block.text for block in said)
         is_said = bool(text.strip() or images)
         refusal, added = await self.hook_points.prompted(text) if is_said else (None, [])
         if refusal is not None:
@@ -354,13 +357,13 @@ class Session:
         record = (
             log.append_message(Message("user", tuple(came)), isMeta=True) if (came := self.letters.drain()) else None
         )
-        typed = [TextBlock(text, Origin.PERSON)] if text.strip() else []
-        blocks: tuple[Block, ...] = (*typed, *(replace(image, origin=Origin.PERSON) for image in images))
+        blocks: tuple[Block, ...] = (*said, *(replace(image, origin=Origin.ENTERED) for image in images))
         if blocks or record is None:
-            record = log.append_message(Message("user", blocks, plain=not images))
+            record = log.append_message(Message("user", blocks, plain=len(blocks) == 1 and not images))
         self.emit(TurnStarted(record.uuid or ""))
-        if self.memory is not None and text.strip():
-            await self.memory.recall(text, self._thread.context.read_cache)
+        query = "\n".join(block.text for block in said if block.origin.is_users)
+        if self.memory is not None and query.strip():
+            await self.memory.recall(query, self._thread.context.read_cache)
         return None
 
     def ensure_header(self) -> None:

@@ -106,14 +106,14 @@ class Spawning:
             block.text
             for entry in view.entries
             for block in entry.message.content
-            if isinstance(block, TextBlock) and block.origin is Origin.INJECTED
+            if isinstance(block, TextBlock) and block.origin is Origin.CODE
         }
         return [block for block in told if block.text not in seen]
 
     def _listed(self, view: View) -> list[TextBlock]:
         coordinates = view.header is not None and view.header.flags.get("coordinator")
         texts = (listing(self.kinds()), coordinating() if coordinates else "")
-        return [TextBlock(text, Origin.INJECTED) for text in texts if text]
+        return [TextBlock(text, Origin.CODE) for text in texts if text]
 
     def become(self, kind: AgentDefinition) -> None:
         """Makes the main agent one of this kind, before its first turn: its prompt and its memory, and it only reads if

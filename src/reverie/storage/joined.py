@@ -53,7 +53,7 @@ def as_message(header: SessionHeader) -> Message:
 
 
 def missing(call: ToolUseBlock) -> ToolResultBlock:
-    return ToolResultBlock(call.id, NO_RESULT, is_error=True, origin=Origin.INJECTED)
+    return ToolResultBlock(call.id, NO_RESULT, is_error=True, origin=Origin.CODE)
 
 
 def calls_of(joined: Joined) -> list[ToolUseBlock]:

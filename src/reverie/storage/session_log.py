@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from reverie.errors import StorageError
+from reverie.origins import fenced
 from reverie.storage.chain import carries, conversation
 from reverie.storage.records import SCHEMA_VERSION, CompactBoundary, Payload, Rewind, Undo, to_data
 from reverie.storage.transcript import BadLine, Transcript, read_records
 from reverie.storage.view import View
-from reverie.types import JsonObject, Message, Record
+from reverie.types import JsonObject, Message, Record, TextBlock
 
 Clock = Callable[[], datetime]
 
@@ -95,6 +97,8 @@ class SessionLog:
     def _of_message(self, message: Message, fields: JsonObject) -> Record:
         data: JsonObject = {**self._new(message.role), **fields}
         if message.role == "user":
+            blocks = tuple(fenced(block) if isinstance(block, TextBlock) else block for block in message.content)
+            message = message if blocks == message.content else replace(message, content=blocks, plain=False)
             data["origins"] = [block.origin.value for block in message.content]
         return Record(data, message)
 

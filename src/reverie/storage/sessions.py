@@ -16,7 +16,7 @@ from reverie.errors import SessionBusy, UserError
 from reverie.storage.atomic import storage_error
 from reverie.storage.lease import Lease
 from reverie.storage.transcript import parse_line, tail_records
-from reverie.types import Origin, Record, TextBlock
+from reverie.types import Record, TextBlock
 
 _HEAD_BYTES = 262_144
 _TITLE_LENGTH = 80
@@ -95,7 +95,7 @@ def _records(line: bytes) -> list[Record]:
 def _asked(record: Record) -> str:
     if record.message is None or record.message.role != "user" or record.is_sidechain:
         return ""
-    typed = (b.text for b in record.message.content if isinstance(b, TextBlock) and b.origin is Origin.PERSON)
+    typed = (b.text for b in record.message.content if isinstance(b, TextBlock) and b.origin.is_users)
     return next((text for text in typed if text.strip()), "")
 
 

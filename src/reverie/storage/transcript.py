@@ -53,8 +53,7 @@ def _origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
     """One origin a block: ours are recorded; in other people's files they are told by the marks the record carries."""
     given = raw.get("origins")
     if isinstance(given, list):
-        known = {origin.value: origin for origin in Origin}
-        return [known.get(str(name), Origin.INJECTED) for name in cast(list[Json], given)]
+        return [Origin.named(str(name)) for name in cast(list[Json], given)]
     if message.get("role") == "assistant":
         return [Origin.MODEL]
     if raw.get("isCompactSummary"):
@@ -62,9 +61,9 @@ def _origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
     if raw.get("isSidechain"):
         typed = Origin.AGENT
     elif raw.get("isMeta"):
-        typed = Origin.INJECTED
+        typed = Origin.CODE
     else:
-        typed = Origin.PERSON
+        typed = Origin.ENTERED
     content = message.get("content")
     parts: list[Json] = cast(list[Json], content) if isinstance(content, list) else [{"type": "text", "text": content}]
     return [_foreign_origin(part, typed) for part in parts]
@@ -72,12 +71,12 @@ def _origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
 
 def _foreign_origin(part: Json, typed: Origin) -> Origin:
     if not isinstance(part, dict):
-        return Origin.INJECTED
+        return Origin.CODE
     block = cast(JsonObject, part)
     if block.get("type") == "tool_result":
         return Origin.TOOL
     if str(block.get("text", "")).lstrip().startswith(_INJECTED_OPENINGS):
-        return Origin.INJECTED
+        return Origin.CODE
     return typed
 
 

@@ -280,7 +280,7 @@ class View:
     def _as_shown(self, block: ToolResultBlock) -> ToolResultBlock:
         call = block.tool_use_id
         if self._calls.get(call) in _WEB_TOOLS and block.origin is Origin.TOOL:
-            block = replace(block, origin=Origin.WEB)
+            block = replace(block, origin=Origin.PAGE)
         text = self.cleared.get(call, self.replaced.get(call))
         return block if text is None else replace(block, content=text)
 
@@ -309,7 +309,7 @@ class View:
 
     def _with_reminder(self, first: Message, reminder: str) -> Message:
         if self._reminded is None or self._reminded[0] is not first or self._reminded[1] != reminder:
-            block = TextBlock(reminder, Origin.INJECTED)
+            block = TextBlock(reminder, Origin.CODE)
             self._reminded = (first, reminder, replace(first, content=(block, *first.content)))
         return self._reminded[2]
 

@@ -16,6 +16,7 @@ from reverie.layers.l4_compaction.by_code import names_beside, operation_ledger,
 from reverie.layers.l4_compaction.numbers import CompactionNumbers
 from reverie.layers.l4_compaction.requests import Request, render_requests
 from reverie.layers.l4_compaction.summary import PACKAGE
+from reverie.origins import fence
 from reverie.prompts import render
 from reverie.storage.records import CompactBoundary, SessionHeader, to_data
 from reverie.storage.view import Entry, View
@@ -84,8 +85,9 @@ def summary_blocks(scope: Scope, prose: Prose, beside: Beside, numbers: Compacti
     if beside.pins:
         pins = "\n\n".join(beside.pins.values())
         parts.append(render(PACKAGE, "pins.md", {"pins": pins}))
-    parts.append(render(PACKAGE, "going_on.md"))
-    return tuple(TextBlock(part, Origin.SUMMARY) for part in parts)
+    first = Origin.NOTES if prose.writer == "notes" else Origin.SUMMARY
+    blocks = [fence(first, parts[0]), *(fence(Origin.SUMMARY, part) for part in parts[1:])]
+    return (*blocks, TextBlock(render(PACKAGE, "going_on.md"), Origin.CODE))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ from reverie.layers.l4_compaction.numbers import CompactionNumbers
 from reverie.layers.l4_compaction.requests import everything, files_for, requests_in
 from reverie.layers.l4_compaction.survival import in_words, inventory, survival, texts_of
 from reverie.models.tokens import estimate_text
+from reverie.origins import fence
 from reverie.storage.records import SessionHeader
 from reverie.storage.view import View
-from reverie.types import Block, Origin, TextBlock
+from reverie.types import Block, Origin
 
 _SMALLEST_SHARE = 10
 _WORTH = 0.8
@@ -81,7 +82,7 @@ class Draft:
             header=self.header,
             summary=summary_blocks(scope, self.prose, self._beside(unsaved), numbers),
             attachments=attachments,
-            hooks=(TextBlock(heard, Origin.HOOK),) if heard else (),
+            hooks=(fence(Origin.HOOK, heard),) if heard else (),
         )
         then = after(view, appends)
         tokens = round(then.meter.tokens * self._off)

@@ -7,7 +7,7 @@ from reverie.layers.l3_session_notes.notes_compaction import unsplit
 from reverie.layers.l4_compaction.compose import Scope
 from reverie.layers.weighing import weigh_entries
 from reverie.storage.view import Entry, View
-from reverie.types import Origin, TextBlock
+from reverie.types import TextBlock
 
 
 def find_message(view: View, given: str) -> int:
@@ -29,7 +29,7 @@ def find_message(view: View, given: str) -> int:
 def is_persons(entry: Entry) -> bool:
     """Whether a person typed this."""
     return not entry.brought and any(
-        isinstance(block, TextBlock) and block.origin is Origin.PERSON for block in entry.message.content
+        isinstance(block, TextBlock) and block.origin.is_users for block in entry.message.content
     )
 
 

@@ -17,36 +17,48 @@ from reverie.storage.view import Entry
 from reverie.types import Origin, TextBlock
 
 _LINE = 100
+_MATERIAL = 800
+_GIVEN = (Origin.TYPED, Origin.ENTERED, Origin.PASTED, Origin.PIPED)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One message of the person's."""
+    """One message of the user. Of what they piped or pasted `text` has an excerpt; `whole` has all of it."""
 
     uuid: str
     text: str
+    whole: str
 
     @property
     def bytes(self) -> int:
-        return len(self.text.encode("utf-8", "replace"))
+        return len(self.whole.encode("utf-8", "replace"))
 
 
 def requests_in(entries: Iterable[Entry]) -> list[Request]:
-    """Every message a person typed, in order."""
+    """Every message of the user, in order."""
     found = list[Request]()
     for entry in entries:
         if entry.message.role != "user" or entry.brought:
             continue
-        said = [b.text for b in entry.message.content if isinstance(b, TextBlock) and b.origin is Origin.PERSON]
-        if any(text.strip() for text in said):
-            found.append(Request(entry.uuid or "", "\n".join(said)))
+        given = [b for b in entry.message.content if isinstance(b, TextBlock) and b.origin in _GIVEN]
+        if any(block.text.strip() for block in given):
+            shown = "\n".join(block.text if block.origin.is_users else _material(block) for block in given)
+            found.append(Request(entry.uuid or "", shown, "\n".join(block.text for block in given)))
     return found
+
+
+def _material(block: TextBlock) -> str:
+    """What was piped or pasted, in its tags; the middle of a long one is left out."""
+    if len(block.text) <= _MATERIAL:
+        return block.text
+    half = _MATERIAL // 2
+    return f"{block.text[:half]}\n[… {len(block.text):,} characters in all …]\n{block.text[-half:]}"
 
 
 def files_for(requests: Sequence[Request], folder: Path, limit: int) -> list[WriteFile]:
     """The files that the long ones are kept in."""
     return [
-        WriteFile(path_of(request, folder), request.text.encode("utf-8", "replace"))
+        WriteFile(path_of(request, folder), request.whole.encode("utf-8", "replace"))
         for request in requests
         if request.bytes > limit
     ]
@@ -54,12 +66,12 @@ def files_for(requests: Sequence[Request], folder: Path, limit: int) -> list[Wri
 
 def path_of(request: Request, folder: Path) -> Path:
     """Where a long message is kept whole."""
-    return folder / file_name(request.uuid or request.text, structured=False)
+    return folder / file_name(request.uuid or request.whole, structured=False)
 
 
 def everything(requests: Sequence[Request], path: Path) -> WriteFile:
     """One file with every message in full, for when not all of them can be shown."""
-    text = "\n\n".join(f"--- message {number} ---\n{one.text}" for number, one in enumerate(requests, 1))
+    text = "\n\n".join(f"--- message {number} ---\n{one.whole}" for number, one in enumerate(requests, 1))
     return WriteFile(path, text.encode("utf-8", "replace"))
 
 
@@ -74,7 +86,7 @@ def render_requests(
     for at, one in enumerate(requests):
         path = path_of(one, folder)
         if one.bytes > limit and path not in unsaved:
-            shown[at] = _excerpt(one.text, limit, path)
+            shown[at] = _excerpt(one, limit, path)
     sizes = [estimate_text(text) + 4 for text in shown]
     total, first = sum(sizes), 0
     while first < len(requests) and total > budget:  # the oldest give way first: a line each
@@ -94,11 +106,13 @@ def render_requests(
     return "\n".join(lines)
 
 
-def _excerpt(text: str, limit: int, path: Path) -> str:
-    raw = text.encode("utf-8", "replace")
+def _excerpt(request: Request, limit: int, path: Path) -> str:
+    raw = request.text.encode("utf-8", "replace")
+    if len(raw) <= limit:
+        return f"{request.text}\n[All {request.bytes:,} bytes of this message are word for word in {path}]"
     head = raw[: limit * 3 // 4].decode("utf-8", "ignore")
     tail = raw[len(raw) - limit // 4 :].decode("utf-8", "ignore")
-    return f"{head}\n[… {len(raw):,} bytes in all; word for word in {path} …]\n{tail}"
+    return f"{head}\n[… {request.bytes:,} bytes in all; word for word in {path} …]\n{tail}"
 
 
 def _one_line(text: str) -> str:

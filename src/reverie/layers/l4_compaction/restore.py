@@ -16,6 +16,7 @@ from reverie.layers.l4_compaction.by_code.operations import operations
 from reverie.layers.l4_compaction.numbers import CompactionNumbers
 from reverie.layers.l4_compaction.summary import PACKAGE
 from reverie.models.tokens import JSON_BYTES, PROSE_BYTES, estimate_text, is_json_file
+from reverie.origins import broken_tags
 from reverie.prompts import render
 from reverie.storage.view import Entry
 from reverie.types import Block, Origin, TextBlock
@@ -85,25 +86,28 @@ def restored(wanted: WorkingSet, results: Sequence[EffectResult], numbers: Compa
     """What is shown of it, each kind until its budget is used up; what could not be read is left out."""
     read = dict(zip(wanted.reads, results, strict=True))
     each, skill = numbers.restore_file_tokens, numbers.restore_skill_tokens
-    shown = [
+    return (
         *(_plan(*one) for one in _within_budget(wanted.plans, read, each, each)),
         *(_skill(*one) for one in _within_budget(wanted.skills, read, skill, numbers.restore_skills_tokens)),
         *(_file(*one) for one in _within_budget(wanted.files, read, each, numbers.restore_tokens)),
-    ]
-    return tuple(TextBlock(text, Origin.TOOL) for text in shown)
+    )
 
 
-def _plan(path: Path, text: str, cut: str) -> str:
-    return render(PACKAGE, "restored_plan.md", {"path": str(path), "cut": cut, "text": text})
+def _plan(path: Path, text: str, cut: str) -> TextBlock:
+    return TextBlock(render(PACKAGE, "restored_plan.md", _values(path, text, cut)), Origin.PLAN)
 
 
-def _skill(path: Path, text: str, cut: str) -> str:
-    values = {"name": path.parent.name, "path": str(path), "cut": cut, "text": text}
-    return render(PACKAGE, "restored_skill.md", values)
+def _skill(path: Path, text: str, cut: str) -> TextBlock:
+    values = {"name": broken_tags(path.parent.name), **_values(path, text, cut)}
+    return TextBlock(render(PACKAGE, "restored_skill.md", values), Origin.TOOL)
 
 
-def _file(path: Path, text: str, cut: str) -> str:
-    return render(PACKAGE, "restored.md", {"path": str(path), "cut": cut, "text": text})
+def _file(path: Path, text: str, cut: str) -> TextBlock:
+    return TextBlock(render(PACKAGE, "restored.md", _values(path, text, cut)), Origin.TOOL)
+
+
+def _values(path: Path, text: str, cut: str) -> dict[str, str]:
+    return {"path": broken_tags(str(path)), "cut": cut, "text": broken_tags(text)}
 
 
 def _within_budget(

@@ -25,7 +25,9 @@ def without_restored(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _said(message: Message) -> tuple[Block, ...]:
-    return tuple(b for b in message.content if not (isinstance(b, TextBlock) and b.origin is Origin.TOOL))
+    return tuple(
+        b for b in message.content if not (isinstance(b, TextBlock) and b.origin in (Origin.TOOL, Origin.PLAN))
+    )
 
 
 def _in_words(blocks: tuple[Block, ...]) -> tuple[Block, ...]:

@@ -12,7 +12,7 @@ from datetime import date, datetime
 
 from reverie.memory.changes import Evidence
 from reverie.storage.view import Entry
-from reverie.types import Block, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Block, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 MOST_CHARACTERS = 50_000
 """Of one block, as evidence: what is longer is no statement of a person's."""
@@ -112,7 +112,7 @@ def _short(message: Message, characters: int) -> Message:
 
 
 def _is_typed(block: Block) -> bool:
-    return isinstance(block, TextBlock) and block.origin is Origin.PERSON and bool(block.text.strip())
+    return isinstance(block, TextBlock) and block.origin.is_users and bool(block.text.strip())
 
 
 def _text(block: Block) -> str:

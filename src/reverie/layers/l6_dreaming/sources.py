@@ -14,7 +14,7 @@ from reverie.errors import ReverieError
 from reverie.memory.changes import Evidence
 from reverie.memory.evidence import content_terms
 from reverie.storage.transcript import read_records
-from reverie.types import Message, Origin, TextBlock, ToolResultBlock
+from reverie.types import Message, TextBlock, ToolResultBlock
 
 MOST_TRANSCRIPTS: Final = 50
 MOST_BYTES: Final = 64_000_000
@@ -58,9 +58,9 @@ def message_evidence(messages: Iterable[tuple[Message, str]], *, day: str = "") 
     for message, uuid in messages:
         for block in message.content:
             text = block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
-            most = _TYPED_CHARACTERS if block.origin is Origin.PERSON else _FOREIGN_CHARACTERS
+            most = _TYPED_CHARACTERS if block.origin.is_users else _FOREIGN_CHARACTERS
             if text.strip():
-                dated = f"\n({day})" if day and block.origin is Origin.PERSON else ""
+                dated = f"\n({day})" if day and block.origin.is_users else ""
                 found.append(Evidence(block.origin, text[:most] + dated, uuid))
     return found
 
@@ -87,6 +87,6 @@ class Sources:
             wanted |= {number for _, number in enough[:_MOST_NEAR]}
         for number in list(wanted):
             after = number + 1  # a person's yes to what a model said
-            if after < len(self._evidence) and self._evidence[after].origin is Origin.PERSON:
+            if after < len(self._evidence) and self._evidence[after].origin.is_users:
                 wanted.add(after)
         return tuple(self._evidence[number] for number in sorted(wanted))

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from reverie.models.base import Request
 from reverie.models.wire import as_object
+from reverie.origins import untagged
 from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock, ToolUseBlock
 
 _HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.*)$")
 _MEMORY = re.compile(r"^## (?P<path>/.+) \((?P<age>saved [^()]+)\)$")
 _REMINDER = re.compile(r"<(system-reminder|fork-directive)>.*?</\1>", re.DOTALL)
 _LETTER = re.compile(r'^<letter\b[^>]*? from="(?P<sender>[^"]*)"[^>]*>\n[^\n]*\n(?P<text>.*?)\n?</letter>$', re.DOTALL)
+_MATERIAL = (Origin.PASTED, Origin.PIPED)
 _NUMBERED = re.compile(r"^\s*(?P<line>\d+)(?:\t|→|\s\|\s?|:\s?)(?P<text>.*)$")
 
 
@@ -62,7 +64,11 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """`question` is what the person asked last; `done` what was looked up since; `before` who said what until then."""
+    """`question` is what the user asked last; `done` what was looked up since; `before` who said what until then.
+
+    `is_request`: the question is somebody's who may give orders. Otherwise it is material: it can be looked up, and
+    nothing it asks for is done.
+    """
 
     question: str
     done: tuple[Done, ...]
@@ -70,31 +76,42 @@ class Turn:
     recalled: tuple[Recalled, ...] = ()
     letters: tuple[tuple[str, str], ...] = ()
     """What other agents wrote since the question: sender and text."""
+    is_request: bool = True
 
 
 def read_turn(request: Request) -> Turn:
-    """Finds the turn a request is in. Reminders and other injected text are not questions."""
+    """Finds the turn a request is in. Only the user asks, and whoever gives an agent its task."""
     told = request.purpose in (Purpose.AGENT, Purpose.SIDE_QUESTION)
     asked = _last_told(request.messages) if told else _last_question(request.messages)
     if asked is None:
         return Turn("", (), ())
     before = tuple(said(request.messages[:asked]))
     since = request.messages[asked:]
-    spoken = _told(request.messages[asked]) if told else _spoken(request.messages[asked])
-    letters = tuple(_letters(since))
-    return Turn("\n".join(spoken), tuple(_done(since)), before, tuple(_recalled(since)), letters)
+    message = request.messages[asked]
+    spoken = _told(message) if told else [block.text for block in _texts(message) if block.origin.is_users]
+    material = [] if told else [untagged(block.text) for block in _texts(message) if block.origin in _MATERIAL]
+    if spoken:
+        before = (*before, *(("material", text) for text in material))
+    return Turn(
+        "\n".join(spoken or material),
+        tuple(_done(since)),
+        before,
+        tuple(_recalled(since)),
+        tuple(_letters(since)),
+        is_request=bool(spoken),
+    )
 
 
 def said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
-    """Who said what: role and text, without what the session injected. What a compaction left is a `summary`."""
+    """Who said what: role and text, without what the session put in. What a compaction left is a `summary`."""
     for message in messages:
-        left = {block.text for block in message.content if isinstance(block, TextBlock) and _is_left(block)}
-        for text in _spoken(message):
-            yield "summary" if text in left else message.role, text
-
-
-def _is_left(block: TextBlock) -> bool:
-    return block.origin is Origin.SUMMARY
+        for block in _texts(message):
+            if block.origin.is_users or block.origin in (Origin.MODEL, Origin.AGENT):
+                yield message.role, block.text
+            elif block.origin in (Origin.SUMMARY, Origin.NOTES):
+                yield "summary", untagged(block.text)
+            elif block.origin in _MATERIAL:
+                yield "material", untagged(block.text)
 
 
 def _last_told(messages: tuple[Message, ...]) -> int | None:
@@ -106,21 +123,21 @@ def _told(message: Message) -> list[str]:
     """What is left of a message's texts when the reminders in them are taken out; of several, the last."""
     if message.role != "user":
         return []
-    texts = [_REMINDER.sub("", block.text).strip() for block in message.content if isinstance(block, TextBlock)]
+    given = (block for block in _texts(message) if block.origin.is_users or block.origin in (Origin.AGENT, Origin.CODE))
+    texts = [untagged(_REMINDER.sub("", block.text)).strip() for block in given]
     return [text for text in texts if text][-1:]
 
 
 def _last_question(messages: tuple[Message, ...]) -> int | None:
-    users = [index for index, message in enumerate(messages) if message.role == "user" and any(_spoken(message))]
-    typed = [index for index in users if any(block.origin is Origin.PERSON for block in messages[index].content)]
-    return (typed or users or [None])[-1]
+    """The last message with words of the user's; where they never said anything, the last that brought material."""
+    users = [at for at, message in enumerate(messages) if message.role == "user"]
+    asked = [at for at in users if any(block.origin.is_users for block in messages[at].content)]
+    brought = [at for at in users if any(block.origin in _MATERIAL for block in messages[at].content)]
+    return max(asked[-1:] + brought[-1:], default=None)
 
 
-def _spoken(message: Message) -> list[str]:
-    """Texts of a message that somebody said; what the session injected stands between tags."""
-    texts = [block for block in message.content if isinstance(block, TextBlock) and block.text.strip()]
-    typed = [block for block in texts if block.origin in (Origin.PERSON, Origin.MODEL, Origin.AGENT, Origin.SUMMARY)]
-    return [block.text for block in typed or texts if not block.text.lstrip().startswith("<")]
+def _texts(message: Message) -> list[TextBlock]:
+    return [block for block in message.content if isinstance(block, TextBlock) and block.text.strip()]
 
 
 def _letters(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:

@@ -68,7 +68,7 @@ def next_step(request: Request) -> Step:
 def _asked(request: Request) -> _Asked | None:
     for at in range(len(request.messages) - 1, -1, -1):
         for block in reversed(request.messages[at].content):
-            if not isinstance(block, TextBlock) or block.origin is not Origin.INJECTED:
+            if not isinstance(block, TextBlock) or block.origin is not Origin.CODE:
                 continue
             found = _NOTES.search(block.text)
             around = _NOTES.sub("", block.text)

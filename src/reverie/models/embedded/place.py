@@ -101,14 +101,14 @@ def _opening(messages: tuple[Message, ...]) -> str:
     if not messages:
         return ""
     blocks = messages[0].content
-    texts = [block.text for block in blocks if isinstance(block, TextBlock) and block.origin is Origin.INJECTED]
+    texts = [block.text for block in blocks if isinstance(block, TextBlock) and block.origin is Origin.CODE]
     return next((text for text in texts if text.lstrip().startswith("<system-reminder>")), "")
 
 
 def _last_day(messages: tuple[Message, ...]) -> date | None:
     for message in reversed(messages[1:]):
         for block in message.content:
-            if isinstance(block, TextBlock) and block.origin is Origin.INJECTED and "date has changed" in block.text:
+            if isinstance(block, TextBlock) and block.origin is Origin.CODE and "date has changed" in block.text:
                 return _date(_first(_NEW_DAY, block.text))
     return None
 

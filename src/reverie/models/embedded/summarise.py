@@ -16,6 +16,7 @@ from reverie.models.embedded.place import read_place
 from reverie.models.embedded.step import Say, Step
 from reverie.models.embedded.terms import fit, read_question
 from reverie.models.tokens import estimate_message
+from reverie.origins import untagged
 from reverie.storage.view import Entry
 from reverie.types import Message, Origin, TextBlock, ToolResultBlock
 
@@ -48,10 +49,10 @@ def next_step(request: Request) -> Step:
 def _apart(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...]]:
     """The directive, which is the last thing injected, and the conversation without it."""
     last = messages[-1] if messages else Message("user", ())
-    told = [b for b in last.content if isinstance(b, TextBlock) and b.origin is Origin.INJECTED][-1:]
+    told = [b for b in last.content if isinstance(b, TextBlock) and b.origin is Origin.CODE][-1:]
     kept = tuple(block for block in last.content if block not in told)
     before = messages[:-1] if messages else ()
-    return (told[0].text if told else ""), (*before, *([replace(last, content=kept)] if kept else []))
+    return (untagged(told[0].text) if told else ""), (*before, *([replace(last, content=kept)] if kept else []))
 
 
 def _scope(messages: tuple[Message, ...], directive: str) -> Sequence[Message]:
@@ -75,7 +76,7 @@ def _with_beginning(text: str, messages: Sequence[Message]) -> str:
             line
             for message in messages
             for block in message.content
-            if isinstance(block, TextBlock) and block.origin is Origin.SUMMARY
+            if isinstance(block, TextBlock) and block.origin in (Origin.SUMMARY, Origin.NOTES)
             for line in block.text.splitlines()
             if line.startswith("- At first: ")
         ),
@@ -109,7 +110,7 @@ def _quotes(messages: Sequence[Message], wanted: str) -> list[str]:
     found = dict[str, float]()
     for message in messages:
         for block in message.content:
-            if not isinstance(block, TextBlock | ToolResultBlock) or block.origin is Origin.INJECTED:
+            if not isinstance(block, TextBlock | ToolResultBlock) or block.origin is Origin.CODE:
                 continue
             for line in block.text.splitlines():
                 held = fit(line, question)

@@ -110,7 +110,7 @@ def _texts(entries: Sequence[Entry]) -> Iterator[tuple[int, str, str, str]]:
     for at, entry in enumerate(entries):
         for block in entry.message.content:
             match block:
-                case TextBlock(text=text, origin=Origin.PERSON):
+                case TextBlock(text=text, origin=Origin.TYPED | Origin.ENTERED):
                     yield at, "person", text, ""
                 case TextBlock(text=text, origin=Origin.MODEL):
                     yield at, "said", text, ""

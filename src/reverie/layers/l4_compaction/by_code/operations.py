@@ -12,7 +12,7 @@ from typing import Literal, cast
 
 from reverie.layers.l4_compaction.by_code.definitions import definitions, enclosing, telling_line, without_numbers
 from reverie.storage.view import Entry
-from reverie.types import Json, JsonObject, Origin, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Json, JsonObject, TextBlock, ToolResultBlock, ToolUseBlock
 
 Kind = Literal["read", "write", "edit", "run", "search", "web", "agent", "tasks", "other"]
 
@@ -101,7 +101,7 @@ def operations(entries: Sequence[Entry]) -> list[Operation]:
     files = dict[str, str]()
     for entry in entries:
         for block in entry.message.content:
-            if isinstance(block, TextBlock) and block.origin is Origin.PERSON:
+            if isinstance(block, TextBlock) and block.origin.is_users:
                 turn += 1
             elif isinstance(block, ToolUseBlock):
                 found.append(_operation(block, results.get(block.id), len(found), turn, files))

@@ -51,7 +51,7 @@ class Work:
         calls = iter(done)
         for entry in entries:
             for block in entry.message.content:
-                if isinstance(block, TextBlock) and block.origin is Origin.PERSON:
+                if isinstance(block, TextBlock) and block.origin.is_users:
                     requests.append(block.text)
                     unfinished = True
                 elif isinstance(block, TextBlock) and block.origin is Origin.MODEL and block.text.strip():

@@ -39,7 +39,7 @@ def find_brief(messages: tuple[Message, ...]) -> tuple[int, Brief] | None:
     """The last message that asks for a dream, and what it asks; None if there is none."""
     for number in range(len(messages) - 1, -1, -1):
         for block in messages[number].content:
-            if isinstance(block, TextBlock) and block.origin is Origin.INJECTED and (brief := read_brief(block.text)):
+            if isinstance(block, TextBlock) and block.origin is Origin.CODE and (brief := read_brief(block.text)):
                 return number, brief
     return None
 

@@ -91,7 +91,7 @@ def read_brief(request: Request) -> Brief | None:
 
 
 def _is_directive(block: Block) -> bool:
-    return isinstance(block, TextBlock) and block.origin is Origin.INJECTED and _MARK in block.text
+    return isinstance(block, TextBlock) and block.origin is Origin.CODE and _MARK in block.text
 
 
 def _known(directive: str) -> Iterator[Known]:
@@ -116,7 +116,7 @@ def _said(blocks: list[tuple[Role, Block]], count: int, first: date, days: list[
                 answer = text
             case ToolUseBlock():
                 acted = True
-            case TextBlock(text=text, origin=Origin.PERSON) if text.strip():
+            case TextBlock(text=text, origin=Origin.TYPED | Origin.ENTERED) if text.strip():
                 day = next((on for words, on in days if _begins(text, words)), day)
                 if number >= start:
                     yield Said(text, day, answer, acted)

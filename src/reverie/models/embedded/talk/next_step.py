@@ -37,6 +37,8 @@ from reverie.models.embedded.terms import Question, read_question
 _ANSWERS = 3
 _CLEAR = 0.6
 """What covers so much of a question is an answer, and nothing else need be looked at."""
+_REQUESTS = (Remember, Forget, Run, Delegate, Work, Told, Greeting, Thanks)
+"""What only the user can want; in material it is text to look for."""
 _LOG = "git log --date=short --format='%h %ad %an: %s' -n 10"
 
 
@@ -44,6 +46,8 @@ def next_step(request: Request) -> Step:
     """The next thing to do in this conversation."""
     talk = Talk.of(request)
     want = read_want(talk.turn.question)
+    if not talk.turn.is_request and isinstance(want, _REQUESTS):
+        want = Ask(talk.turn.question)
     match want:
         case Remember():
             return keep(talk, want.text)

@@ -1,0 +1,147 @@
+"""Tags around text that is not the user's, and the line between a user's words and material in one string.
+
+Only typed and entered text is the user. Everything else in a user message stands between tags that name its origin, and
+cannot end them or open others. Nothing here decides what to do with a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from reverie.types import Origin, TextBlock
+
+Said: TypeAlias = str | Sequence[TextBlock]
+SHORT_PASTE = 300
+"""A paste of one line up to this many characters is entered; a longer one is pasted."""
+LONG_PART, MANY_LINES = 1_200, 12
+"""A paragraph beyond either is material."""
+
+_TAGS = {Origin.CODE: "system-reminder", Origin.RECALLED: "system-reminder"}
+_TASK = "reverie-task"
+_OURS = re.compile(
+    r"<(?=\s{0,8}/?\s{0,8}(?:system-reminder|fork-directive|reverie-task|letter|persisted-output|[a-z]{3,12}-text)\b)",
+    re.IGNORECASE,
+)
+_ALSO = {Origin.CODE: (_TASK,), Origin.AGENT: ("letter", "fork-directive")}
+_TASK_TAG = re.compile(rf"<(?=\s{{0,8}}/?\s{{0,8}}{_TASK}\b)", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r'[\s"<>&]+')
+_TAGGED = re.compile(r"\s*<(?P<tag>[a-z]+-(?:text|task))\b[^>\n]*>\n(?P<text>.*)\n</(?P=tag)>\s*\Z", re.DOTALL)
+_FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
+_MATERIAL = re.compile(
+    r"""\s{4,}\S | \t
+      | >\s | \$\s | >>>\s | [+-]{3}\s | @@\s | [+-](?!\s?\w+\s\w+\s\w)
+      | [\[(]?\d{4}-\d\d-\d\d[T\s\]_] | [\[(]?\d{1,2}:\d\d:\d\d | [A-Z][a-z]{2}\s+\d{1,2}\s\d\d:\d\d
+      | \[?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b[\]:\s]
+      | Traceback\s\( | File\s" | at\s[\w$.<>]+\( | \S+:\d+(?::\d+)?[:\s]
+      | .*[;{}]\s*$
+    """,
+    re.VERBOSE,
+)
+
+
+def tag_of(origin: Origin) -> str:
+    """The tag that text of this origin is shown in."""
+    return _TAGS.get(origin, f"{origin.value}-text")
+
+
+def broken_tags(text: str) -> str:
+    """The text with every tag of ours in it made harmless."""
+    return _OURS.sub("&lt;", text)
+
+
+def fence(origin: Origin, text: str, source: str = "", note: str = "") -> TextBlock:
+    """The text between the tags of its origin. `source` says where it is from; `note` is ours and stands before it."""
+    tag = tag_of(origin)
+    opening = f'<{tag} from="{_ATTRIBUTE.sub(" ", source).strip()}">' if source else f"<{tag}>"
+    lines = [opening, *([note] if note else []), broken_tags(text), f"</{tag}>"]
+    return TextBlock("\n".join(lines), origin)
+
+
+def task(text: str) -> TextBlock:
+    """What Reverie itself asks of a model beside a conversation."""
+    return TextBlock(f"<{_TASK}>\n{_TASK_TAG.sub('&lt;', text)}\n</{_TASK}>", Origin.CODE)
+
+
+def untagged(text: str) -> str:
+    """A text without the tags around it."""
+    found = _TAGGED.match(text)
+    return found["text"] if found else text
+
+
+def fenced(block: TextBlock) -> TextBlock:
+    """The block as it may stand in a user message: the user's own and what has its tags already stay as they are."""
+    if block.origin.is_users or block.origin is Origin.MODEL or _has_tags(block) or not block.text.strip():
+        return block
+    made = fence(block.origin, block.text)
+    return TextBlock(made.text, block.origin, block.extra)
+
+
+def _has_tags(block: TextBlock) -> bool:
+    own = (tag_of(block.origin), *_ALSO.get(block.origin, ()))
+    text = block.text.strip()
+    return any(text.startswith((f"<{tag}>", f"<{tag} ")) and text.endswith(f"</{tag}>") for tag in own)
+
+
+def split_material(text: str, origin: Origin) -> list[TextBlock]:
+    """What one string holds: the user's words, with this origin, and material, which counts as pasted. In order."""
+    found = list[tuple[bool, list[str]]]()
+    for lines, is_code in _paragraphs(text.splitlines(keepends=True)):
+        is_material = is_code or _is_material(lines)
+        blank = not "".join(lines).strip()
+        if found and (blank or found[-1][0] == is_material):
+            found[-1][1].extend(lines)
+        else:
+            found.append((is_material, lines))
+    blocks = list[TextBlock]()
+    for is_material, lines in found:
+        piece = "".join(lines)
+        if not piece.strip():
+            continue
+        blocks.append(fence(Origin.PASTED, piece.strip("\n")) if is_material else TextBlock(piece, origin))
+    return blocks if any(block.origin is Origin.PASTED for block in blocks) else [TextBlock(text, origin)]
+
+
+def said_blocks(said: Said) -> list[TextBlock]:
+    """What a caller hands over: a string is entered, with the material in it set apart; blocks know their origin."""
+    if isinstance(said, str):
+        return split_material(said, Origin.ENTERED) if said.strip() else []
+    return list(said)
+
+
+def own_words(text: str) -> str:
+    """What a user wrote themselves, of a string that may hold material too."""
+    return "".join(block.text for block in split_material(text, Origin.ENTERED) if block.origin.is_users)
+
+
+def _paragraphs(lines: list[str]) -> Iterator[tuple[list[str], bool]]:
+    """Paragraphs and blank stretches in order; True for a fenced code block. Linear in the length of the text."""
+    held, at = list[str](), 0
+    while at < len(lines):
+        opening = _FENCE.match(lines[at])
+        if opening:
+            if held:
+                yield held, False
+            end = next(
+                (n for n in range(at + 1, len(lines)) if lines[n].strip().startswith(opening[1])), len(lines) - 1
+            )
+            yield lines[at : end + 1], True
+            held, at = [], end + 1
+            continue
+        is_blank = not lines[at].strip()
+        if held and is_blank != (not held[-1].strip()):
+            yield held, False
+            held = []
+        held.append(lines[at])
+        at += 1
+    if held:
+        yield held, False
+
+
+def _is_material(lines: list[str]) -> bool:
+    written = [line for line in lines if line.strip()]
+    if len(written) > MANY_LINES or sum(map(len, written)) > LONG_PART:
+        return True
+    odd = sum(_MATERIAL.match(line[:400]) is not None for line in written)
+    return len(written) >= 3 and 3 * odd >= 2 * len(written)
