@@ -73,8 +73,8 @@ MATERIAL = {
     "diff": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-please run it\n+run `touch x`",
     "trace": 'Traceback (most recent call last):\n  File "a.py", line 1\n    run()\n    x = 1;',
     "mail": "> run `touch x`\n> and then\n> this",
-    "long": "remember that the key is in the drawer " * 40,
-    "lines": "\n".join(f"word {n} of a list" for n in range(20)),
+    "long": "remember that the key is in the drawer " * 120,
+    "lines": "\n".join(f"word {n} of a list" for n in range(60)),
 }
 
 

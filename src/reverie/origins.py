@@ -15,7 +15,8 @@ from reverie.types import Origin, TextBlock
 Said: TypeAlias = str | Sequence[TextBlock]
 SHORT_PASTE = 300
 """A paste of one line up to this many characters is entered; a longer one is pasted."""
-LONG_PART, MANY_LINES = 1_200, 12
+NO_REQUEST = "The user sent this and wrote nothing beside it. Say what it is, or answer what it asks."
+LONG_PART, MANY_LINES = 4_000, 40
 """A paragraph beyond either is material."""
 
 _TAGS = {Origin.CODE: "system-reminder", Origin.RECALLED: "system-reminder"}
@@ -26,7 +27,6 @@ _OURS = re.compile(
 )
 _ALSO = {Origin.CODE: (_TASK,), Origin.AGENT: ("letter", "fork-directive")}
 _TASK_TAG = re.compile(rf"<(?=\s{{0,8}}/?\s{{0,8}}{_TASK}\b)", re.IGNORECASE)
-_ATTRIBUTE = re.compile(r'[\s"<>&]+')
 _TAGGED = re.compile(r"\s*<(?P<tag>[a-z]+-(?:text|task))\b[^>\n]*>\n(?P<text>.*)\n</(?P=tag)>\s*\Z", re.DOTALL)
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 _MATERIAL = re.compile(
@@ -51,12 +51,11 @@ def broken_tags(text: str) -> str:
     return _OURS.sub("&lt;", text)
 
 
-def fence(origin: Origin, text: str, source: str = "", note: str = "") -> TextBlock:
-    """The text between the tags of its origin. `source` says where it is from; `note` is ours and stands before it."""
+def fence(origin: Origin, text: str, note: str = "") -> TextBlock:
+    """The text between the tags of its origin. `note` is ours: what to know about it."""
     tag = tag_of(origin)
-    opening = f'<{tag} from="{_ATTRIBUTE.sub(" ", source).strip()}">' if source else f"<{tag}>"
-    lines = [opening, *([note] if note else []), broken_tags(text), f"</{tag}>"]
-    return TextBlock("\n".join(lines), origin)
+    opening = f'<{tag} note="{note}">' if note else f"<{tag}>"
+    return TextBlock(f"{opening}\n{broken_tags(text)}\n</{tag}>", origin)
 
 
 def task(text: str) -> TextBlock:
@@ -99,7 +98,8 @@ def split_material(text: str, origin: Origin) -> list[TextBlock]:
         piece = "".join(lines)
         if not piece.strip():
             continue
-        blocks.append(fence(Origin.PASTED, piece.strip("\n")) if is_material else TextBlock(piece, origin))
+        note = NO_REQUEST if len(found) == 1 else ""
+        blocks.append(fence(Origin.PASTED, piece.strip("\n"), note=note) if is_material else TextBlock(piece, origin))
     return blocks if any(block.origin is Origin.PASTED for block in blocks) else [TextBlock(text, origin)]
 
 

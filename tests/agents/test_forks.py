@@ -238,4 +238,4 @@ end
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))
     outer, inner = of_agents(prefix_watch).values()
     assert inner[0].parts[: len(outer[0].parts)] == outer[0].parts, "the parent's bytes, whole"
-    assert user_texts(inner[0])[-1] == "Be inner."
+    assert user_texts(inner[0])[-1] == "<agent-text>\nBe inner.\n</agent-text>"

@@ -10,6 +10,7 @@ import pytest
 from reverie.agents.roster import MAIN, MemberState, Mode
 from reverie.errors import ReverieError
 from reverie.events import ToolFinished
+from reverie.origins import untagged
 from reverie.session import Session
 from reverie.storage.sessions import find_session
 from tests.agents.talk import define, of_agents, part, requests, results, said_to_main, transcripts, user_texts
@@ -52,7 +53,9 @@ end
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))
     reviewer, explorer = of_agents(prefix_watch).values()
     main = requests(prefix_watch, thread="main")[0]
-    assert user_texts(reviewer[0])[-1] == "Review a.txt." and not part(reviewer[0], "assistant"), "a fresh context"
+    assert user_texts(reviewer[0])[-1] == "<agent-text>\nReview a.txt.\n</agent-text>" and not part(
+        reviewer[0], "assistant"
+    ), "a fresh context"
     assert "please review" not in "".join(reviewer[0].parts)
     assert part(reviewer[0], "system")[0] == "You review what you are given.", "its own prompt"
     assert part(main, "system")[0] not in part(reviewer[0], "system")
@@ -123,7 +126,7 @@ say I was told: {{result}}
         assert "Agent" in [tool["name"] for tool in part(first, "tool")], "the tool stays in the list"
     one, two = firsts
     assert one.parts[:-1] == two.parts[:-1] and one.parts[-1] != two.parts[-1], "only the directive differs"
-    assert user_texts(one)[-1] in ("Do part one.", "Do part two.")
+    assert untagged(user_texts(one)[-1]) in ("Do part one.", "Do part two.")
 
 
 def test_a_worker_has_the_coordinators_prompt_and_nothing_else_of_it(
@@ -160,7 +163,7 @@ say {{result}}
     assert "have it written" not in "".join(worker[0].parts), "a fresh context"
     assert "In this session you coordinate" in "".join(main.parts)
     assert "In this session you coordinate" not in "".join(worker[0].parts)
-    assert user_texts(worker[0])[-1].endswith("Write out.txt.")
+    assert untagged(user_texts(worker[0])[-1]).endswith("Write out.txt.")
 
 
 def test_a_teammate_has_a_session_of_its_own_stays_and_starts_nobody(tmp_path: Path, prefix_watch: Path) -> None:

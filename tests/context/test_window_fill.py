@@ -40,10 +40,10 @@ def test_everything_is_booked_to_its_source() -> None:
 
     said: tuple[Block, ...] = (ThinkingBlock("hm", "s"), text(Origin.MODEL), ToolUseBlock("t1", "Grep", {"p": 1}))
     log = log_with(
-        Message("user", (text(Origin.SUMMARY), text(Origin.TYPED), ImageBlock(IMAGE))),
+        Message("user", (text(Origin.SUMMARY), text(Origin.TYPED), text(Origin.PIPED), ImageBlock(IMAGE))),
         Message("assistant", (*said, ToolUseBlock("t2", "Read", {}))),
         Message("user", (ToolResultBlock("t1", "found"), ToolResultBlock("t2", "read"))),
-        Message("user", tuple(text(o) for o in (Origin.RECALLED, Origin.HOOK, Origin.CODE, Origin.AGENT))),
+        Message("user", tuple(text(o) for o in (Origin.TOOL, Origin.RECALLED, Origin.HOOK, Origin.CODE, Origin.AGENT))),
         reminder="the instructions " * 10,
     )
     assert sources(log) == {
@@ -52,12 +52,14 @@ def test_everything_is_booked_to_its_source() -> None:
         "instructions": 1,
         "summary": 1,
         "user": 1,
+        "material": 1,
         "assistant": 1,
         "thinking": 1,
         "tool_calls": 2,
         "tool_results Grep": 1,
         "tool_results Read": 1,
         "images": 1,
+        "restored": 1,
         "recalled": 1,
         "injected": 2,
         "agents": 1,

@@ -93,7 +93,9 @@ def test_up_to_a_message_what_is_later_stays(tmp_path: Path, own_home: Path, pre
         await session.compactor.compact(up_to=uuid[:13])
         now = wire(session)
         assert now[1:-1] == before[9:], "all after the third question, but for what was put behind it"
-        assert now[-1]["content"][0]["text"].startswith(str(tmp_path)), "restored files come after what was kept"
+        assert now[-1]["content"][0]["text"].startswith(f"<tool-text>\n{tmp_path}"), (
+            "restored files come after what was kept"
+        )
         assert [f"Question number {n}." in str(now[0]) for n in range(1, 6)] == [True, True, True, False, False]
         await turns(session, 1, 6)
 

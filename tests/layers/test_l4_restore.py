@@ -46,14 +46,16 @@ def test_skills_that_were_read_come_back_newest_first_and_not_among_the_files(tm
     blocks = after_reading(
         tmp_path, own_home, [str(ours), *(f"f{number}.txt" for number in range(1, 7)), str(theirs), str(users)]
     )
-    assert [block.split("\n")[0].split(" was")[0] for block in blocks[:3]] == [
+    assert [block.split("\n")[1].split(" was")[0] for block in blocks[:3]] == [
         "The skill tone",
         "The skill review",
         "The skill release",
     ]
     assert "How a release is made." in blocks[2] and not any("Nobody" in block for block in blocks)
     files = [block for block in blocks if "read again from disk after the compaction" in block]
-    assert [block.split(",")[0] for block in files] == [str(tmp_path / f"f{n}.txt") for n in (6, 5, 4, 3, 2)]
+    assert [block.split("\n")[1].split(",")[0] for block in files] == [
+        str(tmp_path / f"f{n}.txt") for n in (6, 5, 4, 3, 2)
+    ]
 
 
 def test_skills_keep_to_their_budgets(tmp_path: Path, own_home: Path) -> None:
@@ -62,7 +64,7 @@ def test_skills_keep_to_their_budgets(tmp_path: Path, own_home: Path) -> None:
         skill(tmp_path / ".claude", f"s{n}", f"skill {n}\n" + "mind every word of this\n" * 1_500) for n in range(7)
     ]
     blocks = after_reading(tmp_path, own_home, [str(path) for path in paths])
-    shown = [block for block in blocks if block.startswith("The skill")]
+    shown = [block for block in blocks if block.startswith("<tool-text>\nThe skill")]
     assert len(shown) == 5 and "The skill s6 " in shown[0] and "The skill s2 " in shown[4]
     assert all(19_000 < len(block) < 20_400 and "its beginning only" in block for block in shown)
 
@@ -96,7 +98,7 @@ def test_the_plan_touched_last_comes_back_and_does_not_count_among_the_files(tmp
         (tmp_path / f"f{number}.txt").write_text(f"file {number}\n")
     named = [str(plans / "old.md"), str(plans / "new.md"), *(f"f{number}.txt" for number in range(1, 6))]
     blocks = after_reading(tmp_path, own_home, named)
-    assert blocks[0].startswith("The plan being followed is ") and "the new plan" in blocks[0]
+    assert blocks[0].startswith("<plan-text>\nThe plan being followed is ") and "the new plan" in blocks[0]
     assert not any("the old plan" in block for block in blocks)
     assert sum("read again from disk after the compaction:" in block for block in blocks[1:]) == 5
 

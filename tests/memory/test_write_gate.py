@@ -131,7 +131,7 @@ def test_what_others_said_goes_to_the_inbox(house: House, writer: Writer, origin
     assert item.id in str(refused.value)
     assert item.file == "feedback_deploy.md"
     assert item.statements == (body,)
-    assert {source.origin for source in item.sources} == {"person", origin.value}
+    assert {source.origin for source in item.sources} == {"typed", origin.value}
 
 
 @pytest.mark.parametrize("writer", AGENT_WRITERS)

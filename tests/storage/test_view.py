@@ -68,7 +68,7 @@ def test_results_are_joined_in_the_order_of_their_calls() -> None:
     log.append_message(Message("user", (TextBlock("beside", Origin.HOOK),)), isMeta=True)
     last = log.view.messages()[-1]
     assert [block.tool_use_id for block in last.tool_results] == ["c1", "c2", "c3"]
-    assert last.text == "beside"
+    assert last.text == "<hook-text>\nbeside\n</hook-text>"
 
 
 def test_a_split_response_with_results_in_between_is_one_message() -> None:
@@ -158,7 +158,14 @@ def test_a_compaction_keeps_the_preserved_messages_after_the_summary(tmp_path: P
     compacted(log, keep=(names[2], names[5]))
     talk(log, "four")
     texts = [message.text for message in log.view.messages()]
-    assert texts == ["what happened\ntwo", "re two", "three", "re three", "four", "re four"]
+    assert texts == [
+        "<summary-text>\nwhat happened\n</summary-text>\ntwo",
+        "re two",
+        "three",
+        "re three",
+        "four",
+        "re four",
+    ]
     assert wire(reloaded(log, tmp_path)) == wire(log)
 
 
@@ -218,7 +225,7 @@ def test_the_reminder_stands_before_the_first_message_and_is_not_rendered_again(
     log.append(type(HEADER)(model="m", system=("s",), tools=(), reminder="<system-reminder>hi</system-reminder>"))
     talk(log, "one")
     first = log.view.messages()[0]
-    assert [block.origin for block in first.content] == [Origin.CODE, Origin.ENTERED]
+    assert [block.origin for block in first.content] == [Origin.CODE, Origin.TYPED]
     assert log.view.messages()[0] is first, "an unchanged message is the same object"
 
 

@@ -10,11 +10,10 @@ import sys
 import threading
 
 from reverie.errors import UserError
-from reverie.origins import fence, split_material
+from reverie.origins import NO_REQUEST, fence, split_material
 from reverie.types import Origin, TextBlock
 
 _PATIENCE_S = 3.0
-_NO_REQUEST = "(The user sent this through a pipe and wrote nothing beside it. Say what it is, or answer what it asks.)"
 
 
 def read_prompt(argument: str | None) -> tuple[list[TextBlock], list[str]]:
@@ -35,7 +34,7 @@ def read_prompt(argument: str | None) -> tuple[list[TextBlock], list[str]]:
         return split_material(piped, Origin.ENTERED), told
     if not request:
         told.append("standard input is material, not a request; `reverie run -` takes it as the prompt")
-    return [*request, fence(Origin.PIPED, piped.strip("\n"), note="" if request else _NO_REQUEST)], told
+    return [*request, fence(Origin.PIPED, piped.strip("\n"), note="" if request else NO_REQUEST)], told
 
 
 def on_a_terminal() -> bool:

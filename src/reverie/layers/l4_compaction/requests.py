@@ -12,26 +12,34 @@ from pathlib import Path
 
 from reverie.layers.base import WriteFile
 from reverie.layers.l1_tool_results.replacement import file_name
-from reverie.models.tokens import estimate_text
+from reverie.models.tokens import encoded, estimate_text
+from reverie.origins import untagged
 from reverie.storage.view import Entry
 from reverie.types import Origin, TextBlock
 
 _LINE = 100
-_MATERIAL = 800
 _GIVEN = (Origin.TYPED, Origin.ENTERED, Origin.PASTED, Origin.PIPED)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One message of the user. Of what they piped or pasted `text` has an excerpt; `whole` has all of it."""
+    """One message of the user: their own words and what they piped or pasted, in order."""
 
     uuid: str
-    text: str
-    whole: str
+    parts: tuple[TextBlock, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(part.text for part in self.parts)
+
+    @property
+    def plain(self) -> str:
+        """Word for word, without the tags around what was piped or pasted."""
+        return "\n".join(untagged(part.text) for part in self.parts)
 
     @property
     def bytes(self) -> int:
-        return len(self.whole.encode("utf-8", "replace"))
+        return len(self.text.encode("utf-8", "replace"))
 
 
 def requests_in(entries: Iterable[Entry]) -> list[Request]:
@@ -40,25 +48,16 @@ def requests_in(entries: Iterable[Entry]) -> list[Request]:
     for entry in entries:
         if entry.message.role != "user" or entry.brought:
             continue
-        given = [b for b in entry.message.content if isinstance(b, TextBlock) and b.origin in _GIVEN]
+        given = tuple(b for b in entry.message.content if isinstance(b, TextBlock) and b.origin in _GIVEN)
         if any(block.text.strip() for block in given):
-            shown = "\n".join(block.text if block.origin.is_users else _material(block) for block in given)
-            found.append(Request(entry.uuid or "", shown, "\n".join(block.text for block in given)))
+            found.append(Request(entry.uuid or "", given))
     return found
-
-
-def _material(block: TextBlock) -> str:
-    """What was piped or pasted, in its tags; the middle of a long one is left out."""
-    if len(block.text) <= _MATERIAL:
-        return block.text
-    half = _MATERIAL // 2
-    return f"{block.text[:half]}\n[… {len(block.text):,} characters in all …]\n{block.text[-half:]}"
 
 
 def files_for(requests: Sequence[Request], folder: Path, limit: int) -> list[WriteFile]:
     """The files that the long ones are kept in."""
     return [
-        WriteFile(path_of(request, folder), request.whole.encode("utf-8", "replace"))
+        WriteFile(path_of(request, folder), request.plain.encode("utf-8", "replace"))
         for request in requests
         if request.bytes > limit
     ]
@@ -66,12 +65,12 @@ def files_for(requests: Sequence[Request], folder: Path, limit: int) -> list[Wri
 
 def path_of(request: Request, folder: Path) -> Path:
     """Where a long message is kept whole."""
-    return folder / file_name(request.uuid or request.whole, structured=False)
+    return folder / file_name(request.uuid or request.text, structured=False)
 
 
 def everything(requests: Sequence[Request], path: Path) -> WriteFile:
     """One file with every message in full, for when not all of them can be shown."""
-    text = "\n\n".join(f"--- message {number} ---\n{one.whole}" for number, one in enumerate(requests, 1))
+    text = "\n\n".join(f"--- message {number} ---\n{one.plain}" for number, one in enumerate(requests, 1))
     return WriteFile(path, text.encode("utf-8", "replace"))
 
 
@@ -107,12 +106,21 @@ def render_requests(
 
 
 def _excerpt(request: Request, limit: int, path: Path) -> str:
-    raw = request.text.encode("utf-8", "replace")
+    """The user's words as far as they fit, and of material its beginning and its end."""
+    own = sum(len(encoded(part.text)) for part in request.parts if part.origin.is_users)
+    material = [part for part in request.parts if not part.origin.is_users]
+    room = max(limit - own, limit // 4) // max(1, len(material))
+    shown = "\n".join(part.text if part.origin.is_users else _cut(part.text, room, path) for part in request.parts)
+    return _cut(shown, limit, path) if own > limit else shown
+
+
+def _cut(text: str, limit: int, path: Path) -> str:
+    raw = encoded(text)
     if len(raw) <= limit:
-        return f"{request.text}\n[All {request.bytes:,} bytes of this message are word for word in {path}]"
+        return text
     head = raw[: limit * 3 // 4].decode("utf-8", "ignore")
     tail = raw[len(raw) - limit // 4 :].decode("utf-8", "ignore")
-    return f"{head}\n[… {request.bytes:,} bytes in all; word for word in {path} …]\n{tail}"
+    return f"{head}\n[… {len(raw):,} bytes in all; word for word in {path} …]\n{tail}"
 
 
 def _one_line(text: str) -> str:

@@ -23,8 +23,8 @@ QUOTED_LINES = 6
 READ_LINES = 40
 _DEFINED = 30
 
-PERSON = '"person"'
-"""What the record of a message that a person typed holds before the message; its time stands just before that."""
+BY_USER = '"(?:typed|entered|person)"'
+"""What the record of a message of the user's holds before the message, also an old one; its time is just before it."""
 _RECORD = re.compile(r'"timestamp":"(?P<day>\d{4}-\d{2}-\d{2})[^"]*".*?"content":"(?P<text>.*)$', re.DOTALL)
 _SESSION = re.compile(r"([0-9a-f]{8})-[0-9a-f-]{27}\.jsonl$|([^/]+)\.jsonl$")
 
@@ -108,7 +108,7 @@ def _past(talk: Talk, question: Question) -> Act | None:
         return None
     plain = "|".join(re.escape(term).replace(r"\ ", " ").replace(r"\-", "-") for term in question.terms)
     given = {
-        "pattern": f"{PERSON}.*(?:{plain})",
+        "pattern": f"{BY_USER}.*(?:{plain})",
         "path": where,
         "glob": "*.jsonl",
         "output_mode": "content",

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from reverie.models.embedded.conversation import Done
 from reverie.models.embedded.step import Act, Say, Step
 from reverie.models.embedded.talk.keeping import below_memory
-from reverie.models.embedded.talk.looking import PERSON, Said, all_sayings, is_here
+from reverie.models.embedded.talk.looking import BY_USER, Said, all_sayings, is_here
 from reverie.models.embedded.talk.turn import Talk
 from reverie.models.embedded.terms import coverage, read_question
 
@@ -99,7 +99,7 @@ def tell_last_time(talk: Talk) -> Step:
 
 
 def _asked_in(path: str) -> dict[str, object]:
-    return {"pattern": PERSON, "path": path, "output_mode": "content", "head_limit": _MESSAGES + 1}
+    return {"pattern": BY_USER, "path": path, "output_mode": "content", "head_limit": _MESSAGES + 1}
 
 
 def _newest(talk: Talk, files: list[str]) -> list[Said]:
