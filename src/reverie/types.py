@@ -42,6 +42,11 @@ class Origin(StrEnum):
         """Whether this is the user speaking. Nobody else gives orders."""
         return self in (Origin.TYPED, Origin.ENTERED)
 
+    @property
+    def is_given(self) -> bool:
+        """Whether it came with a message of the user: their own words, or material they piped or pasted."""
+        return self.is_users or self in (Origin.PASTED, Origin.PIPED)
+
     @staticmethod
     def named(name: str) -> Origin:
         """The origin that a transcript names; older names are known, and a name from elsewhere is foreign text."""

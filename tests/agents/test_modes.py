@@ -53,15 +53,15 @@ end
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))
     reviewer, explorer = of_agents(prefix_watch).values()
     main = requests(prefix_watch, thread="main")[0]
-    assert user_texts(reviewer[0])[-1] == "<agent-text>\nReview a.txt.\n</agent-text>" and not part(
-        reviewer[0], "assistant"
-    ), "a fresh context"
+    assert untagged(user_texts(reviewer[0])[-1]) == "Review a.txt." and not part(reviewer[0], "assistant"), (
+        "a fresh context"
+    )
     assert "please review" not in "".join(reviewer[0].parts)
     assert part(reviewer[0], "system")[0] == "You review what you are given.", "its own prompt"
     assert part(main, "system")[0] not in part(reviewer[0], "system")
     assert [tool["name"] for tool in part(reviewer[0], "tool")] == ["Read", "Agent"], "the tools its file names"
     assert reviewer[1].parts[: len(reviewer[0].parts)] == reviewer[0].parts, "its own cache goes on"
-    assert user_texts(explorer[0])[-1] == "Look deeper.", "a sub-agent may start others"
+    assert untagged(user_texts(explorer[0])[-1]) == "Look deeper.", "a sub-agent may start others"
 
 
 def test_a_sub_agent_in_the_background_reports_by_letter(tmp_path: Path) -> None:

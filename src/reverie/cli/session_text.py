@@ -36,6 +36,10 @@ _PUT_IN = {
     Origin.CODE: "put in",
     Origin.PAGE: "from the web",
     Origin.TOOL: "a tool said",
+    Origin.PLAN: "plan",
+    Origin.NOTES: "notes",
+    Origin.TEAM: "the team said",
+    Origin.IMPORTED: "imported",
 }
 
 
@@ -86,7 +90,7 @@ class _Reader:
                 return
             case TextBlock() if message.role == "assistant":
                 yield printable(block.text).strip() + "\n\n"
-            case TextBlock() if block.origin.is_users and not meta:
+            case TextBlock() if block.origin.is_given and not meta:
                 yield _quoted(printable(block.text), paint) + "\n\n"
             case TextBlock() if not self._full and (letter := sender_and_text(block)) is not None:
                 yield f"  {paint.accent('✉')} {paint.bold(one_line(letter[0]))}: {one_line(letter[1], 400)}\n\n"

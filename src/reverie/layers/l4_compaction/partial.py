@@ -29,7 +29,7 @@ def find_message(view: View, given: str) -> int:
 def is_persons(entry: Entry) -> bool:
     """Whether a person typed this."""
     return not entry.brought and any(
-        isinstance(block, TextBlock) and block.origin.is_users for block in entry.message.content
+        isinstance(block, TextBlock) and block.origin.is_given for block in entry.message.content
     )
 
 

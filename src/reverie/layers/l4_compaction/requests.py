@@ -15,10 +15,9 @@ from reverie.layers.l1_tool_results.replacement import file_name
 from reverie.models.tokens import encoded, estimate_text
 from reverie.origins import untagged
 from reverie.storage.view import Entry
-from reverie.types import Origin, TextBlock
+from reverie.types import TextBlock
 
 _LINE = 100
-_GIVEN = (Origin.TYPED, Origin.ENTERED, Origin.PASTED, Origin.PIPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ def requests_in(entries: Iterable[Entry]) -> list[Request]:
     for entry in entries:
         if entry.message.role != "user" or entry.brought:
             continue
-        given = tuple(b for b in entry.message.content if isinstance(b, TextBlock) and b.origin in _GIVEN)
+        given = tuple(b for b in entry.message.content if isinstance(b, TextBlock) and b.origin.is_given)
         if any(block.text.strip() for block in given):
             found.append(Request(entry.uuid or "", given))
     return found

@@ -15,7 +15,6 @@ _HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.
 _MEMORY = re.compile(r"^## (?P<path>/.+) \((?P<age>saved [^()]+)\)$")
 _REMINDER = re.compile(r"<(system-reminder|fork-directive)>.*?</\1>", re.DOTALL)
 _LETTER = re.compile(r'^<letter\b[^>]*? from="(?P<sender>[^"]*)"[^>]*>\n[^\n]*\n(?P<text>.*?)\n?</letter>$', re.DOTALL)
-_MATERIAL = (Origin.PASTED, Origin.PIPED)
 _NUMBERED = re.compile(r"^\s*(?P<line>\d+)(?:\t|→|\s\|\s?|:\s?)(?P<text>.*)$")
 
 
@@ -89,7 +88,11 @@ def read_turn(request: Request) -> Turn:
     since = request.messages[asked:]
     message = request.messages[asked]
     spoken = _told(message) if told else [block.text for block in _texts(message) if block.origin.is_users]
-    material = [] if told else [untagged(block.text) for block in _texts(message) if block.origin in _MATERIAL]
+    material = (
+        []
+        if told
+        else [untagged(block.text) for block in _texts(message) if block.origin.is_given and not block.origin.is_users]
+    )
     if spoken:
         before = (*before, *(("material", text) for text in material))
     return Turn(
@@ -110,7 +113,7 @@ def said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
                 yield message.role, block.text
             elif block.origin in (Origin.SUMMARY, Origin.NOTES):
                 yield "summary", untagged(block.text)
-            elif block.origin in _MATERIAL:
+            elif block.origin.is_given:
                 yield "material", untagged(block.text)
 
 
@@ -129,11 +132,11 @@ def _told(message: Message) -> list[str]:
 
 
 def _last_question(messages: tuple[Message, ...]) -> int | None:
-    """The last message with words of the user's; where they never said anything, the last that brought material."""
-    users = [at for at, message in enumerate(messages) if message.role == "user"]
-    asked = [at for at in users if any(block.origin.is_users for block in messages[at].content)]
-    brought = [at for at in users if any(block.origin in _MATERIAL for block in messages[at].content)]
-    return max(asked[-1:] + brought[-1:], default=None)
+    """The last message of the user: with words of their own, or with nothing but material."""
+    given = [
+        at for at, one in enumerate(messages) if one.role == "user" and any(b.origin.is_given for b in one.content)
+    ]
+    return given[-1] if given else None
 
 
 def _texts(message: Message) -> list[TextBlock]:
