@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import SessionBusy, UserError
+from reverie.origins import untagged
 from reverie.storage.atomic import storage_error
 from reverie.storage.lease import Lease
 from reverie.storage.transcript import parse_line, tail_records
@@ -95,8 +96,9 @@ def _records(line: bytes) -> list[Record]:
 def _asked(record: Record) -> str:
     if record.message is None or record.message.role != "user" or record.is_sidechain:
         return ""
-    typed = (b.text for b in record.message.content if isinstance(b, TextBlock) and b.origin.is_users)
-    return next((text for text in typed if text.strip()), "")
+    given = [b for b in record.message.content if isinstance(b, TextBlock) and b.origin.is_given and b.text.strip()]
+    own = [block.text for block in given if block.origin.is_users]
+    return next(iter(own or [untagged(block.text) for block in given]), "")
 
 
 def _short(text: str) -> str:

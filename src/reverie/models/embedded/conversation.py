@@ -88,11 +88,7 @@ def read_turn(request: Request) -> Turn:
     since = request.messages[asked:]
     message = request.messages[asked]
     spoken = _told(message) if told else [block.text for block in _texts(message) if block.origin.is_users]
-    material = (
-        []
-        if told
-        else [untagged(block.text) for block in _texts(message) if block.origin.is_given and not block.origin.is_users]
-    )
+    material = [] if told else [untagged(block.text) for block in _texts(message) if _is_material(block)]
     if spoken:
         before = (*before, *(("material", text) for text in material))
     return Turn(
@@ -133,10 +129,12 @@ def _told(message: Message) -> list[str]:
 
 def _last_question(messages: tuple[Message, ...]) -> int | None:
     """The last message of the user: with words of their own, or with nothing but material."""
-    given = [
-        at for at, one in enumerate(messages) if one.role == "user" and any(b.origin.is_given for b in one.content)
-    ]
-    return given[-1] if given else None
+    users = (at for at in range(len(messages) - 1, -1, -1) if messages[at].role == "user")
+    return next((at for at in users if any(block.origin.is_given for block in messages[at].content)), None)
+
+
+def _is_material(block: TextBlock) -> bool:
+    return block.origin.is_given and not block.origin.is_users
 
 
 def _texts(message: Message) -> list[TextBlock]:
