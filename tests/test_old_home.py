@@ -35,6 +35,8 @@ def old_home(prefix_watch: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     shutil.copy(root / "requests.jsonl", prefix_watch)
     monkeypatch.setenv("HOME", str(root))
     monkeypatch.setenv("REVERIE_HOME", str(root / "home"))
+    for name in ("MICROCOMPACT_TIME", "MICROCOMPACT_ECONOMIC", "DREAM"):  # they act because time has passed
+        monkeypatch.setenv(f"REVERIE_FLAG_{name}", "0")
     monkeypatch.chdir(root / "project")
     yield root
     shutil.rmtree(root)
