@@ -255,7 +255,7 @@ def _body(text: str, kind: MemoryType) -> str:
     if kind in (MemoryType.FEEDBACK, MemoryType.PROJECT) and "\n" not in text and "**" not in text:
         first, *rest = _SENTENCE_END.split(text)
         said, *why = _BECAUSE.split(first, maxsplit=1)
-        if why and len(said.split()) > 2 and first_outside(text, [len(said) + 1]):
+        if why and why[0].strip() and len(said.split()) > 2 and first_outside(text, [len(said) + 1]):
             because = why[0].strip()
             parts = [said.rstrip(" ,.") + ".", f"**Why:** {because[0].lower() + because[1:]}", " ".join(rest).strip()]
             return "\n\n".join(filter(None, parts))
