@@ -70,7 +70,7 @@ def test_an_unknown_command_names_the_nearest(reverie: Command) -> None:
     [
         (("run", "--modle", "x", "hi"), "--modle"),
         (("run", "--max-rounds", "0", "hi"), "0 is not in the range"),
-        (("sessions", "show"), "ID"),
+        (("sessions", "delete"), "Name the sessions"),
         (("run", "--cwd", "nowhere", "hi"), "nowhere"),
         (("run", "--continue", "--resume", "x", "hi"), "cannot be given together"),
         (("completion", "csh"), "csh"),

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.errors import UserError
+from reverie.memory.cutting import shortened
+from reverie.memory.index import entries, index_line
 from reverie.memory.note import classify, dated, note_of, related, revised, title_of
 from reverie.memory.taxonomy import MemoryType, Trust, is_topic
 from reverie.memory.topic_file import TopicFile
@@ -138,3 +140,92 @@ def test_any_text_makes_a_file_with_a_sound_name(text: str) -> None:
     assert is_topic(note.file) and "/" not in note.file and len(note.file.encode()) <= 255
     assert note.file.startswith(f"{note.type.value}_") and len(note.topic.description) <= 150
     assert TopicFile.parse(note.topic.to_bytes()).type is note.type
+
+
+def link_of(line: str) -> tuple[str, str, str]:
+    """Title, target and rest of an index line, as a Markdown reader sees them; the line is one item with one link."""
+    from markdown_it import MarkdownIt
+
+    tokens = MarkdownIt("commonmark").parse(line)
+    inline = [token for token in tokens if token.type == "inline"]
+    assert [token.type for token in tokens[:2]] == ["bullet_list_open", "list_item_open"] and len(inline) == 1, line
+    parts = inline[0].children or []
+    links = [token for token in parts if token.type == "link_open"]
+    assert len(links) == 1 and parts[0].type == "link_open", line
+    end = next(place for place, token in enumerate(parts) if token.type == "link_close")
+    shown = "".join(token.content for token in parts[1:end])
+    return shown, str(links[0].attrs["href"]), "".join(token.content for token in parts[end + 1 :])
+
+
+CUT = [
+    ("Prod is deployed by ops by Thursday", "Prod is deployed by ops by Thursday (2026-11-19)"),
+    ("The runbook is at <https://wiki.example.org/run>", "The runbook"),
+    ("See the wiki (https://wiki.example.org/a) for ports", "See the wiki for ports"),
+    ("Use tabs (mostly because make breaks) in Makefiles", "Use tabs"),
+    ("Deploy (see docs. Then wait) before noon. Then go", "Deploy (see docs. Then wait) before noon"),
+    (
+        "Production and staging wait for operations (both run on the old cluster in Vienna)",
+        "Production and staging wait for operations",
+    ),
+    ("Before every release somebody runs `make lamps --all --quietly --twice`", "Before every release somebody runs"),
+    (
+        "The lead says at every single meeting “never on a Friday, never at night”",
+        "The lead says at every single meeting",
+    ),
+    (".env is never committed", ".env is never committed"),
+    (":) is fine in commits", ":) is fine in commits"),
+    ('The 19" rack is in room 4', 'The 19" rack is in room 4'),
+    ("*Always* squash", "*Always* squash"),
+    ("**Never push on Fridays**", "Never push on Fridays"),
+]
+
+
+@pytest.mark.parametrize(("text", "title"), CUT)
+def test_a_title_is_cut_without_breaking_a_pair(text: str, title: str) -> None:
+    assert note_of(text, today=TODAY).topic.name == title
+
+
+def test_a_reason_inside_brackets_stays_there() -> None:
+    body = note_of("Never use tabs there (only spaces because make breaks) or else", today=TODAY).topic.body
+    assert "(only spaces because make breaks)" in body
+
+
+def test_a_long_word_and_joined_characters_are_cut_between_characters() -> None:
+    assert len(title_of("Use " + "y" * 200)) > 40
+    family = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
+    assert title_of(family * 30) == family * (59 // len(family))
+    assert title_of("e\u0301" * 100) == "e\u0301" * 29
+
+
+PIECES = ("lamp", "(", ")", "pier)", "`make", "all`", "``", "“no", "no”", "«ja", "ja»", "[x]", "![", "](y)", "because",
+    "https://a.example/b", "Then.", "。", "部署（生产）", "don't", "'quoted", "text'", "\\", "<b>", "*")  # fmt: skip
+WORDS = st.lists(st.sampled_from([*PIECES, "by Thursday", "(by the", "x" * 70]), min_size=1, max_size=25)
+
+
+@given(WORDS)
+def test_whatever_is_remembered_its_index_line_is_one_link_with_its_title(words: list[str]) -> None:
+    note = note_of(" ".join(words), today=TODAY)
+    title = note.topic.name
+    assert title and len(title) <= 60
+    shown, target, _ = link_of(index_line(title, note.file, note.topic.description))
+    assert target.endswith(".md")
+    if not set("`*\\") & set(title):  # else Markdown shows them as code or emphasis
+        assert shown == title
+    (entry,) = entries(index_line(title, note.file, note.topic.description))
+    assert entry.title == " ".join(title.split()) and entry.file == note.file
+
+
+@given(st.text(alphabet="ab ()[]{}“”«»", min_size=1, max_size=200))
+def test_what_is_balanced_stays_balanced(text: str) -> None:
+    def left_open(line: str) -> int:
+        stack: list[str] = []
+        pairs = {")": "(", "]": "[", "}": "{", "”": "“", "»": "«"}
+        for char in line:
+            if char in pairs and stack and stack[-1] == pairs[char]:
+                stack.pop()
+            elif char in "()[]{}“”«»":
+                stack.append(char)
+        return len(stack)
+
+    if not left_open(text):
+        assert left_open(shortened(text, 60)) == 0

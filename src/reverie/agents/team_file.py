@@ -6,7 +6,7 @@ Everything that is wrong is one sentence with the file and the key. It opens no 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
@@ -76,7 +76,16 @@ def load_team(path: Path) -> TeamPlan:
         raise UserError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: is not TOML: {error}.") from error
-    return _plan(raw, str(path))
+    plan = _plan(raw, str(path))
+    teammates = tuple(_beside(member, path.parent) for member in plan.teammates)
+    return replace(plan, lead=_beside(plan.lead, path.parent), teammates=teammates)
+
+
+def _beside(member: MemberPlan, folder: Path) -> MemberPlan:
+    """A script is looked for beside the team file first, so that a team can be started from anywhere."""
+    provider, _, name = member.model.partition(":")
+    script = folder.resolve() / name
+    return replace(member, model=f"{provider}:{script}") if provider == "scripted" and script.is_file() else member
 
 
 def _plan(raw: JsonObject, where: str) -> TeamPlan:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from reverie.cli.options import cwd_option, json_option
+
 if TYPE_CHECKING:
     from reverie.agents.definition import AgentDefinition
     from reverie.memory.agent_memory import AgentMemory
@@ -23,18 +25,13 @@ Examples:
   reverie agents list --json
   reverie agents snapshot reviewer --make
 """
-_IN_FOLDER = click.option(
-    "-C",
-    "--cwd",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=".",
-    help="The folder whose agents are meant.  [default: this one]",
-)
 
 
 @click.group("agents", invoke_without_command=True, epilog=_EPILOG)
+@cwd_option
+@json_option
 @click.pass_context
-def command(context: click.Context) -> None:
+def command(context: click.Context, cwd: Path, as_json: bool) -> None:
     """List kinds of agents and those at work; share their memories.
 
     A kind is a Markdown file in .reverie/agents or .claude/agents of the project, or in agents/ of Reverie's home:
@@ -42,12 +39,12 @@ def command(context: click.Context) -> None:
     Without a sub-command, lists them.
     """
     if context.invoked_subcommand is None:
-        _list(Path(), False)
+        _list(cwd, as_json)
 
 
 @command.command("list", epilog="\b\nExample:\n  reverie agents list --json")
-@_IN_FOLDER
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@cwd_option
+@json_option
 def list_command(cwd: Path, as_json: bool) -> None:
     """Show the kinds there are, what is wrong with files that are none, and agents of live sessions."""
     _list(cwd, as_json)
@@ -55,7 +52,8 @@ def list_command(cwd: Path, as_json: bool) -> None:
 
 @command.command("snapshot", epilog="\b\nExample:\n  reverie agents snapshot reviewer --take")
 @click.argument("kind")
-@_IN_FOLDER
+@cwd_option
+@json_option
 @click.option(
     "--make", "what", flag_value="make", help="Write this memory into the project, for colleagues to begin with."
 )
@@ -63,7 +61,7 @@ def list_command(cwd: Path, as_json: bool) -> None:
 @click.option(
     "--keep", "what", flag_value="keep", help="Keep this memory as it is; the snapshot is not spoken of again."
 )
-def snapshot_command(kind: str, cwd: Path, what: str | None) -> None:
+def snapshot_command(kind: str, cwd: Path, as_json: bool, what: str | None) -> None:
     """Make a snapshot of a kind's memory, take one in, or pass it over. Without an option, says how things are."""
     from datetime import UTC, datetime
 
@@ -71,23 +69,32 @@ def snapshot_command(kind: str, cwd: Path, what: str | None) -> None:
 
     memory = _memory(kind, cwd.resolve())
     place = memory.place
+    newer = None
     try:
         match what:
             case "make":
                 count = memory.make_snapshot(datetime.now(UTC))
-                click.echo(f"Wrote {count} files to {place.snapshot}; commit them to share them.")
+                said = f"Wrote {count} files to {place.snapshot}; commit them to share them."
             case "take":
                 count = memory.take_snapshot("Taken from the project's snapshot.")
-                click.echo(f"Took {count} changed files into {memory.root}.")
+                said = f"Took {count} changed files into {memory.root}."
             case "keep":
                 memory.pass_over()
-                click.echo(f"{memory.root} stays as it is.")
+                count, said = 0, f"{memory.root} stays as it is."
             case _:
                 newer = memory.newer_snapshot()
-                said = f"a newer snapshot of {newer:%Y-%m-%d} waits: --take or --keep" if newer else "no newer snapshot"
-                click.echo(f"{memory.root}: {len(memory.directory.names())} memories; {said}.")
+                waits = (
+                    f"a newer snapshot of {newer:%Y-%m-%d} waits: --take or --keep" if newer else "no newer snapshot"
+                )
+                count = len(memory.directory.names())
+                said = f"{memory.root}: {count} memories; {waits}."
     except OSError as error:
         raise storage_error(error, place.snapshot, "write the snapshot") from error
+    if not as_json:
+        click.echo(said)
+        return
+    shown = {"kind": kind, "did": what, "files": count, "memory": str(memory.root), "snapshot": str(place.snapshot)}
+    click.echo(json.dumps({**shown, "newer_snapshot": newer.isoformat() if newer is not None else None}))
 
 
 def _list(cwd: Path, as_json: bool) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from reverie.cli.session_action import act, session_choice
+from reverie.cli.session_action import act, action_options
 
 
 @click.command("btw")
 @click.argument("question", nargs=-1, required=True)
-@session_choice
+@action_options
 def command(question: tuple[str, ...], session: str, cwd: Path, as_json: bool) -> None:
     """Ask something about a conversation without it noticing.
 

@@ -8,7 +8,7 @@ from typing import cast
 
 import click
 
-from reverie.cli.session_action import act, session_choice
+from reverie.cli.session_action import act, action_options
 from reverie.types import JsonObject
 
 
@@ -18,7 +18,7 @@ from reverie.types import JsonObject
 @click.option("--from", "from_", metavar="MSG", help="Summarise only from this message on; what is earlier stays.")
 @click.option("--up-to", metavar="MSG", help="Summarise only up to this message; what is later stays.")
 @click.option("--fit", is_flag=True, help="With undo: bring back as much as fits the window.")
-@session_choice
+@action_options
 def command(
     text: tuple[str, ...],
     preview: bool,

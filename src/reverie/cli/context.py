@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import click
 
 from reverie.cli.cost import find_transcript
+from reverie.cli.options import cwd_option, json_option, session_choice
 from reverie.cli.output import Paint, columns, pad, paint_for, plural, size, tokens
-from reverie.cli.sessions import session_ids
 
 if TYPE_CHECKING:
     from reverie.context.window_fill import WindowFill
@@ -34,20 +34,14 @@ _LABEL = 34
 
 
 @click.command("context", epilog=_EPILOG)
-@click.argument("session", metavar="[ID]", default="last", shell_complete=session_ids)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
-@click.option(
-    "-C",
-    "--cwd",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=".",
-    help="The folder whose sessions are meant.  [default: this one]",
-)
+@session_choice()
+@json_option
+@cwd_option
 def command(session: str, as_json: bool, cwd: Path) -> None:
     """Show what fills the window of a conversation.
 
     System prompt, tools, instructions, what was said, thought, called and returned, what is free and what is kept
-    back. ID is a session's id, its beginning, `last`, or the path of a transcript.
+    back. SESSION is a session's id, its beginning, `last`, or the path of a transcript.
     """
     from reverie.paths import Places
     from reverie.settings import load_settings

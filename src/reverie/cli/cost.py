@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
+from click.core import ParameterSource
 
+from reverie.cli.options import cwd_option, json_option, session_choice
 from reverie.cli.output import Paint, columns, one_line, pad, paint_for, plural, tokens, width
-from reverie.cli.sessions import session_ids
 
 if TYPE_CHECKING:
     from reverie.context.ledger import By, Ledger, Totals
@@ -36,36 +37,34 @@ Examples:
 
 
 @click.command("cost", epilog=_EPILOG)
-@click.argument("session", metavar="[ID]", required=False, shell_complete=session_ids)
+@session_choice(None, otherwise="all of this folder")
 @click.option("--today", is_flag=True, help="Only what was spent since midnight, in every folder unless -C names one.")
 @click.option("--by", type=click.Choice(_BY), default="layer", show_default=True, help="What the lines stand for.")
 @click.option("-a", "--all", "everywhere", is_flag=True, help="The sessions of every folder.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
-@click.option(
-    "-C",
-    "--cwd",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="The folder whose sessions are meant.  [default: this one]",
-)
-def command(session: str | None, today: bool, by: str, everywhere: bool, as_json: bool, cwd: Path | None) -> None:
+@json_option
+@cwd_option
+@click.pass_context
+def command(
+    context: click.Context, session: str | None, today: bool, by: str, everywhere: bool, as_json: bool, cwd: Path
+) -> None:
     """Show what was spent, in tokens and in currency, by what caused it.
 
     `main` is the conversation itself; the other layers are work beside it: recall, notes, compaction, extraction,
-    dreams, agents. `--by run` tells their runs apart, and whether a dream was a fork or fresh. ID is a session's id,
-    its beginning, `last`, or the path of a transcript.
+    dreams, agents. `--by run` tells their runs apart, and whether a dream was a fork or fresh. SESSION is a
+    session's id, its beginning, `last`, or the path of a transcript.
     """
     from reverie.context.ledger import Ledger
     from reverie.models.catalogue import Catalogue
     from reverie.paths import Places
     from reverie.settings import load_settings
 
-    here = cwd or Path.cwd()
-    settings = load_settings(here)
-    places = Places.of(here, settings)
+    settings = load_settings(cwd)
+    places = Places.of(cwd, settings)
     if session is not None:
         files = [find_transcript(session, places)]
     else:
-        files = transcripts(places, everywhere or (today and cwd is None))
+        is_folder_named = context.get_parameter_source("cwd") is not ParameterSource.DEFAULT
+        files = transcripts(places, everywhere or (today and not is_folder_named))
     day = date.today() if today else None
     since = datetime.combine(day, time()).timestamp() if day is not None else 0.0
     ledger = Ledger.of_transcripts(files, Catalogue.load(settings.catalogue.files), since=since)

@@ -8,16 +8,12 @@ from pathlib import Path
 
 import click
 
+from reverie.cli.options import cwd_option, json_option
+
 
 @click.command("doctor")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
-@click.option(
-    "-C",
-    "--cwd",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=".",
-    help="As if run there.  [default: this folder]",
-)
+@json_option
+@cwd_option
 def command(as_json: bool, cwd: Path) -> int:
     """Check that everything Reverie needs is there.
 

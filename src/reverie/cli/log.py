@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reverie.cli.options import cwd_option, json_lines_option, session_option
+
 if TYPE_CHECKING:
     from reverie.background_log import LogEntry
 
@@ -24,10 +26,11 @@ Examples:
 
 @click.command("log", epilog=_EPILOG)
 @click.option("-n", "number", type=click.IntRange(1), default=50, show_default=True, help="How many lines, the newest.")
-@click.option("--session", metavar="ID", help="Only this session; the beginning of its id is enough.")
+@session_option("Only this session; the beginning of its id is enough.  [default: all]", default=None)
 @click.option("--kind", metavar="KIND", help="Only lines whose kind begins so, for instance task or task_failed.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def command(number: int, session: str | None, kind: str | None, as_json: bool) -> None:
+@json_lines_option
+@cwd_option
+def command(number: int, session: str | None, kind: str | None, as_json: bool, cwd: Path) -> None:
     """Show what happened behind the conversations: tasks, failures, refusals.
 
     The log holds neither what was said nor secrets.
@@ -35,9 +38,11 @@ def command(number: int, session: str | None, kind: str | None, as_json: bool) -
     from reverie.background_log import BackgroundLog
     from reverie.paths import Places
     from reverie.settings import load_settings
+    from reverie.storage.sessions import beginning_of
 
-    cwd = Path.cwd()
-    path = Places.of(cwd, load_settings(cwd)).background_log
+    places = Places.of(cwd, load_settings(cwd))
+    path = places.background_log
+    session = beginning_of(session, places.project)
     entries = BackgroundLog(path).read(number, kind=kind, session=session)
     for entry in entries:
         click.echo(json.dumps(entry.to_json()) if as_json else _line(entry))

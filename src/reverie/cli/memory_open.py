@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from reverie.cli.options import cwd_option as cwd_option
+from reverie.cli.options import json_option as json_option
 from reverie.cli.output import Paint, columns, one_line, paint_for
 from reverie.errors import ReverieError, UserError
 from reverie.memory.opening import OpenedMemory, open_memory
@@ -21,23 +23,7 @@ from reverie.paths import Places
 from reverie.settings import load_settings
 from reverie.storage.history import Version
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 TYPES = click.Choice([kind.value for kind in MemoryType])
-
-
-def cwd_option(command: F) -> F:
-    return click.option(
-        "-C",
-        "--cwd",
-        type=click.Path(path_type=Path, exists=True, file_okay=False),
-        default=".",
-        help="The folder whose memory is meant.  [default: this one]",
-    )(command)
-
-
-def json_option(command: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")(command)
 
 
 def memory_in(cwd: Path) -> OpenedMemory:

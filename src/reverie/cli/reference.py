@@ -16,8 +16,10 @@ _HEAD = """# The command line
 
 This page is written by `python -m reverie.cli.reference > docs/cli.md` from the commands' own help.
 
-Every command takes `--help`. Where a program would read the output there is `--json`. A mistake is one line on standard
-error, `reverie: …`, and an exit code; colour follows the terminal, `NO_COLOR` and `FORCE_COLOR`.
+Every command takes `--help`. A session is named with `-s ID`, or by ID alone where the command has no other argument;
+the beginning of the id is enough, and `last` is the newest. `-C DIR` works as if the command were started in that
+folder. With `--json`, standard output holds JSON and nothing else. A mistake is one line on standard error,
+`reverie: …`, and an exit code, also with `--json`; colour follows the terminal, `NO_COLOR` and `FORCE_COLOR`.
 
 ## Exit codes
 

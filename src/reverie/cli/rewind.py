@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import click
 
-from reverie.cli.session_action import act, session_choice
+from reverie.cli.session_action import act, action_options
 
 
 @click.command("rewind", context_settings={"ignore_unknown_options": True})
 @click.argument("message", metavar="[MSG]", required=False)
-@session_choice
+@action_options
 def command(message: str | None, session: str, cwd: Path, as_json: bool) -> None:
     """Go back to before one of your messages; without MSG, list them.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reverie.cli.opening import Opening, opening, session_options
+from reverie.cli.options import json_lines_option
 
 if TYPE_CHECKING:
     from reverie.cli.run_view import RunView
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @click.argument("prompt", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Stream events as JSON, one object a line.")
+@json_lines_option
 @click.option("-q", "--quiet", is_flag=True, help="The answer only: no tool calls, no retries.")
 @session_options
 def command(prompt: str | None, as_json: bool, quiet: bool, **options: Any) -> int:

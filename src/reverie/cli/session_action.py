@@ -6,38 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import click
-
-from reverie.cli.sessions import session_ids
+from reverie.cli.options import cwd_option, json_option, session_option
 from reverie.types import JsonObject
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TIMEOUT_S = 1_800.0
 
 
-def session_choice(function: F) -> F:
+def action_options(function: F) -> F:
     """Adds `--session`, `--cwd` and `--json`."""
-    options = (
-        click.option(
-            "-s",
-            "--session",
-            metavar="ID",
-            default="last",
-            shell_complete=session_ids,
-            help="Which session; the beginning of its id is enough.  [default: the newest of this folder]",
-        ),
-        click.option(
-            "-C",
-            "--cwd",
-            type=click.Path(path_type=Path, exists=True, file_okay=False),
-            default=".",
-            help="The folder whose session is meant.  [default: this one]",
-        ),
-        click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output."),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
+    named = session_option("Which session; the beginning of its id is enough.  [default: the newest of this folder]")
+    return named(cwd_option(json_option(function)))
 
 
 def act(session: str, cwd: Path, request: JsonObject, *, model: str | None = None) -> JsonObject:

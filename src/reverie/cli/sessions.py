@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from reverie.cli.options import cwd_option, json_lines_option, json_option, session_choice, session_ids, session_option
 from reverie.cli.output import Paint, age, columns, cut, one_line, pad, paint_for, plural, size, width
 from reverie.cli.sessions_import import import_command
 from reverie.errors import ReverieError, UserError
@@ -26,24 +27,6 @@ from reverie.storage.sessions import SessionInfo, delete_session, find_session, 
 _ID_SHOWN = 8
 
 
-def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Completion of session ids of the current folder."""
-    try:
-        return [info.id for info in list_sessions(_places(Path.cwd()).project) if info.id.startswith(incomplete)]
-    except ReverieError:
-        return []
-
-
-_cwd = click.option(
-    "-C",
-    "--cwd",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=".",
-    help="The folder whose sessions are meant.  [default: this one]",
-)
-_id = click.argument("session", metavar="ID", shell_complete=session_ids)
-
-
 def _places(cwd: Path) -> Places:
     return Places.of(cwd, load_settings(cwd))
 
@@ -52,7 +35,8 @@ def _places(cwd: Path) -> Places:
 def command() -> None:
     """List, show and delete conversations.
 
-    ID is a session's id, the beginning of one, or `last`. It is looked for in this folder first, then everywhere.
+    SESSION is a session's id, the beginning of one, or `last`; without it, the newest of this folder is meant. It is
+    looked for in this folder first, then everywhere.
 
     \b
     Examples:
@@ -65,8 +49,8 @@ def command() -> None:
 @command.command("list")
 @click.option("-a", "--all", "everywhere", is_flag=True, help="The sessions of every folder.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="Only the newest so many.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
-@_cwd
+@json_option
+@cwd_option
 def list_command(everywhere: bool, limit: int | None, as_json: bool, cwd: Path) -> None:
     """List the conversations held in this folder, newest first.
 
@@ -188,27 +172,18 @@ def _last_part(text: str, most: int) -> str:
 
 def _find(wanted: str, cwd: Path) -> SessionInfo:
     """The session meant: one of this folder, else the only one anywhere whose id begins so."""
-    places = _places(cwd)
-    try:
-        return find_session(places.project, wanted)
-    except UserError as error:
-        others = [info for info in _everywhere(places) if wanted and info.id.startswith(wanted)]
-        if len(others) == 1:
-            return others[0]
-        if len(others) > 1 and str(error).startswith("no session"):
-            raise UserError(f"{len(others)} sessions begin with {wanted!r}: give more of the id.") from error
-        raise
+    return find_session(_places(cwd).project, wanted, everywhere=True)
 
 
 @command.command("show")
-@_id
+@session_choice()
 @click.option("--full", is_flag=True, help="With whole tool results, thinking, and what was put in beside them.")
-@click.option("--json", "as_json", is_flag=True, help="The records of the conversation, one JSON object a line.")
-@_cwd
+@json_lines_option
+@cwd_option
 def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
     """Show a conversation: who said what, tool calls on one line each.
 
-    ID may also be the path of a transcript file. Lines that cannot be read are named at the end.
+    SESSION may also be the path of a transcript file. Lines that cannot be read are named at the end.
 
     \b
     Examples:
@@ -246,23 +221,27 @@ def _paged(text: str, paint: Paint) -> None:
 
 
 @command.command("path")
-@_id
-@_cwd
-def path_command(session: str, cwd: Path) -> None:
+@session_choice()
+@json_option
+@cwd_option
+def path_command(session: str, as_json: bool, cwd: Path) -> None:
     """Print where the transcript of a conversation is.
 
     \b
     Example:
       grep -c tool_use "$(reverie sessions path last)"
     """
-    click.echo(_find(session, cwd).path)
+    found = _find(session, cwd)
+    click.echo(json.dumps({"session": found.id, "path": str(found.path)}) if as_json else found.path)
 
 
 @command.command("delete")
-@click.argument("sessions", metavar="ID...", nargs=-1, required=True, shell_complete=session_ids)
+@click.argument("sessions", metavar="[SESSION]...", nargs=-1, shell_complete=session_ids)
+@session_option("The same as SESSION. Repeatable.", "also", multiple=True)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@_cwd
-def delete_command(sessions: tuple[str, ...], yes: bool, cwd: Path) -> None:
+@json_option
+@cwd_option
+def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, as_json: bool, cwd: Path) -> None:
     """Delete conversations with all they left on disk.
 
     Says what goes and asks first. A conversation that is open in some process is not deleted (exit code 3).
@@ -272,11 +251,14 @@ def delete_command(sessions: tuple[str, ...], yes: bool, cwd: Path) -> None:
       reverie sessions delete 3f2a 77b0
       reverie sessions delete last --yes
     """
-    found = list({info.path: info for info in (_find(one, cwd) for one in sessions)}.values())
+    if not sessions and not also:
+        raise click.UsageError("Name the sessions to delete; `last` is the newest of this folder.")
+    found = list({info.path: info for info in (_find(one, cwd) for one in (*sessions, *also))}.values())
     for info in found:
         files, held = _left_beside(info)
         beside = f" and {plural(files, 'file')} beside it ({size(held)})" if files else ""
-        click.echo(f"{info.id[:_ID_SHOWN]}  {cut(one_line(info.title), 50)}  transcript ({size(info.size)}){beside}")
+        line = f"{info.id[:_ID_SHOWN]}  {cut(one_line(info.title), 50)}  transcript ({size(info.size)}){beside}"
+        click.echo(line, err=as_json)
     if not yes:
         if not sys.stdin.isatty():
             raise UserError("Nothing was deleted: nobody is there to confirm it; give --yes.")
@@ -285,7 +267,10 @@ def delete_command(sessions: tuple[str, ...], yes: bool, cwd: Path) -> None:
             return
     for info in found:
         delete_session(info)
-        click.echo(f"Deleted {info.id}.")
+        if not as_json:
+            click.echo(f"Deleted {info.id}.")
+    if as_json:
+        click.echo(json.dumps({"deleted": [info.id for info in found]}))
 
 
 def _left_beside(info: SessionInfo) -> tuple[int, int]:

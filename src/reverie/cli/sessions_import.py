@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
+from reverie.cli.options import cwd_option, json_option
 from reverie.cli.output import plural
 from reverie.errors import UserError
 from reverie.paths import Places, check_session_id
@@ -17,14 +19,9 @@ from reverie.types import Record
 
 @click.command("import")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "-C",
-    "--cwd",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=".",
-    help="The folder the conversation shall belong to.  [default: this one]",
-)
-def import_command(files: tuple[Path, ...], cwd: Path) -> None:
+@json_option
+@cwd_option
+def import_command(files: tuple[Path, ...], as_json: bool, cwd: Path) -> None:
     """Take in conversations of Claude Code or pi, so that they can be gone on with here.
 
     The file is read, not changed. A session that is here already is not overwritten.
@@ -34,6 +31,7 @@ def import_command(files: tuple[Path, ...], cwd: Path) -> None:
       reverie sessions import ~/.pi/agent/sessions/my-project/*.jsonl
     """
     places = Places.of(cwd, load_settings(cwd))
+    taken = list[dict[str, object]]()
     for file in files:
         records = read_pi_session(file) if is_pi_session(file) else read_records(file).records
         name = check_session_id(_session_id(records) or file.stem)
@@ -46,7 +44,11 @@ def import_command(files: tuple[Path, ...], cwd: Path) -> None:
         transcript = Transcript(target)
         transcript.append(records)
         transcript.close()
-        click.echo(f"{name[:8]}  {plural(held, 'message')}  (reverie chat --resume {name[:8]})")
+        taken.append({"session": name, "file": str(file), "messages": held, "path": str(target)})
+        if not as_json:
+            click.echo(f"{name[:8]}  {plural(held, 'message')}  (reverie chat --resume {name[:8]})")
+    if as_json:
+        click.echo(json.dumps({"imported": taken}, ensure_ascii=False))
 
 
 def _session_id(records: list[Record]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from reverie.cli.options import cwd_option, json_option
 from reverie.cli.output import printable
 from reverie.errors import UserError
 from reverie.settings import Explained, Settings, explain, load_settings
@@ -17,12 +18,10 @@ from reverie.settings.schema import value_of
 
 @click.command("settings")
 @click.argument("key", required=False)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
+@json_option
 @click.option("--flags", "show_flags", is_flag=True, help="Show the kill switches instead.")
 @click.option("--docs", is_flag=True, help="Print the reference page (docs/settings.md).")
-@click.option(
-    "--cwd", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".", help="As if run there."
-)
+@cwd_option
 def command(key: str | None, as_json: bool, show_flags: bool, docs: bool, cwd: Path) -> None:
     """Show every setting and where its value came from.
 
@@ -37,6 +36,8 @@ def command(key: str | None, as_json: bool, show_flags: bool, docs: bool, cwd: P
 
     Exit codes: 0, or 2 if a settings file has a mistake or KEY is unknown.
     """
+    if docs and as_json:
+        raise click.UsageError("--docs prints a page in Markdown; leave --json out.")
     if docs:
         click.echo(reference_page(), nl=False)
         return

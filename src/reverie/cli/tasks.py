@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from reverie.cli.options import cwd_option, json_option, session_option
+
 if TYPE_CHECKING:
     from reverie.live_client import LiveSession
     from reverie.types import JsonObject
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 Examples:
   reverie tasks
-  reverie tasks --session 3f2a list --json
+  reverie tasks -s 3f2a --json
   reverie tasks kill notes-5d09af
 """
 
@@ -27,44 +29,38 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _options(function: F) -> F:
-    as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-    session = click.option("--session", metavar="ID", help="Only this session; the beginning of its id is enough.")
-    return as_json(session(function))
+    named = session_option("Only this session; the beginning of its id is enough.  [default: all]", default=None)
+    return named(json_option(cwd_option(function)))
 
 
 @click.group("tasks", invoke_without_command=True, epilog=_EPILOG)
 @_options
 @click.pass_context
-def command(context: click.Context, session: str | None, as_json: bool) -> None:
+def command(context: click.Context, session: str | None, as_json: bool, cwd: Path) -> None:
     """List or kill the background tasks of live sessions.
 
     Notes, extraction, dreams and agents run in the background of a session. Without a sub-command, lists them.
     """
-    context.obj = (session, as_json)
     if context.invoked_subcommand is None:
-        _list(session, as_json)
+        _list(session, as_json, cwd)
 
 
 @command.command("list", epilog="\b\nExample:\n  reverie tasks list --json")
 @_options
-@click.pass_obj
-def list_command(given: tuple[str | None, bool], session: str | None, as_json: bool) -> None:
+def list_command(session: str | None, as_json: bool, cwd: Path) -> None:
     """Show running tasks and the last finished ones of every live session."""
-    _list(session or given[0], as_json or given[1])
+    _list(session, as_json, cwd)
 
 
 @command.command("kill", epilog="\b\nExample:\n  reverie tasks kill notes-5d09af")
 @click.argument("id")
 @_options
-@click.pass_obj
-def kill_command(given: tuple[str | None, bool], id: str, session: str | None, as_json: bool) -> None:
+def kill_command(id: str, session: str | None, as_json: bool, cwd: Path) -> None:
     """End the running task ID; the beginning of an id is enough. What it had begun is rolled back."""
     from reverie.errors import UserError
     from reverie.live_client import ask_live
 
-    running = [
-        (live, task) for live, task in _tasks(session or given[0]) if task.get("state") in ("starting", "running")
-    ]
+    running = [(live, task) for live, task in _tasks(session, cwd) if task.get("state") in ("starting", "running")]
     matching = [(live, task) for live, task in running if str(task.get("id", "")).startswith(id)]
     exact = [(live, task) for live, task in matching if task.get("id") == id]
     if len(exact or matching) != 1:
@@ -74,7 +70,7 @@ def kill_command(given: tuple[str | None, bool], id: str, session: str | None, a
     live, task = (exact or matching)[0]
     assert live.socket is not None
     ended = cast("JsonObject", ask_live(live.socket, {"do": "kill", "id": task["id"]}, timeout_s=30).get("task") or {})
-    if as_json or given[1]:
+    if as_json:
         click.echo(json.dumps({"session": live.id, "pid": live.pid, **ended}))
         return
     state = str(ended.get("state"))
@@ -82,8 +78,8 @@ def kill_command(given: tuple[str | None, bool], id: str, session: str | None, a
     click.echo(f"{verb} {ended.get('id')} ({ended.get('title')}).")
 
 
-def _list(session: str | None, as_json: bool) -> None:
-    tasks = _tasks(session)
+def _list(session: str | None, as_json: bool, cwd: Path) -> None:
+    tasks = _tasks(session, cwd)
     if as_json:
         click.echo(json.dumps([{"session": live.id, "pid": live.pid, **task} for live, task in tasks]))
         return
@@ -98,16 +94,17 @@ def _list(session: str | None, as_json: bool) -> None:
         click.echo(line + (f": {last}" if last else ""))
 
 
-def _tasks(session: str | None) -> list[tuple[LiveSession, JsonObject]]:
+def _tasks(session: str | None, cwd: Path) -> list[tuple[LiveSession, JsonObject]]:
     """The tasks of all live sessions; one that does not answer is named on standard error and left out."""
     from reverie.errors import ReverieError, UserError
     from reverie.live_client import ask_live, live_sessions
     from reverie.paths import Places
     from reverie.settings import load_settings
+    from reverie.storage.sessions import beginning_of
 
-    cwd = Path.cwd()
     found: list[tuple[LiveSession, JsonObject]] = []
-    sessions = live_sessions(Places.of(cwd, load_settings(cwd)).projects, session)
+    places = Places.of(cwd, load_settings(cwd))
+    sessions = live_sessions(places.projects, beginning_of(session, places.project))
     if session is not None and not sessions:
         raise UserError(f"No live session begins with {session!r}; `reverie tasks` shows those there are.")
     for live in sessions:

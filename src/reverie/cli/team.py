@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from reverie.cli.options import cwd_option, json_lines_option, json_option
+
 _EPILOG = """\b
 A team file is TOML:
   team = "docs"
@@ -39,15 +41,6 @@ class _Group(click.Group):
         return super().parse_args(ctx, args)
 
 
-_cwd = click.option(
-    "-C",
-    "--cwd",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=".",
-    help="Work in this folder.  [default: this one]",
-)
-
-
 @click.group("team", cls=_Group, epilog=_EPILOG)
 def command() -> None:
     """Let several agents work on one task, each in a process of its own.
@@ -59,9 +52,9 @@ def command() -> None:
 
 @command.command("run", epilog="\b\nExample:\n  reverie team run docs.toml")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Every member's events as JSON, one object a line.")
+@json_lines_option
 @click.option("-m", "--model", metavar="NAME", help="For members whose model the file does not name.")
-@_cwd
+@cwd_option
 def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
     """Start the team that FILE describes. The lead's answer goes to standard output."""
     from reverie.agents.team_file import load_team
@@ -74,21 +67,24 @@ def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
 
 @command.command("status", epilog="\b\nExample:\n  reverie team status docs --json")
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-def status_command(name: str | None, as_json: bool) -> None:
+@json_option
+@cwd_option
+def status_command(name: str | None, as_json: bool, cwd: Path) -> None:
     """Show who is in the team NAME and what each is doing; without a name, all teams."""
     from reverie.cli.team_look import show_status
 
-    show_status(name, as_json)
+    show_status(name, as_json, cwd)
 
 
 @command.command("stop", epilog="\b\nExample:\n  reverie team stop docs")
 @click.argument("name")
-def stop_command(name: str) -> None:
+@json_option
+@cwd_option
+def stop_command(name: str, as_json: bool, cwd: Path) -> None:
     """End the team NAME in order: its lead asks, its teammates answer."""
     from reverie.cli.team_look import stop_team
 
-    stop_team(name)
+    stop_team(name, as_json, cwd)
 
 
 @command.command("member", hidden=True)
@@ -96,7 +92,7 @@ def stop_command(name: str) -> None:
 @click.argument("name")
 @click.option("-m", "--model")
 @click.option("--ask", is_flag=True)
-@_cwd
+@cwd_option
 def member_command(file: Path, name: str, **options: Any) -> int:
     """One member of a team, started by `reverie team run`; ends when its standard input does."""
     from reverie.agents.team_file import load_team

@@ -23,9 +23,9 @@ from reverie.types import JsonObject
 _SPARE_S = 5.0
 
 
-def show_status(name: str | None, as_json: bool) -> None:
+def show_status(name: str | None, as_json: bool, cwd: Path) -> None:
     """Prints one team, or all."""
-    places = _places()
+    places = Places.of(cwd, load_settings(cwd))
     teams = [name] if name is not None else _names(places)
     found = [_status(Team(places, one)) for one in teams]
     if as_json:
@@ -59,10 +59,10 @@ def running_lines(places: Places) -> list[str]:
     return lines
 
 
-def stop_team(name: str) -> None:
+def stop_team(name: str, as_json: bool, cwd: Path) -> None:
     """Asks whoever runs the team to end it, and waits until it has; members nobody runs any more are asked directly."""
-    settings = load_settings(Path.cwd())
-    team = Team(_places(), name)
+    settings = load_settings(cwd)
+    team = Team(Places.of(cwd, settings), name)
     team.read()
     holder = Lease.holder(team.lock)
     pids = [int(holder["pid"])] if holder is not None else _seated(team)
@@ -75,7 +75,7 @@ def stop_team(name: str) -> None:
     until = time.monotonic() + given.shutdown_s + given.kill_s + _SPARE_S
     while time.monotonic() < until:
         if Lease.holder(team.lock) is None and not _seated(team):
-            click.echo(f"The team {name} has ended.")
+            click.echo(json.dumps({"team": name, "ended": True}) if as_json else f"The team {name} has ended.")
             return
         time.sleep(0.2)
     raise ReverieError(f"The team {name} was asked to end and is still there (PID {', '.join(map(str, pids))}).")
@@ -120,8 +120,3 @@ def _seated(team: Team) -> list[int]:
 
 def _names(places: Places) -> list[str]:
     return sorted(path.parent.name for path in (places.home / "teams").glob("*/team.json"))
-
-
-def _places() -> Places:
-    cwd = Path.cwd()
-    return Places.of(cwd, load_settings(cwd))

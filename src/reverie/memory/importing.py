@@ -16,8 +16,9 @@ from typing import Literal
 
 from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import ABSENT, Change, ProposedWrite, WriteInfo, Writer
+from reverie.memory.cutting import shortened
 from reverie.memory.index import entries, with_entry
-from reverie.memory.note import DESCRIPTION_CHARACTERS, classify, shortened, title_of
+from reverie.memory.note import DESCRIPTION_CHARACTERS, classify, title_of
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.taxonomy import INDEX, LOGS, MemoryType, file_name, index_of, pointer_of
 from reverie.memory.topic_file import TopicFile, decode

@@ -23,6 +23,7 @@ _TARGET = r"\((?:<(?P<angled>[^<>\n]*)>|(?P<bare>(?:[^()\s]|\([^()\s]*\))*))(?:[
 _ENTRY = re.compile(rf"(?P<lead>[ \t]*[-*+][ \t]+){_TITLE}{_TARGET}(?P<rest>[^\r\n]*)(?P<end>\r?\n?)")
 _LINK = re.compile(rf"(?<!!){_TITLE}{_TARGET}")
 _DASH = re.compile(r"\A[ \t]*(?:—|–|--|-|:)?[ \t]*")
+_BACKTICKS = re.compile(r"`+")
 _SIMPLE = re.compile(r"[\w-][\w.-]*\.md")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/")
 
@@ -99,7 +100,7 @@ def _warning(fired: Limit, lines: int, size: int, max_lines: int, max_bytes: int
 def index_line(title: str, file: str, hook: str) -> str:
     """The line for a file: `- [Title](file.md) — hook`, the hook cut at a word so that the line stays short."""
     title = " ".join(title.split()) or file
-    title = re.sub(r"([\[\]\\])", r"\\\1", title)
+    title = re.sub(r"([\[\]\\<`])" if _has_open_code(title) else r"([\[\]\\<])", r"\\\1", title)
     hook = " ".join(hook.split())
     start = f"- [{title}]({_written(file)})"
     room = LINE_CHARACTERS - len(start) - len(" — ")
@@ -108,6 +109,17 @@ def index_line(title: str, file: str, hook: str) -> str:
         hook = (cut.rpartition(" ")[0] or cut).rstrip(" ,;:—-")
         hook = f"{hook}…" if hook else ""
     return f"{start} — {hook}" if hook else start
+
+
+def _has_open_code(title: str) -> bool:
+    """Whether backticks are left over that would take the link's end, and the hook, for code."""
+    runs = [len(run) for run in _BACKTICKS.findall(title)]
+    while runs:
+        first, *runs = runs
+        if first not in runs:
+            return True
+        runs = runs[runs.index(first) + 1 :]
+    return False
 
 
 def entries(text: str) -> tuple[IndexEntry, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from reverie.errors import UserError
+from reverie.memory.cutting import ended, first_outside, shortened
 from reverie.memory.evidence import content_terms, hard_facts, statements
 from reverie.memory.ranking.text import FUNCTION_WORDS
 from reverie.memory.taxonomy import MemoryType, Trust, file_name
@@ -31,8 +32,12 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _BECAUSE = re.compile(r",?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
-_ADDRESS = re.compile(r"https?://\S+")
+_ADDRESS = re.compile(r"https?://[^\s()<>\[\]\"`]+")
+_EMPTIED = re.compile(r"\s*[(<\[\"`]\s*(?:(?:see|at|in|under|here)\b)?[\s:]*[)>\]\"`]", re.IGNORECASE)
+"""What stood around an address that was taken out."""
 _DANGLING = re.compile(r"(?:\s+(?:is|are|was|at|in|on|see|under|here|lives?|found|be|can))+$", re.IGNORECASE)
+_MARKS = re.compile(r"\s*(?:(?:#{1,6}|[-*+])\s+|>\s*)*")
+_EMPHASIS = re.compile(r"\A(\*{1,3})(?=[^\s*])([^*]+)\1\Z")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-z_])|(?<=[。！？])")
 
 _NORM = re.compile(
@@ -220,21 +225,14 @@ def dated(text: str, today: date) -> str:
 
 def title_of(sentence: str) -> str:
     """A short title: the sentence without its reason, its addresses and its end, cut at a word."""
-    said = _BECAUSE.split(sentence, maxsplit=1)[0]
+    reason = _BECAUSE.search(sentence)
+    said = ended(sentence, reason.start()) if reason is not None and reason.start() else sentence
     bare = _ADDRESS.sub("", said)
     if bare != said:
-        bare = _DANGLING.sub("", bare.strip(" :,;—-.()<>"))
-    bare = bare.strip(" :,;—-.!。！()<>") or said
-    return shortened(bare, TITLE_CHARACTERS).rstrip("…").rstrip(" ,;:—-")
-
-
-def shortened(text: str, most: int) -> str:
-    """One line of at most `most` characters, cut at a word."""
-    line = " ".join(text.split())
-    if len(line) <= most:
-        return line
-    kept = line[: most - 1]
-    return (kept.rpartition(" ")[0] or kept).rstrip(" ,;:—-") + "…"
+        bare = _DANGLING.sub("", _EMPTIED.sub("", bare).strip(" :,;—-."))
+    bare = bare.strip().rstrip(" :,;—-.!。！") or said
+    short = shortened(bare, TITLE_CHARACTERS)
+    return short.rstrip("…").rstrip(" ,;:—-") or short
 
 
 def _file(kind: MemoryType, title: str) -> str:
@@ -246,8 +244,10 @@ def _file(kind: MemoryType, title: str) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    line = next((line.strip(" #*->\t") for line in text.splitlines() if line.strip(" #*->\t")), "")
-    return next((part for part in _SENTENCE_END.split(line) if part.strip()), line).strip()
+    line = next((line for line in text.splitlines() if line.strip(" #*->\t")), text.strip())
+    line = _EMPHASIS.sub(r"\2", _MARKS.sub("", line, count=1).strip())
+    ends = [found.start() for found in _SENTENCE_END.finditer(line) if line[: found.start()].strip()]
+    return line[: first_outside(line, ends)].strip()
 
 
 def _body(text: str, kind: MemoryType) -> str:
@@ -255,7 +255,7 @@ def _body(text: str, kind: MemoryType) -> str:
     if kind in (MemoryType.FEEDBACK, MemoryType.PROJECT) and "\n" not in text and "**" not in text:
         first, *rest = _SENTENCE_END.split(text)
         said, *why = _BECAUSE.split(first, maxsplit=1)
-        if why and len(said.split()) > 2:
+        if why and why[0].strip() and len(said.split()) > 2 and first_outside(text, [len(said) + 1]):
             because = why[0].strip()
             parts = [said.rstrip(" ,.") + ".", f"**Why:** {because[0].lower() + because[1:]}", " ".join(rest).strip()]
             return "\n\n".join(filter(None, parts))

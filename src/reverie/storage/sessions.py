@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from reverie.types import Record, TextBlock
 
 _HEAD_BYTES = 262_144
 _TITLE_LENGTH = 80
+LAST = "last"
+"""Names the newest session of a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +108,68 @@ def _short(text: str) -> str:
     return line if len(line) <= _TITLE_LENGTH else line[: _TITLE_LENGTH - 1] + "…"
 
 
-def find_session(project: Path, wanted: str) -> SessionInfo:
-    """The session with this id, or the only one whose id begins so; `last` is the newest. UserError otherwise."""
+def find_session(project: Path, wanted: str, *, everywhere: bool = False) -> SessionInfo:
+    """The session with this id, or the only one whose id begins so; `last` is the newest. UserError otherwise.
+
+    `everywhere`: a session of another folder will do where this one has none of that name.
+    """
     sessions = list_sessions(project)
-    if wanted == "last":
+    if wanted == LAST:
         if not sessions:
             raise UserError("there is no session here to go on with: start one with `reverie chat` or `reverie run`")
         return sessions[0]
-    exact = [info for info in sessions if info.id == wanted]
-    matches = exact or [info for info in sessions if wanted and info.id.startswith(wanted)]
+    matches = _named(sessions, wanted)
+    elsewhere = [] if matches else _named(_sessions_beside(project, wanted), wanted)
+    if everywhere:
+        matches = matches or elsewhere
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise UserError(f"{len(matches)} sessions begin with {wanted!r}: give more of the id")
-    raise UserError(f"no session here begins with {wanted!r}: `reverie sessions list` shows them")
+        raise UserError(f"{len(matches)} sessions begin with {wanted!r} ({_listed(matches)}): give more of the id")
+    if elsewhere:
+        where = f": give `-C {elsewhere[0].cwd}`" if elsewhere[0].cwd else ""
+        raise UserError(f"no session here begins with {wanted!r}, but one of another folder does{where}")
+    near = _near(sessions, wanted)
+    hint = f"did you mean {_listed(near)}?" if near else "`reverie sessions list` shows them"
+    raise UserError(f"no session here begins with {wanted!r}: {hint}")
+
+
+def beginning_of(wanted: str | None, project: Path) -> str | None:
+    """What the ids of the sessions meant begin with, where the sessions need not be of this folder."""
+    return find_session(project, LAST).id if wanted == LAST else wanted
+
+
+def _named(sessions: Iterable[SessionInfo], wanted: str) -> list[SessionInfo]:
+    begin = [info for info in sessions if wanted and info.id.startswith(wanted)]
+    return [info for info in begin if info.id == wanted] or begin
+
+
+def _sessions_beside(project: Path, wanted: str) -> Iterator[SessionInfo]:
+    """The sessions of all other folders whose ids begin so."""
+    try:
+        folders = sorted(entry.path for entry in os.scandir(project.parent) if entry.is_dir())
+    except OSError:
+        return
+    for folder in folders:
+        if Path(folder) != project:
+            paths = (path for path in _transcripts(Path(folder)) if wanted and path.stem.startswith(wanted))
+            yield from (info for path in paths if (info := describe(path)) is not None)
+
+
+def _near(sessions: list[SessionInfo], wanted: str) -> list[SessionInfo]:
+    """Sessions that may be meant: the words are in the title, or the id begins almost so."""
+    from difflib import get_close_matches
+
+    if not wanted:
+        return []
+    titled = [info for info in sessions if wanted.casefold() in info.title.casefold()]
+    begins = {info.id[: len(wanted)]: info for info in reversed(sessions)}
+    return titled or [begins[one] for one in get_close_matches(wanted.lower(), begins, n=3, cutoff=0.7)]
+
+
+def _listed(sessions: list[SessionInfo]) -> str:
+    shown = ", ".join(f"{info.id[:8]} “{info.title[:40]}”" for info in sessions[:3])
+    return f"{shown} and more" if len(sessions) > 3 else shown
 
 
 def delete_session(info: SessionInfo) -> None:

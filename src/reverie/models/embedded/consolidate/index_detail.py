@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from reverie.memory.cutting import shortened
 from reverie.memory.evidence import hard_facts
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
@@ -58,7 +59,7 @@ def _section_file(desk: Desk, section: list[Row]) -> None:
     if not body.strip() or holds_secret(body) or name in desk.texts:
         return
     first = next((one.text for one in statements_in(body)), title)
-    made = TopicFile.new(name=title, description=first[:140], type=MemoryType.PROJECT, body=body)
+    made = TopicFile.new(name=title, description=shortened(first, 140), type=MemoryType.PROJECT, body=body)
     desk.write(name, made.text, "new: a section that stood in the index, which was too long")
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from reverie.memory.cutting import ended
 from reverie.memory.evidence import hard_facts
 from reverie.memory.taxonomy import TEAM, MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
@@ -250,7 +251,9 @@ def _title(text: str, least: int) -> str:
     first = next((part for part in _PAUSE.split(text) if len(part.split()) >= 2), text)
     subject = _ARTICLE.sub("", _VERB.split(first, maxsplit=1)[0])
     chosen = subject if len(subject.split()) >= least and not _ORDER.match(first) else first
-    title = _LOOSE_END.sub("", " ".join(chosen.split()[:_TITLE_WORDS])).strip(' .,;:!“”"')
+    words = chosen.split()
+    begun = ended(" ".join(words), len(" ".join(words[:_TITLE_WORDS])))
+    title = _LOOSE_END.sub("", begun).strip(' .,;:!“”"')
     return title[:1].upper() + title[1:]
 
 

@@ -1,0 +1,117 @@
+"""What README and the docs tell people to type works as it is written, from a clean clone."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from reverie.cli.app import commands
+from reverie.models.script import Script
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = (*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "layers").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS)]
+NOT_RUN = {
+    "make run": "sets up a virtual environment; CI runs it",
+    "make test": "runs this",
+    "pip install .": "`make soak` installs the wheel (test_wheel.py)",
+    "export ANTHROPIC_API_KEY": "a key of your own",
+    "OPENAI_BASE_URL": "a server of your own",
+    "reverie chat": "a conversation",
+    "reverie simulate": "serves until it is stopped; its script is read below",
+}
+
+
+def readme_commands() -> list[str]:
+    lines = re.findall(r"^    (\S.*)$", re.sub(r"```.*?```", "", PAGES[0].read_text(), flags=re.S), flags=re.M)
+    return [re.sub(r"\s+# .*", "", line) for line in lines]
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """What a clone holds that the commands speak of, with a change that is not committed."""
+    for name in ("README.md", "examples"):
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for args in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
+        subprocess.run([*git, *args], cwd=tmp_path, check=True)
+    with (tmp_path / "README.md").open("a") as file:
+        file.write("\nOne more line.\n")
+    return tmp_path
+
+
+@pytest.mark.timeout(120)
+def test_every_command_of_the_readme_works_in_its_order(clone: Path, own_home: Path) -> None:
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    ran = 0
+    for line in readme_commands():
+        if line.startswith(tuple(NOT_RUN)):
+            continue
+        done = subprocess.run(
+            line, shell=True, cwd=clone, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0 and "Traceback" not in done.stderr, (line, done.stdout, done.stderr)
+        assert done.stdout.strip(), line
+        ran += 1
+    assert ran >= 7
+    assert {name for name in NOT_RUN if any(line.startswith(name) for line in readme_commands())} == set(NOT_RUN)
+
+
+def test_the_python_of_the_readme_runs(clone: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGES[0].read_text(), flags=re.S)
+    done = subprocess.run([sys.executable, "-c", code], cwd=clone, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "TurnEnded" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    text = page.read_text()
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.S)
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", prose)
+    missing = [link for link in links if not (page.parent / link).exists()]
+    missing += [name for name in re.findall(r"\bexamples/[\w./-]+", text) if not (ROOT / name.rstrip(".")).exists()]
+    assert not missing
+    for name in re.findall(r"examples/[\w/-]+\.script", text):
+        Script.parse((ROOT / name).read_text(), name)
+
+
+def typed(page: Path) -> Iterator[list[str]]:
+    """Every use of the command in the code of a page, as words; up to a pipe, a comment or the next command."""
+    text = page.read_text()
+    code = [*re.findall(r"```.*?\n(.*?)```", text, flags=re.S), *re.findall(r"^    (.*)$", text, flags=re.M)]
+    code += re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
+    for line in (line for block in code for line in block.splitlines()):
+        for found in re.findall(r"(?:^|[\s(])reverie ((?:[a-z]|-)[^|;&#`)…]*)", line):
+            try:
+                yield shlex.split(found)
+            except ValueError:
+                continue
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_options_that_a_page_names_are_there(page: Path) -> None:
+    for words in typed(page):
+        command: click.Command = commands
+        context = click.Context(commands)
+        options = set[str]()
+        for word in words:
+            found = command.get_command(context, word) if isinstance(command, click.Group) else None
+            if found is not None:
+                command = found
+            elif command.name == "team" and isinstance(command, click.Group):
+                command = command.commands["run"]  # `reverie team FILE` is `reverie team run FILE`
+            elif command is commands:
+                break
+            options |= {opt for param in command.params for opt in param.opts} | {"--help", "-h", "--version"}
+            if word.startswith("--") and command is not commands:
+                assert word.partition("=")[0].rstrip(".,]") in options, (page.name, words)
