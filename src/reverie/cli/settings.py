@@ -11,6 +11,7 @@ import click
 from reverie.cli.output import printable
 from reverie.errors import UserError
 from reverie.settings import Explained, Settings, explain, load_settings
+from reverie.settings.reach import reach_of
 from reverie.settings.reference import default_text, plain, reference_page, toml_text
 from reverie.settings.schema import value_of
 
@@ -93,7 +94,8 @@ def _show_one(one: Explained) -> None:
     if setting.env:
         _say(f"  variable {setting.env}" + (" (only there)" if setting.env_only else ""))
     if not setting.env_only:
-        _say(f"  settable by a project's committed settings: {setting.project.value}")
+        reach = reach_of(one.key)
+        _say(f"  settable by a folder's files before you trust it: {reach.rule.value} (could {reach.risk.value})")
 
 
 def _as_json(one: Explained) -> dict[str, Any]:
