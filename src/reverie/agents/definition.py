@@ -2,7 +2,7 @@
 
 Read from the home, then `.claude/agents` and `.reverie/agents` of the project, nearer folders last; a later one of the
 same name takes an earlier one's place. A bad file is one sentence, and the others load all the same. A project's file
-chooses no model, no memory of the user's and no name that is taken, unless the user trusts its folder.
+chooses no model, no memory of the user's and no name of a built-in kind, unless the user trusts its folder.
 """
 
 from __future__ import annotations
@@ -104,8 +104,6 @@ def _found(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefinitio
                 problems.append(found)
                 continue
             parts = [] if is_own else list(_acting(found, path, places.checkout, taken))
-            if is_own:
-                taken.add(found.name)
             if parts:
                 book = book or TrustBook.read(places.home)
                 state = book.state(places.checkout, digests(parts)[str(places.checkout)], places.root)

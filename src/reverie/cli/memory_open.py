@@ -40,10 +40,16 @@ def json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")(command)
 
 
-def memory_in(cwd: Path) -> OpenedMemory:
-    """The memory that a session in `cwd` would use."""
+def memory_in(cwd: Path, *, quiet: bool = False) -> OpenedMemory:
+    """The memory that a session in `cwd` would use. Unless `quiet`, what its files say of memory in vain is told."""
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
+    ignored = [part for part in settings.parts if part.ignored and part.key.startswith("memory.")]
+    if ignored and not quiet:
+        from reverie.settings.folder import ignored_sentences
+
+        for sentence in ignored_sentences(ignored):
+            say(f"reverie: {one_line(sentence)}", err=True)
 
     def report(refusal: Any) -> None:
         from reverie.background_log import BackgroundLog
@@ -58,7 +64,7 @@ def memory_in(cwd: Path) -> OpenedMemory:
 def file_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Completion of memory files."""
     try:
-        names = memory_in(Path.cwd()).directory.names()
+        names = memory_in(Path.cwd(), quiet=True).directory.names()
     except ReverieError:
         return []
     return [name for name in names if name.startswith(incomplete)]

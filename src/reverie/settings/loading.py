@@ -61,6 +61,8 @@ class Explained:
     value: object
     sources: tuple[Source, ...]
     setting: Setting
+    ignored: tuple[Part, ...] = ()
+    """What the folder's files say and is left out."""
 
     @property
     def source(self) -> str:
@@ -146,8 +148,12 @@ def home_folder() -> Path:
 
 def explain(settings: Settings) -> list[Explained]:
     """Every setting with its value and where it came from, in the order of the reference page."""
+    ignored: dict[str, tuple[Part, ...]] = {}
+    for part in settings.parts:
+        if part.ignored:
+            ignored[part.key] = (*ignored.get(part.key, ()), part)
     return [
-        Explained(key, value_of(settings, key), settings.sources.get(key, (DEFAULT,)), setting)
+        Explained(key, value_of(settings, key), settings.sources.get(key, (DEFAULT,)), setting, ignored.get(key, ()))
         for key, setting in all_settings().items()
     ]
 
