@@ -191,21 +191,25 @@ def _list(as_json: bool) -> int:
 
 
 def _remove(path: Path, as_json: bool) -> int:
+    from reverie.cli.output import exact
+    from reverie.settings.trust import TrustBook
     from reverie.storage.trust_file import revoke
 
-    folder = _folder(path)
+    # A folder that is gone is removed by its name: the repository it lay in is another folder.
+    named = Path(os.path.realpath(path))
+    folder = named if str(named) in TrustBook.read(_home()).trusted else _folder(path)
     done = revoke(_home(), folder)
     if as_json:
         click.echo(json.dumps({"folder": str(folder), "removed": done}, indent=2))
     elif done:
-        click.echo(f"{folder}: no longer trusted.")
+        click.echo(f"{exact(str(folder))}: no longer trusted.")
     else:
         raise ReverieError(f"{folder} was not trusted; `reverie trust --list` shows which folders are.")
     return 0 if done else 1
 
 
 def _folder(path: Path) -> Path:
-    """The folder that is trusted or not: the checkout around `path`; where nothing is left of it, `path` itself."""
+    """The folder that is trusted or not: the checkout around `path`, else `path` itself."""
     from reverie.paths import find_repo
 
     return find_repo(path).checkout
