@@ -28,6 +28,7 @@ from reverie.paths import (
 )
 from reverie.permissions.inside import check_memory_root
 from reverie.settings import Settings, load_settings
+from tests.settings.conftest import trust_all
 
 ID = "00ef13bd-99a1-4001-a829-09985a069ab2"
 
@@ -331,6 +332,8 @@ def test_memory_lives_where_the_first_rule_says(repo: Path, tmp_path: Path) -> N
     assert found.directory == tmp_path / "u" / "mine" / "memory"
     assert found.rule == f"setting memory.directory ({home}/settings.toml:2)"
     (repo / ".reverie" / "settings.local.toml").write_text('memory.directory = "/local/memory"')
+    assert where(repo, env).directory == tmp_path / "u" / "mine" / "memory", "nor do those of a folder nobody trusts"
+    trust_all(settings_for(repo, env), repo)
     assert where(repo, env).directory == Path("/local/memory")
     env["REVERIE_MEMORY_PATH"] = "/env/memory"
     assert where(repo, env) == MemoryPlace(Path("/env/memory"), "REVERIE_MEMORY_PATH")

@@ -6,18 +6,25 @@ import json
 from pathlib import Path
 from typing import Any
 
+from reverie.agents.definition import acting_parts
 from reverie.models.request_log import LoggedRequest, read_log
+from reverie.paths import Places
 from reverie.session import Session
+from reverie.settings import load_settings
 from reverie.storage.transcript import read_records
+from reverie.storage.trust_file import trust
 from reverie.types import ToolResultBlock
 
 
 def define(folder: Path, name: str, prompt: str = "You review.", **head: str) -> Path:
-    """A kind of agent in the project's own folder."""
+    """A kind of agent in the project's own folder, which the user trusts."""
     path = folder / ".reverie" / "agents" / f"{name}.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     fields = {"name": name, "description": f"does {name}", **head}
     path.write_text("---\n" + "".join(f"{key}: {value}\n" for key, value in fields.items()) + f"---\n{prompt}\n")
+    places = Places.of(folder, load_settings(folder))
+    if parts := acting_parts(places):
+        trust(places.home, parts, places.checkout)
     return path
 
 

@@ -140,3 +140,17 @@ say Short.
         assert "Short." in said_to_main(session)
 
     in_session(work, cwd=repo, model=script(repo.parent, play), overrides={"permissions.mode": "accept_all"})
+
+
+def test_git_runs_nothing_that_the_repository_brings(repo: Path, tmp_path: Path) -> None:
+    """An unpacked archive may have a `.git` of its own, with hooks."""
+    hook = repo / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o755)
+    (tmp_path / "watch").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    (tmp_path / "watch").chmod(0o755)
+    git(repo, "config", "core.fsmonitor", str(tmp_path / "watch"))
+    tree = made(repo, "one", tmp_path / "trees")
+    asyncio.run(tree.leave())
+    assert not (tmp_path / "ran").exists()

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from reverie.paths import find_repo
 from reverie.settings import Settings, load_settings
+from reverie.storage.trust_file import trust
 
 Load = Callable[..., Settings]
 
@@ -17,6 +19,12 @@ def git(where: Path, *words: str) -> str:
     identity = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
     done = subprocess.run(["git", *identity, *words], cwd=where, capture_output=True, text=True, check=True)
     return done.stdout
+
+
+def trust_all(settings: Settings, cwd: Path) -> None:
+    """What `reverie trust --yes` does."""
+    parts = [part for part in settings.parts if part.can_be_trusted]
+    trust(settings.places.home, parts, find_repo(cwd).checkout)
 
 
 @pytest.fixture

@@ -44,7 +44,13 @@ def test_json_for_programs(home: Path, repo: Path) -> None:
     assert by_key["hooks.Stop"]["value"] == [{"command": "mine", "matcher": "*", "timeout_s": 60.0}]
     assert by_key["hooks.Stop"]["places"] == ["user"]
     assert by_key["model.openai_api_key"]["value"] == "(set, hidden)"
-    assert len(found["warnings"]) == 2
+    assert len(found["warnings"]) == 1
+    (ignored,) = by_key["hooks.Stop"]["ignored"]
+    assert ignored["value"] == [{"command": "x"}] and ignored["where"] == f"{repo}/.reverie/settings.toml:2"
+    assert ignored["why"] == "you have not trusted this folder"
+    assert by_key["tools.parallel"]["ignored"] == []
+    text = reverie(home, repo, "model.name").stdout
+    assert f'ignored: "theirs"  # {repo}/.reverie/settings.toml:1: you have not trusted this folder' in text
 
 
 def test_one_setting_a_section_and_a_wrong_name(home: Path, repo: Path) -> None:
@@ -73,7 +79,7 @@ def test_warnings_go_to_standard_error(home: Path, repo: Path) -> None:
     done = reverie(home, repo)
     assert done.returncode == 0
     assert done.stderr.startswith("warning: ")
-    assert "trust.projects" in done.stderr
+    assert "`reverie trust`" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_flags_with_their_sources(home: Path, repo: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from reverie.errors import SettingsError
 from reverie.settings import Settings, explain
 from reverie.settings.schema import all_settings
-from tests.settings.conftest import Load
+from tests.settings.conftest import Load, trust_all
 
 
 def told(settings: Settings, key: str) -> str:
@@ -26,6 +26,7 @@ def test_each_place_wins_over_the_one_before(load: Load, home: Path, repo: Path,
     ]
     for path, value in places:
         path.write_text(f"\n[window]\nblocking_limit = {value}\n")
+        trust_all(load(), repo)
         settings = load()
         assert settings.window.blocking_limit == value
         assert told(settings, "window.blocking_limit") == f"{path}:3"
@@ -60,8 +61,8 @@ def test_lists_add_up_and_nobody_can_take_a_managed_rule_away(
 
 def test_tables_of_numbers_are_joined_key_by_key(load: Load, home: Path, repo: Path) -> None:
     (home / "settings.toml").write_text("[tool_results.limits]\nBash = 1\nMine = 2")
-    (repo / ".reverie" / "settings.toml").write_text("tool_results.limits = {Mine = 3}")
-    assert dict(load().tool_results.limits) == {"Grep": 20_000, "Bash": 1, "Mine": 3}
+    (repo / ".reverie" / "settings.toml").write_text("tool_results.limits = {Mine = 1}")
+    assert dict(load().tool_results.limits) == {"Grep": 20_000, "Bash": 1, "Mine": 1}
 
 
 def test_hooks_are_lists_of_commands_in_order(load: Load, home: Path, managed: Path) -> None:

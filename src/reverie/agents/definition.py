@@ -1,7 +1,8 @@
 """Kinds of agents: two that are always there, and those that files define, one Markdown file a kind.
 
 Read from the home, then `.claude/agents` and `.reverie/agents` of the project, nearer folders last; a later one of the
-same name takes an earlier one's place. A bad file is one sentence, and the others load all the same.
+same name takes an earlier one's place. A bad file is one sentence, and the others load all the same. A project's file
+chooses no model, no memory of the user's and no name of a built-in kind, unless the user trusts its folder.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,6 +18,8 @@ from reverie.memory.agent_memory import Scope
 from reverie.memory.frontmatter import split
 from reverie.paths import Places
 from reverie.prompts import render
+from reverie.settings.reach import Risk
+from reverie.settings.trust import Part, TrustBook, digest_of, digests
 
 MAX_BYTES = 100_000
 GENERAL = "general"
@@ -72,14 +75,51 @@ def load_definitions(places: Places, *, bare: bool = False) -> Definitions:
     """Every kind for this working directory. A bare session has the built-in ones only."""
     kinds = {kind.name: kind for kind in built_in()}
     problems = list[str]()
-    for folder in () if bare else folders(places):
+    for kind, parts in () if bare else _found(places, problems):
+        ignored = [part for part in parts if part.ignored]
+        if not ignored:
+            kinds[kind.name] = kind
+            continue
+        keys = ", ".join(f"`{part.key}`" for part in ignored)
+        problems.append(f"{kind.source}: {keys} ignored: {ignored[0].ignored}; `reverie trust` shows it, and asks.")
+        if not any(part.key == "name" for part in ignored):
+            kinds[kind.name] = replace(kind, model="", memory=None if kind.memory is Scope.USER else kind.memory)
+    return Definitions(MappingProxyType(kinds), tuple(problems))
+
+
+def acting_parts(places: Places) -> list[Part]:
+    """What the project's files choose that needs the user's trust."""
+    return [part for _, parts in _found(places, []) for part in parts]
+
+
+def _found(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefinition, list[Part]]]:
+    """Every kind that a file defines, with what needs the user's trust in it."""
+    taken = {kind.name for kind in built_in()}
+    book: TrustBook | None = None
+    for folder in folders(places):
+        is_own = folder == places.home / "agents"
         for path in _files(folder, problems):
             found = read_definition(path)
             if isinstance(found, str):
                 problems.append(found)
-            else:
-                kinds[found.name] = found
-    return Definitions(MappingProxyType(kinds), tuple(problems))
+                continue
+            parts = [] if is_own else list(_acting(found, path, places.checkout, taken))
+            if parts:
+                book = book or TrustBook.read(places.home)
+                state = book.state(places.checkout, digests(parts)[str(places.checkout)], places.root)
+                parts = [replace(part, ignored=state) for part in parts]
+            yield found, parts
+
+
+def _acting(kind: AgentDefinition, path: Path, folder: Path, taken: set[str]) -> Iterator[Part]:
+    chosen: tuple[tuple[str, str, bool, Risk], ...] = (
+        ("model", kind.model, bool(kind.model), Risk.SPEND),
+        ("memory", "user", kind.memory is Scope.USER, Risk.MOVE),
+        ("name", kind.name, kind.name in taken, Risk.WEAKEN),
+    )
+    for key, value, acts, risk in chosen:
+        if acts:
+            yield Part(folder, path.relative_to(folder).as_posix(), 1, key, value, risk, digest_of(key, value, folder))
 
 
 def folders(places: Places) -> list[Path]:

@@ -17,6 +17,8 @@ from reverie.paths import make_private
 from reverie.paths.repo import Repo, find_repo
 
 _SECONDS = 60.0
+_NOTHING_RUNS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+"""The repository may come from a stranger: git runs none of its hooks for us."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ async def _git(cwd: Path, env: Mapping[str, str], *words: str) -> str:
     try:
         process = await asyncio.create_subprocess_exec(
             "git",
+            *_NOTHING_RUNS,
             *words,
             cwd=cwd,
             env=own,

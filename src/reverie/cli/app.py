@@ -59,6 +59,7 @@ COMMANDS: Mapping[str, Entry] = {
     "pin": Entry("reverie.cli.pin:command", "Keep a text through every compaction."),
     "extract": Entry("reverie.cli.extract:command", "Learn from recorded sessions."),
     "settings": Entry("reverie.cli.settings:command", "Show every setting and where its value came from."),
+    "trust": Entry("reverie.cli.trust:command", "Trust the settings that a folder brings along."),
     "cost": Entry("reverie.cli.cost:command", "Show what was spent, on what, and what the cache saved."),
     "context": Entry("reverie.cli.context:command", "Show what fills the window of a conversation."),
     "agents": Entry("reverie.cli.agents:command", "List kinds of agents and those at work; share their memories."),

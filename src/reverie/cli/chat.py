@@ -37,6 +37,10 @@ def command(**options: Any) -> int:
     from reverie.cli.running import run_async
 
     wanted = opening(**options)
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        from reverie.cli.trust import ask_once
+
+        ask_once(wanted.cwd)
     return run_async(lambda signals: _chat(signals, wanted))
 
 

@@ -52,7 +52,7 @@ def examine(cwd: Path) -> Iterator[Check]:
     except ReverieError as error:
         yield Check("settings", "broken", str(error), "correct it; nothing else can be checked before")
         return
-    yield from _settings(settings)
+    yield from _settings(settings, places)
     matters: tuple[tuple[str, Callable[[Settings, Places], Iterator[Check]]], ...] = (
         ("home", _home),
         ("disk", _disk),
@@ -79,7 +79,7 @@ def _versions() -> Check:
     return Check("version", "ok", f"Reverie {__version__}, Python {python}, {sys.platform}")
 
 
-def _settings(settings: Settings) -> Iterator[Check]:
+def _settings(settings: Settings, places: Places) -> Iterator[Check]:
     files = dict.fromkeys(
         str(source.file.path) for sources in settings.sources.values() for source in sources if source.file is not None
     )
@@ -88,6 +88,9 @@ def _settings(settings: Settings) -> Iterator[Check]:
     yield Check("settings", "ok", ", ".join(said) or "no files, no variables: all defaults")
     for warning in settings.warnings:
         yield Check("settings", "warning", warning)
+    acting = [part for part in settings.parts if part.can_be_trusted]
+    if acting and not any(part.ignored for part in acting):
+        yield Check("trust", "ok", f"{places.checkout} is trusted; `reverie trust --status` shows what can act")
 
 
 def _home(_settings: Settings, places: Places) -> Iterator[Check]:

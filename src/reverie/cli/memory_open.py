@@ -26,10 +26,16 @@ from reverie.storage.history import Version
 TYPES = click.Choice([kind.value for kind in MemoryType])
 
 
-def memory_in(cwd: Path) -> OpenedMemory:
-    """The memory that a session in `cwd` would use."""
+def memory_in(cwd: Path, *, quiet: bool = False) -> OpenedMemory:
+    """The memory that a session in `cwd` would use. Unless `quiet`, what its files say of memory in vain is told."""
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
+    ignored = [part for part in settings.parts if part.ignored and part.key.startswith("memory.")]
+    if ignored and not quiet:
+        from reverie.settings.folder import ignored_sentences
+
+        for sentence in ignored_sentences(ignored):
+            say(f"reverie: {one_line(sentence)}", err=True)
 
     def report(refusal: Any) -> None:
         from reverie.background_log import BackgroundLog
@@ -44,7 +50,7 @@ def memory_in(cwd: Path) -> OpenedMemory:
 def file_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Completion of memory files."""
     try:
-        names = memory_in(Path.cwd()).directory.names()
+        names = memory_in(Path.cwd(), quiet=True).directory.names()
     except ReverieError:
         return []
     return [name for name in names if name.startswith(incomplete)]

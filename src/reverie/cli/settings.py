@@ -12,6 +12,7 @@ from reverie.cli.options import cwd_option, json_option
 from reverie.cli.output import printable
 from reverie.errors import UserError
 from reverie.settings import Explained, Settings, explain, load_settings
+from reverie.settings.reach import reach_of
 from reverie.settings.reference import default_text, plain, reference_page, toml_text
 from reverie.settings.schema import value_of
 
@@ -84,17 +85,26 @@ def _show_all(chosen: list[Explained]) -> None:
     width = max(len(one.key) for one in chosen)
     for one in chosen:
         _say(f"{one.key:<{width}} = {_text(one)}  # {one.source}")
+        _show_ignored(one, width + 1)
+
+
+def _show_ignored(one: Explained, indent: int) -> None:
+    for part in one.ignored:
+        value = "(hidden)" if part.value is None else json.dumps(part.value, ensure_ascii=False)
+        _say(f"{'':<{indent}}ignored: {value}  # {part.where}: {part.ignored}")
 
 
 def _show_one(one: Explained) -> None:
     setting = one.setting
     _say(f"{one.key} = {_text(one)}  # {one.source}")
+    _show_ignored(one, 2)
     _say(f"  {setting.help}" + (f" In {setting.unit}." if setting.unit else ""))
     _say(f"  default {default_text(setting, value_of(Settings(), one.key))}; {setting.kind.wanted}")
     if setting.env:
         _say(f"  variable {setting.env}" + (" (only there)" if setting.env_only else ""))
     if not setting.env_only:
-        _say(f"  settable by a project's committed settings: {setting.project.value}")
+        reach = reach_of(one.key)
+        _say(f"  settable by a folder's files before you trust it: {reach.rule.value} (could {reach.risk.value})")
 
 
 def _as_json(one: Explained) -> dict[str, Any]:
@@ -106,6 +116,9 @@ def _as_json(one: Explained) -> dict[str, Any]:
         "unit": one.setting.unit,
         "variable": one.setting.env,
         "help": one.setting.help,
+        "folder": reach_of(one.key).rule.value,
+        "could": reach_of(one.key).risk.value,
+        "ignored": [{"where": part.where, "value": part.value, "why": part.ignored} for part in one.ignored],
     }
 
 

@@ -17,7 +17,7 @@ from reverie.paths.places import (
     slug,
     user_home,
 )
-from reverie.paths.repo import Repo, find_repo, is_own_untracked, same
+from reverie.paths.repo import Repo, find_repo, same
 
 __all__ = [
     "FILE_MODE",
@@ -30,7 +30,6 @@ __all__ = [
     "check_name",
     "check_session_id",
     "find_repo",
-    "is_own_untracked",
     "make_private",
     "memory_place",
     "memory_switch",

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _LINK_BYTES = 4_096
-_ENTRY, _ENTRY_SHA256 = 62, 74
-"""Bytes of an index entry before its name."""
-_EXTENDED = 0x4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,11 @@ def _shared_root(checkout: Path, git_dir: Path) -> Path:
         return checkout
     if common.name == ".git":
         return common.parent
-    return _core_worktree(common) or common
+    main = _core_worktree(common)
+    if main is None:
+        return common
+    # The folder that it names must know it too: anybody can name a folder of somebody else's.
+    return main if _link(main / ".git", "gitdir:") == common or same(main / ".git", common) else checkout
 
 
 def _core_worktree(common: Path) -> Path | None:
@@ -88,75 +89,3 @@ def current_branch(repo: Repo) -> str:
 def same(one: Path, other: Path) -> bool:
     """Whether two paths mean the same place once links are resolved; neither need exist."""
     return os.path.realpath(one) == os.path.realpath(other)
-
-
-def is_own_untracked(file: Path, repo: Repo) -> bool:
-    """Whether `file`, inside a checkout of `repo`, is the user's own: not another user's, and not committed to git.
-
-    Anybody can commit a file called local; it is believed only if git does not track it. In doubt: no.
-    """
-    try:
-        owner = file.stat().st_uid
-    except OSError:
-        return True  # nothing there to distrust; whoever opens it will say what is wrong
-    if owner not in (os.getuid(), 0):
-        return False
-    if repo.git_dir is None:
-        return True
-    top, git_dir = repo.checkout, repo.git_dir
-    if not file.is_relative_to(top):
-        top = repo.root
-        git_dir = _link(repo.git_dir / "commondir") or top / ".git"
-    if Path(os.path.realpath(file)) != Path(os.path.realpath(top), file.relative_to(top)):
-        return False  # a committed link may lead to a committed file of another name
-    if (file.parent / ".git").exists():
-        return False  # a submodule: committed there
-    try:
-        return not _tracks(git_dir, os.fsencode(file.relative_to(top)))
-    except OSError:
-        return False
-
-
-def _tracks(git_dir: Path, name: bytes) -> bool:
-    """Whether the index has a file of this name, whatever the case of its letters."""
-    try:
-        indexes = [(git_dir / "index").read_bytes()]
-    except FileNotFoundError:
-        return False  # nothing was ever added
-    if b"link" in indexes[0]:
-        # A split index: what is not in it may stand in the file it links to.
-        indexes += [shared.read_bytes() for shared in git_dir.glob("sharedindex.*")]
-    config = _head((_link(git_dir / "commondir") or git_dir) / "config")
-    entry = _ENTRY_SHA256 if "sha256" in config.lower() else _ENTRY
-    for raw in indexes:
-        # Version 4 writes only how a name differs from the one before; all others write it out.
-        if raw[4:8] == b"\0\0\0\4":
-            if name.lower() in _compressed_names(raw, entry):
-                return True
-        elif name.lower() + b"\0" in raw.lower():
-            return True
-    return False
-
-
-def _compressed_names(raw: bytes, entry: int) -> set[bytes]:
-    """The names in an index of version 4; `entry` is the size of what stands before each."""
-    names: set[bytes] = set()
-    at, name = 12, b""
-    for _ in range(int.from_bytes(raw[8:12], "big")):
-        flags = int.from_bytes(raw[at + entry - 2 : at + entry], "big")
-        at += entry + (2 if flags & _EXTENDED else 0)
-        drop, more = 0, True
-        while more:
-            byte = raw[at] if at < len(raw) else 0xFF
-            more = bool(byte & 0x80)
-            drop = drop << 7 | byte & 0x7F
-            if drop > len(name):
-                raise OSError("the git index has a form this reader does not know")
-            drop, at = drop + more, at + 1
-        end = raw.find(b"\0", at)
-        if end < 0:
-            raise OSError("the git index is cut off")
-        name = name[: len(name) - drop] + raw[at:end]
-        names.add(name.lower())
-        at = end + 1
-    return names

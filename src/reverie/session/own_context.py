@@ -196,7 +196,7 @@ class OwnContexts:
         catalogue = Catalogue.load(self._parts.settings.catalogue.files)
         name = model_named(wanted, inherited, catalogue)
         source = kind.source if kind is not None and kind.model == wanted else None
-        is_projects = source is not None and not source.is_relative_to(self._parts.places.home)
+        is_projects = source is not None and source.parent != self._parts.places.home / "agents"
         if name and is_projects and _provider(name, catalogue) != _provider(inherited, catalogue):
             self._tell(f"{source}: `model: {wanted}` is not of the provider in use; the parent's model is used.")
             return ""

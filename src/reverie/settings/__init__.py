@@ -1,12 +1,12 @@
 """One frozen `Settings`: the only reader of the environment and of settings files; each number with its unit.
 
-`sections.py` lists every setting, `loading.py` reads the places they come from, `toml_file.py` knows the lines,
-`reference.py` writes the page about all of them.
+`sections.py` lists every setting, `reach.py` who may set it, `loading.py` reads the places they come from, `folder.py`
+and `trust.py` say what counts of a folder's own files, `reference.py` writes the page about all of them.
 """
 
 from __future__ import annotations
 
-from reverie.settings.loading import Explained, Source, explain, load_settings
+from reverie.settings.loading import Explained, Source, explain, home_folder, load_settings
 from reverie.settings.schema import Settings
 from reverie.settings.sections import HookCommand, PermissionMode
 
@@ -17,5 +17,6 @@ __all__ = [
     "Settings",
     "Source",
     "explain",
+    "home_folder",
     "load_settings",
 ]

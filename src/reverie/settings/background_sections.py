@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from reverie.settings.fields import Project, Section, choice, number, whole
+from reverie.settings.fields import Section, choice, number, whole
 
 
 class Extraction(Section):
@@ -30,35 +30,27 @@ class Dream(Section):
         "auto",
         ("auto", "ask", "inbox"),
         "What a dream's result becomes: memory at once; a proposal that sessions point to; one that waits quietly.",
-        project=Project.NEVER,
     )
-    hours: float = number(24.0, "hours", "Between two dreams, at least.", live=True, project=Project.TRUSTED)
-    scan_minutes: float = number(
-        10.0, "minutes", "Between two looks at which transcripts changed.", live=True, project=Project.TRUSTED
-    )
+    hours: float = number(24.0, "hours", "Between two dreams, at least.", live=True)
+    scan_minutes: float = number(10.0, "minutes", "Between two looks at which transcripts changed.", live=True)
     transcripts: int = whole(
         5,
         "transcripts",
         "Changed since the last dream, the current one not counted.",
         live=True,
-        project=Project.TRUSTED,
     )
-    lock_minutes: float = number(
-        60.0, "minutes", "A lock older than this is nobody's any more.", live=True, project=Project.TRUSTED
-    )
+    lock_minutes: float = number(60.0, "minutes", "A lock older than this is nobody's any more.", live=True)
     run_minutes: float = number(
         45.0,
         "minutes",
         "A run that takes longer is ended; less than `lock_minutes`.",
         live=True,
-        project=Project.TRUSTED,
     )
-    max_rounds: int = whole(60, "rounds", "Most requests one dream may make.", live=True, project=Project.TRUSTED)
+    max_rounds: int = whole(60, "rounds", "Most requests one dream may make.", live=True)
     max_loss_pct: float = number(
         25.0,
         "percent",
         "Of the statements in topic files: a dream that loses more unnamed is refused.",
         maximum=100,
         live=True,
-        project=Project.NEVER,
     )

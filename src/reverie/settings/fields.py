@@ -1,4 +1,4 @@
-"""What one setting is: its kind, default, unit, variable, and who may set it. Sections are built from these.
+"""What one setting is: its kind, default, unit and variable. Sections are built from these. Who may set it: `reach.py`.
 
 A section is a frozen dataclass whose fields are made by the functions below; everything else (reading, checking, the
 reference page, `reverie settings`) is derived from them. Nothing here reads a file or the environment.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import FrozenInstanceError, dataclass, field, fields
-from enum import Enum
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -31,15 +30,6 @@ from reverie.settings.kinds import (
 )
 
 
-class Project(Enum):
-    """What a project's committed settings, which strangers may have written, can do to a setting."""
-
-    MAY = "yes"
-    TRUSTED = "if trusted"
-    OFF_ONLY = "only off"
-    NEVER = "no"
-
-
 @dataclass(frozen=True, slots=True)
 class Setting:
     """All that is known about one setting."""
@@ -49,7 +39,6 @@ class Setting:
     unit: str
     env: str | None
     env_only: bool
-    project: Project
     secret: bool
     live: bool
     """A flag of the same name changes it while a session runs."""
@@ -152,14 +141,13 @@ def make(
     unit: str = "",
     env: str | None = None,
     env_only: bool = False,
-    project: Project = Project.MAY,
     secret: bool = False,
     live: bool = False,
     default_text: str = "",
     required: bool = False,
 ) -> Any:
     """One field of a section. Typed `Any` so that the annotation beside it says what a reader gets."""
-    setting = Setting(kind, help, unit, env, env_only, project, secret, live, default_text)
+    setting = Setting(kind, help, unit, env, env_only, secret, live, default_text)
     metadata = {"setting": setting, "required": required}
     if callable(default):
         factory = cast("Callable[[], object]", default)
@@ -201,8 +189,8 @@ def url(default: str, help: str, **more: Any) -> Any:
 
 
 def secret(env: str, help: str) -> Any:
-    """A credential: hidden wherever settings are shown, never taken from a project's committed file."""
-    return make(Text(), "", help, env=env, secret=True, project=Project.NEVER)
+    """A credential: hidden wherever settings are shown."""
+    return make(Text(), "", help, env=env, secret=True)
 
 
 def choice(default: str, options: tuple[str, ...], help: str, **more: Any) -> Any:

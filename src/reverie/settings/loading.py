@@ -1,7 +1,7 @@
 """Reads settings: managed, user, project and local files, then the environment, then the command line; later wins.
 
 Lists of several places are joined, tables joined key by key, everything else replaced. A mistake stops here with a
-sentence; what a project's committed file may not set is left out with a warning. The only reader of the environment.
+sentence; what can act in a folder that is not trusted is left out with a warning. The only reader of the environment.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
 
 from reverie import paths
 from reverie.errors import SettingsError
-from reverie.settings.fields import Project, Setting, settings_of
+from reverie.settings.fields import Setting, settings_of
 from reverie.settings.kinds import Counts, Frame, Misfit
 from reverie.settings.schema import Settings, all_settings, sections, value_of
 from reverie.settings.toml_file import KeyPath, TomlFile, visible
+
+if TYPE_CHECKING:
+    from reverie.settings.trust import Part
 
 Place: TypeAlias = Literal["default", "managed", "user", "project", "local", "environment", "command line"]
 
@@ -26,6 +29,10 @@ MANAGED = Path("/etc/reverie")
 FLAG_PREFIX = "REVERIE_FLAG_"
 
 _OWN_PREFIX = "REVERIE_"
+_RETIRED = {
+    "trust.projects": "is no longer read; run `reverie trust` in each of these folders, and remove it here",
+}
+"""Settings of earlier versions: a home that still has them works, and its owner is told what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,8 @@ class Explained:
     value: object
     sources: tuple[Source, ...]
     setting: Setting
+    ignored: tuple[Part, ...] = ()
+    """What the folder's files say and is left out."""
 
     @property
     def source(self) -> str:
@@ -67,7 +76,7 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class Given:
     """One value as somebody wrote it, not yet checked."""
 
     key: str
@@ -100,56 +109,75 @@ def load_settings(
     }
     warnings: list[str] = []
 
-    def take(given: Iterable[_Given]) -> None:
+    def take(given: Iterable[Given]) -> None:
         for one in given:
-            value = _check(one)
-            if one.source.place == "project":
-                refusal = _refusal(one, value, values, repo.root)
-                if refusal:
-                    warnings.append(refusal)
-                    continue
-            _lay_over(one, value, values, sources)
+            _lay_over(one, _check(one), values, sources)
 
     def frame_of(folder: Path) -> Frame:
         return Frame(folder, user_home)
 
-    for place, path in _files(home, managed_dir or MANAGED, repo):
+    for place, path in (("managed", (managed_dir or MANAGED) / "settings.toml"), ("user", home / "settings.toml")):
         file = TomlFile.read(path)
         if file is not None:
-            take(_from_file(place, file, frame_of(path.parent)))
+            take(_from_file(cast("Place", place), file, frame_of(path.parent), warnings))
+    found = [
+        (folder, [(one, _check(one)) for one in _from_file(place, file, frame_of(path.parent), warnings)])
+        for place, folder, path in _folder_files(home, repo)
+        if (file := TomlFile.read(path)) is not None
+    ]
+    parts: tuple[Part, ...] = ()
+    if found:
+        # Imported here: most folders have no settings, and nothing to trust.
+        from reverie.settings.folder import judge
+
+        judged = judge(found, values, home, repo)
+        parts = judged.parts
+        warnings.extend(judged.warnings)
+        for one, value in judged.counted:
+            _lay_over(one, value, values, sources)
     take(_from_env(env, frame_of(cwd)))
     take(_from_overrides(overrides or {}, frame_of(cwd)))
     warnings.extend(_misspelt(env))
-    return _build(values, sources, tuple(warnings), env)
+    return _build(values, sources, tuple(warnings), parts, env)
+
+
+def home_folder() -> Path:
+    """Where Reverie keeps everything, for commands that need no other setting."""
+    return paths.reverie_home(os.environ)
 
 
 def explain(settings: Settings) -> list[Explained]:
     """Every setting with its value and where it came from, in the order of the reference page."""
+    ignored: dict[str, tuple[Part, ...]] = {}
+    for part in settings.parts:
+        if part.ignored:
+            ignored[part.key] = (*ignored.get(part.key, ()), part)
     return [
-        Explained(key, value_of(settings, key), settings.sources.get(key, (DEFAULT,)), setting)
+        Explained(key, value_of(settings, key), settings.sources.get(key, (DEFAULT,)), setting, ignored.get(key, ()))
         for key, setting in all_settings().items()
     ]
 
 
-def _files(home: Path, managed: Path, repo: paths.Repo) -> Iterator[tuple[Place, Path]]:
-    user = home / "settings.toml"
-    yield "managed", managed / "settings.toml"
-    yield "user", user
+def _folder_files(home: Path, repo: paths.Repo) -> Iterator[tuple[Place, Path, Path]]:
+    """The files that the folder itself brings: their place, the folder that is trusted or not, the file."""
     committed = repo.checkout / ".reverie" / "settings.toml"
     # In the user's own home folder the project's file and the user's are one and the same.
-    if not paths.same(committed, user):
-        yield "project", committed
-    for root in dict.fromkeys((repo.root, repo.checkout)):
-        local = root / ".reverie" / "settings.local.toml"
-        yield ("local" if paths.is_own_untracked(local, repo) else "project"), local
+    if not paths.same(committed, home / "settings.toml"):
+        yield "project", repo.checkout, committed
+    for folder in dict.fromkeys((repo.root, repo.checkout)):
+        yield "local", folder, folder / ".reverie" / "settings.local.toml"
 
 
-def _from_file(place: Place, file: TomlFile, frame: Frame) -> Iterator[_Given]:
+def _from_file(place: Place, file: TomlFile, frame: Frame, warnings: list[str]) -> Iterator[Given]:
     for name, table in file.data.items():
         section = sections().get(name)
         where = f"{file.path}:{file.line((name,))}"
         if section is None:
-            _unknown(where, name, name)
+            retired = _retired(name, table)
+            if not retired:
+                _unknown(where, name, name)
+            warnings.extend(f"{where}: `{key}` {_RETIRED[key]}." for key in retired)
+            continue
         if not isinstance(table, dict):
             raise SettingsError(f"{where}: `{name}` is a section; write [{name}] and its settings below.")
         for key, value in cast("dict[str, object]", table).items():
@@ -162,26 +190,32 @@ def _from_file(place: Place, file: TomlFile, frame: Frame) -> Iterator[_Given]:
                 raise SettingsError(
                     f"{source}: `{full}` cannot stand in a file; set the variable {setting.env} instead."
                 )
-            yield _Given(full, value, source, frame)
+            yield Given(full, value, source, frame)
 
 
-def _from_env(env: Mapping[str, str], frame: Frame) -> Iterator[_Given]:
+def _retired(name: str, table: object) -> list[str]:
+    """The keys of a section that no longer exists, if all of them are known from earlier versions."""
+    keys = [f"{name}.{key}" for key in cast("dict[str, object]", table)] if isinstance(table, dict) else []
+    return keys if all(key in _RETIRED for key in keys) else []
+
+
+def _from_env(env: Mapping[str, str], frame: Frame) -> Iterator[Given]:
     for key, setting in all_settings().items():
         if setting.env and env.get(setting.env) and key not in ("places.home", "places.user_home"):
             source = Source("environment", variable=setting.env)
-            yield _Given(key, setting.kind.from_text(env[setting.env]), source, frame)
+            yield Given(key, setting.kind.from_text(env[setting.env]), source, frame)
 
 
-def _from_overrides(overrides: Mapping[str, object], frame: Frame) -> Iterator[_Given]:
+def _from_overrides(overrides: Mapping[str, object], frame: Frame) -> Iterator[Given]:
     for key, value in overrides.items():
         setting = all_settings().get(key)
         if setting is None:
             _unknown("command line", key, key.rsplit(".", 1)[-1], key.split(".", 1)[0])
         given = setting.kind.from_text(value) if isinstance(value, str) else value
-        yield _Given(key, str(given) if isinstance(given, Path) else given, Source("command line"), frame)
+        yield Given(key, str(given) if isinstance(given, Path) else given, Source("command line"), frame)
 
 
-def _check(given: _Given) -> object:
+def _check(given: Given) -> object:
     setting = all_settings()[given.key]
     try:
         return setting.kind.check(given.value, given.frame)
@@ -197,29 +231,7 @@ def _check(given: _Given) -> object:
         raise SettingsError(f"{where}: `{visible(key)}` is {shown}, but must be {misfit.wanted}.") from misfit
 
 
-def _refusal(given: _Given, value: object, values: Mapping[str, object], root: Path) -> str | None:
-    """Why a project's committed file may not set this, if it may not."""
-    match all_settings()[given.key].project:
-        case Project.MAY:
-            return None
-        case Project.NEVER:
-            return f"{given.source}: `{given.key}` is ignored: committed settings may not set it; set it in your own."
-        case Project.OFF_ONLY:
-            # Switching on what nobody had switched off changes nothing.
-            if not value or values.get(given.key, True):
-                return None
-            return f"{given.source}: `{given.key}` is ignored: committed settings may switch it off, but not on again."
-        case Project.TRUSTED:
-            trusted = cast("tuple[Path, ...]", values.get("trust.projects", ()))
-            if any(paths.same(project, root) for project in trusted):
-                return None
-            return (
-                f"{given.source}: `{given.key}` is ignored: this project is not trusted;"
-                f' to trust it, add "{root}" to trust.projects in your own settings.'
-            )
-
-
-def _lay_over(given: _Given, value: object, values: dict[str, object], sources: dict[str, tuple[Source, ...]]) -> None:
+def _lay_over(given: Given, value: object, values: dict[str, object], sources: dict[str, tuple[Source, ...]]) -> None:
     setting, before = all_settings()[given.key], values.get(given.key)
     earlier = sources.get(given.key, ())
     if setting.adds_up and before is not None:
@@ -239,6 +251,7 @@ def _build(
     values: Mapping[str, object],
     sources: Mapping[str, tuple[Source, ...]],
     warnings: tuple[str, ...],
+    parts: tuple[Part, ...],
     env: Mapping[str, str],
 ) -> Settings:
     built: dict[str, Any] = {}
@@ -249,6 +262,7 @@ def _build(
     return Settings(
         **built,
         warnings=warnings,
+        parts=parts,
         flag_env=MappingProxyType(flags),
         env=MappingProxyType(dict(env)),
         sources=MappingProxyType(dict(sources)),

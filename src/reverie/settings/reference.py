@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from reverie.settings.fields import Section, Setting, settings_of
 from reverie.settings.kinds import Choice
+from reverie.settings.reach import reach_of
 from reverie.settings.schema import sections
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -39,9 +40,13 @@ key; anything else is replaced by the later place. So a list can only grow: nobo
 **Mistakes.** An unknown key or a value that does not fit is an error with file, line and the nearest valid key. A
 variable that begins with `REVERIE_` and looks like one below, but is none, is a warning.
 
-**Committed settings** may have been written by strangers. The column *project* says what they can do: `yes`; `if
-trusted`, that is if your own settings list the repository under `trust.projects`; `only off`; `no`. What they may not
-do is ignored with a warning. A local file that git tracks, or that belongs to another user, counts as committed.
+**Trust.** The two files in a folder may have been written by strangers: a clone, an unpacked archive. Until you say
+`reverie trust` there, they can only restrict. The column *folder* says what they can do without your trust: `yes`;
+`only lower`, `only higher` and `only off`, compared with your own settings and the defaults; `if trusted`: nothing;
+`local, if trusted`: nothing, and in a trusted folder only in the local file. The column *could* says what a stranger
+could otherwise do with it. What is ignored is told in one line; `reverie settings` and `reverie doctor` list it. Trust
+is kept in `<home>/trust.json` for one folder, not for those below it, and ends when the parts that can act change.
+Worktrees of a trusted repository are trusted where these parts are the same.
 
 **Paths**: `~/` is your home; a relative path starts at the folder of the file it is written in.
 """
@@ -103,7 +108,7 @@ def reference_page() -> str:
 
 def _section(name: str, section: type) -> str:
     lines = [f"\n## {name}", "", (section.__doc__ or "").strip(), ""]
-    lines += ["| setting | default | unit | variable | project | what it is |", "|---|---|---|---|---|---|"]
+    lines += ["| setting | default | unit | variable | folder | could | what it is |", "|---|---|---|---|---|---|---|"]
     defaults = section()
     for key, setting in settings_of(section).items():
         lines.append("| " + " | ".join(_row(f"{name}.{key}", setting, getattr(defaults, key))) + " |")
@@ -117,7 +122,9 @@ def _row(key: str, setting: Setting, default: object) -> Iterator[str]:
     yield f"`{default_text(setting, default)}`"
     yield setting.unit
     yield f"`{setting.env}`" + (" only" if setting.env_only else "") if setting.env else ""
-    yield "" if setting.env_only else setting.project.value
+    reach = reach_of(key)
+    yield "" if setting.env_only else reach.rule.value
+    yield "" if setting.env_only else reach.risk.value
     choices = f" One of {', '.join(setting.kind.options)}." if isinstance(setting.kind, Choice) else ""
     yield setting.help + choices + (" A flag of this name changes it at once." if setting.live else "")
 

@@ -32,12 +32,12 @@ from reverie.settings.sections import (
     ToolResults,
     Tools,
     Transcript,
-    Trust,
     Window,
 )
 
 if TYPE_CHECKING:
     from reverie.settings.loading import Source
+    from reverie.settings.trust import Part
 
 
 def _no_strings() -> Mapping[str, str]:
@@ -74,13 +74,14 @@ class Settings:
     background: Background = field(default_factory=Background)
     budget: Budget = field(default_factory=Budget)
     catalogue: Catalogue = field(default_factory=Catalogue)
-    trust: Trust = field(default_factory=Trust)
     flags: FlagSettings = field(default_factory=FlagSettings)
     remote: Remote = field(default_factory=Remote)
     debug: Debug = field(default_factory=Debug)
 
     warnings: tuple[str, ...] = ()
     """What was ignored and why: sentences to show once."""
+    parts: tuple[Part, ...] = field(default=(), compare=False, repr=False)
+    """What can act in the folder's own files, ignored or not: what `reverie trust` shows."""
     flag_env: Mapping[str, str] = field(default_factory=_no_strings)
     """The `REVERIE_FLAG_*` variables as they are; `flags.py` knows what they mean."""
     env: Mapping[str, str] = field(default_factory=_no_strings, compare=False, repr=False)

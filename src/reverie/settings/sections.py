@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Literal, cast
 
 from reverie.settings.fields import (
-    Project,
     Section,
     choice,
     counts,
@@ -39,11 +38,8 @@ class Model(Section):
         "",
         "`provider:model`. Empty: a provider whose key is set, else `embedded`.",
         env="REVERIE_MODEL",
-        project=Project.TRUSTED,
     )
-    small_model: str = text(
-        "", "Model for small background jobs. Empty: the cheapest of the family.", project=Project.TRUSTED
-    )
+    small_model: str = text("", "Model for small background jobs. Empty: the cheapest of the family.")
     max_output: int = whole(8_000, "tokens", "Longest reply asked for at first.")
     raised_output: int = whole(64_000, "tokens", "A reply cut off at `max_output` raises the cap once to this.")
     go_on_nudges: int = whole(3, "times", 'After that, how often a cut-off reply is nudged to "go on".', minimum=0)
@@ -68,16 +64,14 @@ class Model(Section):
         "",
         "Server for `anthropic:` models. Empty: the vendor's.",
         env="ANTHROPIC_BASE_URL",
-        project=Project.NEVER,
     )
     anthropic_cache_edits: bool = switch(
-        False, "That server understands `cache_edits`: results can be deleted inside its cache.", project=Project.NEVER
+        False, "That server understands `cache_edits`: results can be deleted inside its cache."
     )
     openai_base_url: str = url(
         "",
         "Server for `openai:` models (Ollama, vLLM, llama.cpp, LM Studio, OpenRouter). Empty: the vendor's.",
         env="OPENAI_BASE_URL",
-        project=Project.NEVER,
     )
 
 
@@ -120,7 +114,7 @@ class Transcript(Section):
     """What is kept of a conversation."""
 
     fsync: bool = switch(False, "Force every record to disk before going on: slower, survives a power cut.")
-    expire_days: int = whole(0, "days", "Delete sessions older than this. 0: never.", minimum=0, project=Project.NEVER)
+    expire_days: int = whole(0, "days", "Delete sessions older than this. 0: never.", minimum=0)
 
 
 class Permissions(Section):
@@ -131,9 +125,8 @@ class Permissions(Section):
         ("ask", "accept_edits", "accept_all", "read_only"),
         "What happens to a call no rule speaks about.",
         env="REVERIE_PERMISSION_MODE",
-        project=Project.TRUSTED,
     )
-    allow: tuple[str, ...] = texts("Rules for calls that run without asking.", project=Project.TRUSTED)
+    allow: tuple[str, ...] = texts("Rules for calls that run without asking.")
     ask: tuple[str, ...] = texts("Rules for calls that are asked about even if allowed.")
     deny: tuple[str, ...] = texts("Rules for calls that never run.")
 
@@ -149,16 +142,14 @@ class HookCommand(Section):
 class Hooks(Section):
     """The user's own commands, by the event that runs them."""
 
-    SessionStart: tuple[HookCommand, ...] = tables(HookCommand, "A session begins.", project=Project.TRUSTED)
-    UserPromptSubmit: tuple[HookCommand, ...] = tables(HookCommand, "A person sent a message.", project=Project.TRUSTED)
-    PreToolUse: tuple[HookCommand, ...] = tables(HookCommand, "A tool is about to run.", project=Project.TRUSTED)
-    PostToolUse: tuple[HookCommand, ...] = tables(HookCommand, "A tool has run.", project=Project.TRUSTED)
-    PreCompact: tuple[HookCommand, ...] = tables(
-        HookCommand, "The conversation is about to be compacted.", project=Project.TRUSTED
-    )
-    Stop: tuple[HookCommand, ...] = tables(HookCommand, "The agent has answered.", project=Project.TRUSTED)
-    SubagentStop: tuple[HookCommand, ...] = tables(HookCommand, "A sub-agent has finished.", project=Project.TRUSTED)
-    SessionEnd: tuple[HookCommand, ...] = tables(HookCommand, "A session ends.", project=Project.TRUSTED)
+    SessionStart: tuple[HookCommand, ...] = tables(HookCommand, "A session begins.")
+    UserPromptSubmit: tuple[HookCommand, ...] = tables(HookCommand, "A person sent a message.")
+    PreToolUse: tuple[HookCommand, ...] = tables(HookCommand, "A tool is about to run.")
+    PostToolUse: tuple[HookCommand, ...] = tables(HookCommand, "A tool has run.")
+    PreCompact: tuple[HookCommand, ...] = tables(HookCommand, "The conversation is about to be compacted.")
+    Stop: tuple[HookCommand, ...] = tables(HookCommand, "The agent has answered.")
+    SubagentStop: tuple[HookCommand, ...] = tables(HookCommand, "A sub-agent has finished.")
+    SessionEnd: tuple[HookCommand, ...] = tables(HookCommand, "A session ends.")
 
     def of(self, event: str) -> tuple[HookCommand, ...]:
         """The commands of one event, in the order they are written."""
@@ -197,14 +188,12 @@ class ToolResults(Section):
         "days",
         "Files of sessions that can no longer be resumed are deleted after this long. 0: never.",
         minimum=0,
-        project=Project.NEVER,
     )
     keep_bytes: int = whole(
         1_000_000_000,
         "bytes",
         "Of such files, the oldest are deleted beyond this much a project. 0: no limit.",
         minimum=0,
-        project=Project.NEVER,
     )
 
 
@@ -228,17 +217,15 @@ class Memory(Section):
     disable: bool | None = switch(
         None, "Decides before everything else: true is off, false is on.", env="REVERIE_DISABLE_MEMORY", env_only=True
     )
-    enabled: bool = switch(True, "Whether there is a memory.", project=Project.OFF_ONLY)
+    enabled: bool = switch(True, "Whether there is a memory.")
     path: str = text(
         "",
         "Where memory lives: absolute, no `~`. Wins over `directory`.",
         env="REVERIE_MEMORY_PATH",
         env_only=True,
     )
-    directory: str = text("", "Where memory lives. Empty: by project, in the home.", project=Project.NEVER)
-    guidelines: str = text(
-        "", "Added to what the model is told about memory.", env="REVERIE_MEMORY_GUIDELINES", project=Project.TRUSTED
-    )
+    directory: str = text("", "Where memory lives. Empty: by project, in the home.")
+    guidelines: str = text("", "Added to what the model is told about memory.", env="REVERIE_MEMORY_GUIDELINES")
     recall_ceiling_s: float = number(
         1.5, "seconds", "Longest wait for a model that selects memories; then the local ranker stands in."
     )
@@ -251,11 +238,9 @@ class InstructionSettings(Section):
     exclude: tuple[str, ...] = texts(
         "Files that are not loaded: ignore patterns for whole paths, or for paths inside the project; `~/` is the "
         "user's home.",
-        project=Project.TRUSTED,
     )
     approved_includes: tuple[Path, ...] = paths(
         "Files, or folders of files, outside a project that its instruction files may include.",
-        project=Project.NEVER,
     )
     warn_characters: int = whole(40_000, "characters", "A larger instruction file, with its includes, is warned about.")
     max_characters: int = whole(400_000, "characters", "All instruction files together; what goes beyond is left out.")
@@ -268,11 +253,10 @@ class Team(Section):
         "none",
         ("none", "folder", "git"),
         "Not at all, through a folder, or through a git remote.",
-        project=Project.NEVER,
     )
-    folder: Path | None = location(None, "The shared folder, where `sharing` is folder.", project=Project.NEVER)
-    remote: str = text("", "Address of the git repository, where `sharing` is git.", project=Project.NEVER)
-    branch: str = text("main", "Branch of the git repository.", project=Project.NEVER)
+    folder: Path | None = location(None, "The shared folder, where `sharing` is folder.")
+    remote: str = text("", "Address of the git repository, where `sharing` is git.")
+    branch: str = text("main", "Branch of the git repository.")
     sync_minutes: float = number(
         10.0, "minutes", "A session looks this often what others changed; its own changes go out after the turn."
     )
@@ -287,7 +271,6 @@ class Background(Section):
         ("model", "embedded"),
         "Who takes notes, chooses memories, learns, compacts and dreams: the session's model or the embedded one.",
         env="REVERIE_BACKGROUND_MIND",
-        project=Project.NEVER,
     )
     fallback: bool = switch(
         True,
@@ -308,31 +291,25 @@ class Budget(Section):
         "an output token about five). 0: no cap.",
         minimum=0,
         live=True,
-        project=Project.NEVER,
     )
     background_dollars_per_day: float | None = number(
         None,
         "US dollars",
         "The same in currency, for models with a known price. Not set: no cap.",
         live=True,
-        project=Project.NEVER,
     )
 
 
 class Catalogue(Section):
     """What is known about models."""
 
-    files: tuple[Path, ...] = paths(
-        "More catalogue files, laid over the built-in one in turn.", project=Project.TRUSTED
-    )
+    files: tuple[Path, ...] = paths("More catalogue files, laid over the built-in one in turn.")
 
 
 class Debug(Section):
     """For finding out what went on."""
 
-    request_log: Path | None = location(
-        None, "Write every request sent to this file.", env="REVERIE_REQUEST_LOG", project=Project.NEVER
-    )
+    request_log: Path | None = location(None, "Write every request sent to this file.", env="REVERIE_REQUEST_LOG")
 
 
 class SessionSettings(Section):
@@ -355,21 +332,12 @@ class Remote(Section):
     )
 
 
-class Trust(Section):
-    """Which projects may do more than restrict."""
-
-    projects: tuple[Path, ...] = paths(
-        "Roots of repositories whose committed settings may set hooks, allow rules and models.", project=Project.NEVER
-    )
-
-
 class FlagSettings(Section):
     """Where kill switches come from."""
 
     provider: str = text(
         "",
         "`package.module:name` of an OpenFeature provider, or of a function that makes one. Empty: flags.toml.",
-        project=Project.NEVER,
     )
 
 

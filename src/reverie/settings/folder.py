@@ -1,0 +1,109 @@
+"""Which settings of a folder's own files count: all of them where the user trusts it, else those that only restrict.
+
+Values are judged against what managed and user settings say, so that what needs trust does not depend on the other
+files of the folder. Nothing is asked here, and nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reverie.paths import Repo
+from reverie.settings.reach import Rule, needs_trust, reach_of
+from reverie.settings.schema import Settings, all_settings, value_of
+from reverie.settings.trust import COMMITTED, COMMITTED_NEVER, LOCAL, Part, TrustBook, digest_of, digests
+
+if TYPE_CHECKING:
+    from reverie.settings.loading import Given
+
+_MOST_NAMED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What counts, what can act, and one sentence per reason why something does not count."""
+
+    counted: list[tuple[Given, object]]
+    parts: tuple[Part, ...]
+    warnings: list[str]
+
+
+def judge(
+    found: Sequence[tuple[Path, Sequence[tuple[Given, object]]]],
+    base: Mapping[str, object],
+    home: Path,
+    repo: Repo,
+) -> Judged:
+    """`found`: the values of each file, with the folder it stands in; `base`: what holds without this folder."""
+    defaults = Settings()
+    pairs = [
+        (given, value, _part(folder, given, value, base, defaults))
+        for folder, values in found
+        for given, value in values
+    ]
+    acting = [part for _, _, part in pairs if part is not None]
+    book = TrustBook.read(home) if any(part.can_be_trusted for part in acting) else TrustBook()
+    states = _states(acting, book, repo)
+    counted: list[tuple[Given, object]] = []
+    parts: list[Part] = []
+    for given, value, part in pairs:
+        if part is not None and part.can_be_trusted:
+            part = replace(part, ignored=states[part.folder])
+        if part is not None:
+            parts.append(part)
+        if part is None or not part.ignored:
+            counted.append((given, value))
+    warnings = [book.problem] if book.problem else []
+    return Judged(counted, tuple(parts), [*warnings, *ignored_sentences(parts)])
+
+
+def _part(folder: Path, given: Given, value: object, base: Mapping[str, object], defaults: Settings) -> Part | None:
+    """What this value is if it can act; None if it only restricts."""
+    setting = all_settings()[given.key]
+    now = base.get(given.key, value_of(defaults, given.key))
+    limit = base.get("tool_results.default_limit", defaults.tool_results.default_limit)
+    if not needs_trust(given.key, value, now, limit):
+        return None
+    committed = given.source.place == "project"
+    file = given.source.file
+    return Part(
+        folder=folder,
+        file=COMMITTED if committed else LOCAL,
+        line=file.line(given.source.path) if file is not None else 1,
+        key=given.key,
+        value=None if setting.secret else given.value,
+        risk=reach_of(given.key).risk,
+        digest=digest_of(given.key, given.value, folder),
+        ignored=COMMITTED_NEVER if committed and reach_of(given.key).rule is Rule.USER else "",
+    )
+
+
+def _states(acting: Sequence[Part], book: TrustBook, repo: Repo) -> dict[Path, str]:
+    """Why each folder is not trusted; empty for one that is."""
+    found = digests(acting)
+    states: dict[Path, str] = {}
+    for folder in dict.fromkeys(part.folder for part in acting):
+        # A worktree uses only the local file of its repository, so only that one is judged.
+        files = (COMMITTED, LOCAL) if folder == repo.checkout else (LOCAL,)
+        here = found.get(str(folder), {})
+        states[folder] = book.state(folder, {name: here.get(name, "") for name in files}, repo.root)
+    return states
+
+
+def ignored_sentences(parts: Sequence[Part]) -> list[str]:
+    """One sentence per folder and reason."""
+    by_reason: dict[tuple[Path, str], list[str]] = {}
+    for part in parts:
+        if part.ignored:
+            by_reason.setdefault((part.folder, part.ignored), []).append(part.key)
+    return [_sentence(folder, why, list(dict.fromkeys(keys))) for (folder, why), keys in by_reason.items()]
+
+
+def _sentence(folder: Path, why: str, keys: list[str]) -> str:
+    shown = ", ".join(f"`{key}`" for key in keys[:_MOST_NAMED])
+    more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
+    todo = "set it in your own settings" if why == COMMITTED_NEVER else "`reverie trust` shows what can act, and asks"
+    return f"{folder}: {shown}{more} {'is' if len(keys) == 1 else 'are'} ignored: {why}; {todo}."

@@ -1,0 +1,189 @@
+"""What a folder's settings may do to each setting before the user trusts that folder, and what a stranger would gain.
+
+Every setting that can stand in a file is listed here once, by rule and by risk. One that is not listed can only be set
+by the user, and a test fails until somebody has thought about it. Nothing here reads a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import cast
+
+
+class Rule(Enum):
+    """What a folder that is not trusted may do to a setting."""
+
+    FREE = "yes"
+    LOWER = "only lower"
+    """Not above what managed and user settings say, else not above the default."""
+    HIGHER = "only higher"
+    """The same the other way round: a longer pause between two runs costs less."""
+    OFF = "only off"
+    TRUST = "if trusted"
+    USER = "local, if trusted"
+    """Also in a trusted folder only its local file: the committed one belongs to everybody who works there."""
+
+
+class Risk(Enum):
+    """The worst that a stranger could do with it."""
+
+    NOTHING = "nothing"
+    SPEND = "spend"
+    RUN = "run"
+    SEND = "send"
+    WEAKEN = "weaken a guard"
+    MOVE = "move or lose data"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The rule and the risk of one setting."""
+
+    rule: Rule = Rule.USER
+    risk: Risk = Risk.RUN
+
+
+_LISTED: tuple[tuple[Rule, Risk, str], ...] = (
+    (Rule.FREE, Risk.NOTHING, "transcript.fsync permissions.ask permissions.deny background.fallback"),
+    (
+        Rule.LOWER,
+        Risk.SPEND,
+        """
+        model.go_on_nudges model.thinking model.thinking_budget model.retries tools.read_lines tools.read_line_chars
+        tools.read_bytes tools.read_image_bytes tools.glob_files tools.parallel tools.max_rounds
+        tool_results.default_limit tool_results.limits tool_results.message_characters tool_results.preview_bytes
+        notes.max_rounds compaction.failures compaction.refill_times compaction.too_long_tries
+        compaction.restore_files compaction.restore_file_tokens compaction.restore_tokens
+        compaction.restore_skill_tokens compaction.restore_skills_tokens memory.recall_ceiling_s
+        memory.recall_session_bytes instructions.max_characters extraction.max_rounds dream.max_rounds
+        agents.max_rounds agents.depth agents.at_once messages.letter_characters messages.round_characters
+        messages.mailbox_bytes
+        """,
+    ),
+    (
+        Rule.LOWER,
+        Risk.WEAKEN,
+        """
+        permissions.mode tools.bash_timeout_s tools.bash_timeout_max_s tools.grep_timeout_s notes.wait_s
+        notes.ignore_after_s instructions.warn_characters team.timeout_s extraction.most_losses agents.ask_s
+        messages.lock_s messages.permission_s background.exit_wait_s
+        """,
+    ),
+    (
+        Rule.HIGHER,
+        Risk.SPEND,
+        """
+        window.blocking_buffer notes.first_tokens notes.growth_tokens notes.growth_calls compaction.refill_turns
+        compaction.refill_rounds extraction.every_turns dream.hours dream.scan_minutes dream.transcripts
+        agents.progress_s messages.poll_ms
+        """,
+    ),
+    (Rule.HIGHER, Risk.SEND, "team.sync_minutes"),
+    (Rule.OFF, Risk.MOVE, "memory.enabled"),
+    (
+        Rule.TRUST,
+        Risk.RUN,
+        """
+        permissions.allow hooks.SessionStart hooks.UserPromptSubmit hooks.PreToolUse hooks.PostToolUse
+        hooks.PreCompact hooks.Stop hooks.SubagentStop hooks.SessionEnd
+        """,
+    ),
+    (Rule.TRUST, Risk.SEND, "model.name model.small_model"),
+    (
+        Rule.TRUST,
+        Risk.SPEND,
+        """
+        model.max_output model.raised_output model.effort extraction.run_s dream.run_minutes model.retry_first_wait_s
+        model.retry_longest_wait_s model.retry_longest_asked_s model.timeout_s window.context_window
+        window.output_reserve window.autocompact_buffer window.warning_buffer window.autocompact_pct
+        window.autocompact_window window.blocking_limit window.disable_compact window.disable_autocompact
+        microcompact.pause_minutes microcompact.keep_recent microcompact.cache_edits_above microcompact.server_trigger
+        microcompact.server_target compaction.summary_tokens compaction.collapse_at_pct compaction.collapse_block_pct
+        agents.lead_s catalogue.files
+        """,
+    ),
+    (
+        Rule.TRUST,
+        Risk.WEAKEN,
+        """
+        notes.section_tokens notes.total_tokens notes.section_characters notes.keep_tokens notes.keep_messages
+        notes.keep_tokens_most compaction.request_bytes compaction.requests_tokens compaction.ledger_characters
+        compaction.names compaction.last_message_tokens compaction.pins_bytes memory.guidelines instructions.exclude
+        dream.lock_minutes messages.shutdown_s messages.ask_again_s messages.refusals messages.kill_s
+        """,
+    ),
+    (Rule.TRUST, Risk.MOVE, "background.log_bytes"),
+    (Rule.USER, Risk.RUN, "flags.provider"),
+    (
+        Rule.USER,
+        Risk.SEND,
+        """
+        model.anthropic_api_key model.anthropic_auth_token model.openai_api_key model.anthropic_base_url
+        model.openai_base_url instructions.approved_includes team.sharing team.folder team.remote team.branch
+        debug.request_log
+        """,
+    ),
+    (
+        Rule.USER,
+        Risk.SPEND,
+        "background.mind budget.background_tokens_per_day budget.background_dollars_per_day",
+    ),
+    (Rule.USER, Risk.WEAKEN, "model.anthropic_cache_edits dream.mode dream.max_loss_pct"),
+    (Rule.USER, Risk.MOVE, "transcript.expire_days tool_results.keep_days tool_results.keep_bytes memory.directory"),
+)
+
+_ORDERS: Mapping[str, tuple[str, ...]] = {
+    "permissions.mode": ("read_only", "ask", "accept_edits", "accept_all"),
+    "model.thinking": ("off", "adaptive", "on"),
+}
+"""Choices that have a low and a high end, the low one first."""
+
+
+@cache
+def listed() -> Mapping[str, Reach]:
+    """Every setting of the table above. One that stands there twice is a mistake of ours."""
+    found: dict[str, Reach] = {}
+    for rule, risk, keys in _LISTED:
+        for key in keys.split():
+            assert key not in found, key
+            found[key] = Reach(rule, risk)
+    return found
+
+
+def reach_of(key: str) -> Reach:
+    """Who may set `section.key`. A setting that nobody has thought about is the user's alone."""
+    return listed().get(key, Reach())
+
+
+def needs_trust(key: str, value: object, now: object, fallback: object = None) -> bool:
+    """Whether `value` may only replace `now` if the folder is trusted.
+
+    `fallback` is the limit of a name that a table of limits does not have yet.
+    """
+    match reach_of(key).rule:
+        case Rule.FREE:
+            return False
+        case Rule.OFF:
+            return bool(value) and not now
+        case Rule.LOWER:
+            return not _at_most(key, value, now, fallback)
+        case Rule.HIGHER:
+            return not _at_most(key, now, value, fallback)
+        case Rule.TRUST | Rule.USER:
+            return True
+
+
+def _at_most(key: str, one: object, other: object, fallback: object) -> bool:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        limits = cast("Mapping[str, int]", other)
+        named = cast("Mapping[str, int]", one)
+        return all(limit <= limits.get(name, cast("int", fallback)) for name, limit in named.items())
+    if key in _ORDERS:
+        order = _ORDERS[key]
+        return order.index(cast("str", one)) <= order.index(cast("str", other))
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return one <= other
+    return False

@@ -1,0 +1,178 @@
+"""Which folders the user trusts: read from `<home>/trust.json`, one entry per folder, by its real path.
+
+An entry holds a digest per file of the parts that can act. Trust in a folder counts while all of them are as they were
+when the user said yes. A folder above or below lends nothing. This module only reads; `reverie trust` writes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from reverie.settings.reach import Risk
+
+FILE = "trust.json"
+COMMITTED = ".reverie/settings.toml"
+LOCAL = ".reverie/settings.local.toml"
+_MAX_BYTES = 4_000_000
+_MAX_SCRIPT = 4_000_000
+_PROJECT = re.compile(r"\$\{?(?:REVERIE|CLAUDE)_PROJECT_DIR\}?")
+_BETWEEN_WORDS = re.compile(r"[\s'\"`;&|<>(){}=,:]+")
+_NAMES_FILES = ("hooks.", "catalogue.files", "model.")
+
+NOT_TRUSTED = "you have not trusted this folder"
+CHANGED = "what can act here has changed since you trusted this folder"
+COMMITTED_NEVER = "a committed file may not set it"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing in a folder's file that can act: it runs, spends, sends, weakens a guard or moves data."""
+
+    folder: Path
+    """The folder that is trusted or not, by its real path."""
+    file: str
+    """Its file, seen from there."""
+    line: int
+    key: str
+    value: object
+    """As TOML or YAML gave it; None where it must not be shown."""
+    risk: Risk
+    digest: str
+    ignored: str = ""
+    """Why it does not count; empty if it does."""
+
+    @property
+    def where(self) -> str:
+        return f"{self.folder / self.file}:{self.line}"
+
+    @property
+    def can_be_trusted(self) -> bool:
+        return self.ignored != COMMITTED_NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class TrustBook:
+    """What the user said about folders. `problem` is one sentence if the file cannot be believed."""
+
+    trusted: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    declined: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    problem: str = ""
+
+    @classmethod
+    def read(cls, home: Path) -> TrustBook:
+        """The book in this home; an empty one if there is none, or if others could have written it."""
+        path = home / FILE
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return cls()
+        except OSError as error:
+            return cls(problem=f"{path}: cannot be read ({error.strerror}), so no folder is trusted.")
+        with os.fdopen(fd, "rb") as file:
+            found = os.fstat(fd)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid not in (os.getuid(), 0) or found.st_mode & 0o022:
+                return cls(problem=f"{path}: others can write it, so no folder is trusted; run `chmod 600 {path}`.")
+            raw = file.read(_MAX_BYTES)
+        try:
+            data = cast("dict[str, Any]", json.loads(raw))
+            return cls(_entries(data["trusted"]), _entries(data["declined"]))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return cls(problem=f"{path}: damaged, so no folder is trusted; remove it and run `reverie trust` again.")
+
+    def state(self, folder: Path, found: Mapping[str, str], root: Path | None = None) -> str:
+        """Why this folder is not trusted with these digests per file; empty if it is.
+
+        `root`: the repository whose worktree the folder is. What is trusted there and is the same here is trusted here.
+        """
+        own = self.trusted.get(str(folder))
+        if own is not None and _agree(own, found):
+            return ""
+        shared = self.trusted.get(str(root)) if root is not None and root != folder else None
+        if shared is not None and _agree(shared, {name: one for name, one in found.items() if one or name != LOCAL}):
+            return ""
+        return NOT_TRUSTED if own is None and shared is None else CHANGED
+
+    def was_declined(self, parts: Iterable[Part]) -> bool:
+        """Whether the user said no to exactly these parts."""
+        by_folder = digests(parts)
+        return all(_agree(self.declined.get(folder, {}), files) for folder, files in by_folder.items())
+
+    def to_json(self) -> bytes:
+        data = {"version": 1, "trusted": self.trusted, "declined": self.declined}
+        return (json.dumps(data, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _entries(data: Any) -> dict[str, dict[str, str]]:
+    return {str(folder): {str(name): str(one) for name, one in files.items()} for folder, files in data.items()}
+
+
+def _agree(kept: Mapping[str, str], found: Mapping[str, str]) -> bool:
+    return all(kept.get(name, "") == one for name, one in found.items())
+
+
+def digests(parts: Iterable[Part]) -> dict[str, dict[str, str]]:
+    """One digest per folder and file, of all its parts that can act."""
+    collected: dict[str, dict[str, list[str]]] = {}
+    for part in parts:
+        if part.can_be_trusted:
+            collected.setdefault(str(part.folder), {}).setdefault(part.file, []).append(part.digest)
+    return {
+        folder: {name: _hashed("\n".join(sorted(several)).encode()) for name, several in files.items()}
+        for folder, files in collected.items()
+    }
+
+
+def digest_of(key: str, value: object, folder: Path) -> str:
+    """One part: its key, its value, and the content of the files of this folder that it names as commands or lists."""
+    content = [key, json.dumps(value, sort_keys=True, default=str)]
+    if key.startswith(_NAMES_FILES):
+        content += _files_named(value, folder)
+    return _hashed("\0".join(content).encode("utf-8", "surrogatepass"))
+
+
+def _hashed(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _files_named(value: object, folder: Path) -> Iterator[str]:
+    words = {word for text in _texts(value) for word in _BETWEEN_WORDS.split(_PROJECT.sub(str(folder), text)) if word}
+    for word in sorted(words):
+        for base in (folder, folder / ".reverie"):
+            path = base / word
+            if path.is_relative_to(folder) and "\0" not in word and len(word) < 4_096:
+                yield from _content(path, folder)
+
+
+def _content(path: Path, folder: Path) -> Iterator[str]:
+    """Where a name leads and what is there; nothing for a folder or a name that leads nowhere."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return
+    with os.fdopen(fd, "rb") as file:
+        found = os.fstat(fd)
+        if stat.S_ISREG(found.st_mode):
+            # Of a very large file the size and time must do: this runs with every command.
+            rest = f"{found.st_size} {found.st_mtime_ns}" if found.st_size > _MAX_SCRIPT else ""
+            # Seen from the folder, so that the same file in a worktree counts as the same.
+            leads = os.path.relpath(os.path.realpath(path), folder)
+            yield f"{path.relative_to(folder)} {leads} {_hashed(file.read(_MAX_SCRIPT))} {rest}"
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in cast("Mapping[str, object]", value).values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in cast("list[object]", value):
+            yield from _texts(item)
