@@ -152,19 +152,15 @@ def headless(policy: Policy) -> Policy:
 
 
 def _reading(call: ToolCall) -> Decision:
-    for path in _read_paths(call):
+    if call.tool == "Bash":
+        from reverie.permissions.secret_reads import why_secret  # loaded with the first command
+
+        secret = why_secret(str(call.input.get("command", "")), call.cwd)
+        return Allow() if secret is None else Ask(secret)
+    for path in touched_paths(call):
         if is_sensitive(path):
             return Ask(f"{call.tool} would read {path}, which by its name may hold secrets.")
     return Allow()
-
-
-def _read_paths(call: ToolCall) -> Iterable[Path]:
-    if call.tool != "Bash":
-        return touched_paths(call)
-    from reverie.permissions.shell_commands import all_commands
-
-    words = (word for part in all_commands(str(call.input.get("command", ""))) for word in part.words if word)
-    return (Path(os.path.normpath(call.cwd / os.path.expanduser(word))) for word in words)  # noqa: PTH111
 
 
 def _inside_cwd(call: ToolCall) -> bool:

