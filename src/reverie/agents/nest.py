@@ -98,7 +98,7 @@ class Nest:
         return await self._may_end(answer)
 
     async def ends_unasked(self, said: str) -> None:
-        """It ends before it is done (no rounds left, or an error): whoever watches over it is told and cannot object."""
+        """It ends before it is done (no rounds left, or an error): whoever watches is told and cannot object."""
         if self._may_end is not None:
             await self._may_end(said)
 
