@@ -29,7 +29,7 @@ _MANY, _ONE, _SOME = "*", "?", "["
 class Budget:
     """How many names may be looked at for one command."""
 
-    left: int = 50_000
+    left: int
 
     def spend(self) -> None:
         """Raises `TooMuch` when it is used up."""

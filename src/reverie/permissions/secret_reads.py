@@ -19,19 +19,23 @@ from reverie.permissions.shell_options import Arguments, read_arguments
 from reverie.permissions.shell_programs import OPTIONS, is_recursive, opened_by
 from reverie.permissions.shell_words import SimpleCommand, Word, read_words
 
+MOST_NAMES = 50_000
 _OPENS = frozenset({"cat", "head", "tail", "wc", "grep"})
 _MOST_GLOBS = 50
 _INSTEAD = "name the files you need, or use the Grep tool, which passes such files over"
 
 
-def why_secret(command: str, cwd: Path) -> str | None:
-    """None if a command that passed the read-only check opens no secret file; else one sentence that says which."""
+def why_secret(command: str, cwd: Path, most: int = MOST_NAMES) -> str | None:
+    """None if a command that passed the read-only check opens no secret file; else one sentence that says which.
+
+    At most so many names are looked at on disk; a command that needs more is not proven to miss every secret.
+    """
     try:
         reading = read_words(command.rstrip("\n"))
         words = [word for simple in reading.commands for word in simple.words]
         if sum(bool(word.globs) for word in words) > _MOST_GLOBS:
             return f"The command holds more than {_MOST_GLOBS} globs, so it cannot be told what it would read."
-        budget = Budget()
+        budget = Budget(most)
         for simple in reading.commands:
             if found := _secret(simple, cwd, budget):
                 return f"{simple.words[0].text} would read {found}, which by its name may hold secrets; {_INSTEAD}."
