@@ -74,6 +74,8 @@ class PermissionAsked:
     tool: str
     input: Json
     reason: str
+    cwd: str = ""
+    """The folder that relative paths in `input` start from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 import struct
 import time
 from contextlib import suppress
@@ -86,6 +87,15 @@ def ask_live(path: Path, request: JsonObject, timeout_s: float = 10.0) -> JsonOb
     except OSError as error:
         raise NobodyListening(f"Cannot reach the session at {path}: {error.strerror or error}.") from error
     return _checked(answer, path)
+
+
+def is_own_socket(path: Path) -> bool:
+    """Whether a socket of this user's is at the path itself, which is no link."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def check_socket_path(path: Path) -> None:

@@ -231,6 +231,34 @@ end
     asyncio.run(run())
 
 
+def test_no_socket_but_that_of_a_live_session_is_opened(tmp_path: Path) -> None:
+    """Other programs listen on sockets too (an agent of ssh, Docker): a letter must never become a request to one."""
+    connections = list[str]()
+
+    async def heard(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append((await reader.readline()).decode())
+        writer.write(b'{"ok": true}\n')
+        writer.close()
+
+    async def run() -> None:
+        here = await Session.open(cwd=tmp_path, model=script(tmp_path, "say x\n"))
+        there = await Session.open(cwd=tmp_path, model=script(tmp_path, "say x\n"), interactive=True)
+        async with here, there:
+            own = there.parts.places.socket(there.id)
+            foreign = own.with_name("other.sock")  # even beside ours
+            server = await asyncio.start_unix_server(heard, foreign)
+            link = tmp_path / "l.sock"
+            link.symlink_to(foreign)
+            for path in (foreign, link, own.with_name("none.sock"), tmp_path, f"{own.parent}/./../run/other.sock"):
+                with pytest.raises(UserError, match="only sessions of this home"):
+                    await here.letters.send(here_caller(), f"uds:{path}", "hello", "")
+            assert f"Sent to the session {there.id}" in await here.letters.send(here_caller(), f"uds:{own}", "hi", "")
+            server.close()
+        assert connections == []
+
+    asyncio.run(run())
+
+
 def here_caller() -> Any:
     from reverie.tools.base import Caller
 

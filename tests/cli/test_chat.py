@@ -97,6 +97,22 @@ def test_hidden_characters_of_a_command_are_shown(reverie: Command) -> None:
         assert "\x1b[2J" not in terminal.raw.split("make it")[1]
 
 
+def test_only_what_is_offered_is_an_answer(reverie: Command) -> None:
+    call = 'call Bash {"command": "touch made.txt; ls *"}\n---\n'  # no rule can say this, so there is no "always"
+    with chat(reverie, "--model", reverie.script(call + "say Over.\n")) as terminal:
+        terminal.say("make it")
+        assert "always" not in terminal.until("no ›").split("Allow?")[1]
+        terminal.press("axm\r")
+        terminal.press("y")
+        assert "always" not in terminal.until("Over.")
+        terminal.say("/clear")
+        terminal.until("Go on?")
+        terminal.press("ax")
+        terminal.press("y")
+        assert "always" not in terminal.until("A new conversation.")
+    assert (reverie.work / "made.txt").exists()
+
+
 def test_ctrl_c_stops_the_turn_and_twice_leaves(reverie: Command) -> None:
     model = reverie.script("slow 0.1\nsay " + "word " * 500 + "\n---\nsay Back again.\n")
     with chat(reverie, "--model", model) as terminal:

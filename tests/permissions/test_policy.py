@@ -89,6 +89,58 @@ def test_modes(tool: str, given: dict[str, Any], ask: str, accept_edits: str, re
         assert answer(policy_for(mode, can_ask=False), tool, **given) == expected.replace("ask", "deny")
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "AGENTS.md",
+            "docs/agents.md",
+            "CLAUDE.md",
+            "CLAUDE.local.md",
+            ".claude/agents/a.md",
+            ".reverie/settings.local.toml",
+        ),
+        *(".mcp.json", ".cursorrules", ".cursor/rules/a.mdc", ".github/copilot-instructions.md", "GEMINI.md"),
+        *(".envrc", ".bashrc", "x/.zshenv", ".profile", "mise.toml", ".config/fish/config.fish", ".local/bin/ls"),
+        *(".git/config", ".git/hooks/pre-push", ".githooks/pre-commit", ".husky/pre-commit", ".pre-commit-config.yaml"),
+        *(".gitmodules", "lefthook.yml", ".vscode/tasks.json", ".VSCode/settings.json", ".idea/workspace.xml"),
+        *("x.code-workspace", ".devcontainer/devcontainer.json", ".github/workflows/ci.yml", ".gitlab-ci.yml"),
+        *(".circleci/config.yml", "Jenkinsfile", "azure-pipelines.yml", ".travis.yml", ".GITHUB/Workflows/x.yml"),
+        *("Makefile", "sub/makefile", "rules.mk", "Makefile.am", "justfile", ".venv/bin/python", "node_modules/.bin/x"),
+        *("build/rules.inc", "config/any.txt", "linked.md", "way/hooks/x", ".env", "tls.key"),
+    ],
+)
+def test_what_is_obeyed_later_is_asked_about_in_accept_edits(tmp_path: Path, path: str) -> None:
+    (tmp_path / "build").mkdir()
+    (tmp_path / "Makefile").write_text("all:\n\ttrue\n-include \\\n build/rules.inc config/$(KIND).txt # x\n")
+    (tmp_path / "AGENTS.md").symlink_to("linked.md")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "way").symlink_to(".git")
+    for tool in ("Write", "Edit"):
+        assert answer(policy_for(Mode.ACCEPT_EDITS), tool, tmp_path, file_path=path) == "ask"
+        assert answer(policy_for(Mode.ACCEPT_EDITS, can_ask=False), tool, tmp_path, file_path=path) == "deny"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("src/app.py", "package.json", "pyproject.toml", "setup.py", "tests/conftest.py", "README.md", "docs/git.md"),
+        *(
+            ".env.example",
+            ".gitignore",
+            ".editorconfig",
+            "Dockerfile",
+            "src/make.py",
+            "build/other.inc",
+            ".github/CODEOWNERS",
+        ),
+    ],
+)
+def test_what_an_agent_is_asked_to_edit_is_not_asked_about(tmp_path: Path, path: str) -> None:
+    (tmp_path / "Makefile").write_text("include build/rules.inc\n")
+    assert answer(policy_for(Mode.ACCEPT_EDITS), "Write", tmp_path, file_path=path) == "allow"
+
+
 def test_a_link_out_of_the_folder_is_outside(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()

@@ -13,6 +13,7 @@ import pytest
 
 from reverie.tools.base import ToolContext, ToolOutput
 from reverie.tools.bash import Bash
+from reverie.tools.environment import bare_environment
 from reverie.tools.process import Family
 from tests.tools.calls import make_context, refusal, text, use
 
@@ -251,3 +252,65 @@ def test_a_command_that_only_reads_runs_with_a_bare_environment(
 )
 def test_what_only_reads(command: Any, read_only: bool) -> None:
     assert Bash().is_read_only({"command": command}) is read_only
+
+
+def test_a_project_chooses_no_program_that_runs_unasked(
+    context: ToolContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    trap = f"#!/bin/sh\ntouch {tmp_path}/sprung\n"
+    for name in ("bin/ls", "ls", "bash", "bin/bash"):
+        (context.cwd / name).parent.mkdir(exist_ok=True)
+        (context.cwd / name).write_text(trap)
+        (context.cwd / name).chmod(0o755)
+    for first in (f"{context.cwd}/bin", ".", "", "bin"):
+        monkeypatch.setenv("PATH", f"{first}:{os.defpath}")
+        assert "bin" in text(bash(context, "ls -d bin"))
+        assert text(bash(context, "echo $0")).endswith("/bash"), "bash itself is the system's for every command"
+        assert not (tmp_path / "sprung").exists(), first
+
+
+def test_the_bare_environment_is_a_short_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    hostile = (
+        "BASH_ENV",
+        "ENV",
+        "LD_PRELOAD",
+        "GREP_OPTIONS",
+        "GREP_COLORS",
+        "LESSOPEN",
+        "IFS",
+        "SHELLOPTS",
+        "BASHOPTS",
+    )
+    for name in (
+        *hostile,
+        "LC_CTYPE",
+        "LANG",
+        "TMPDIR",
+        "POSIXLY_CORRECT",
+        "BASH_FUNC_ls%%",
+        "PS4",
+        "CDPATH",
+        "LS_COLORS",
+    ):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("LC_ALL", "zh_CN.GBK")
+    monkeypatch.setenv("HOME", "/home/u")
+    found = bare_environment()
+    assert set(found) <= {"HOME", "USER", "LOGNAME", "TZ", "PATH", "LC_ALL", "TERM"}
+    assert found["HOME"] == "/home/u" and found["LC_ALL"] in ("C.UTF-8", "C")
+    assert all(folder.startswith("/") and "home" not in folder for folder in found["PATH"].split(":"))
+    monkeypatch.setenv("HOME", "-x")
+    assert "HOME" not in bare_environment(), "a tilde would become an option"
+
+
+@pytest.mark.parametrize("program", ["tail", "cat", "head", "wc", "ls", "grep -c x", "stat"])
+def test_a_file_called_like_an_option_is_a_file(context: ToolContext, program: str) -> None:
+    for name in ("-fs.5", "--follow.5", "-R.5", "a.5"):
+        (context.cwd / name).write_text("x\n")
+    command = f"{program} *.5"
+    assert Bash().is_read_only({"command": command})
+    started = time.monotonic()
+    output = bash(context, command, timeout=5_000)
+    assert time.monotonic() - started < 4 and not output.is_error, text(output)
+    if program == "wc":
+        assert text(output).splitlines()[-1].split() == ["4", "4", "8", "total"]

@@ -5,7 +5,7 @@ A protocol and its data: agents stand below the session and never import it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -73,6 +73,10 @@ class House(Protocol):
         self, member: Member, order: AgentOrder, kind: AgentDefinition, cwd: Path, handle: TaskHandle
     ) -> str:
         """Runs a teammate in a session of its own until it is told to end; what it said last."""
+        ...
+
+    def may_end(self, member: Member) -> Callable[[str], Awaitable[str | None]]:
+        """What is asked before this agent ends, given its answer; a reason means that it must go on."""
         ...
 
     def arrived(self, to: Member, sender: str) -> None:

@@ -34,11 +34,13 @@ class Nest:
         at_work: Callable[[str], Sequence[Member]],
         *,
         waits: bool = True,
+        may_end: Callable[[str], Awaitable[str | None]] | None = None,
     ) -> None:
         self.member = member
         self._start = start
         self._at_work = at_work
         self._waits = waits
+        self._may_end = may_end
         self._seat: tuple[Thread, Conversation] | None = None
         self._batch: Batch | None = None
 
@@ -88,10 +90,17 @@ class Nest:
         return blocks_of(self.member.inbox.drain())
 
     async def may_stop(self, answer: str) -> str | Sequence[Block] | None:
-        """Letters that wait are answered before it ends."""
-        del answer
+        """Letters that wait are answered before it ends; then whoever watches over it may object."""
         await self.settle()
-        return blocks_of(self.member.inbox.drain()) or None
+        waiting = blocks_of(self.member.inbox.drain())
+        if waiting or self._may_end is None:
+            return waiting or None
+        return await self._may_end(answer)
+
+    async def ends_unasked(self, said: str) -> None:
+        """It ends before it is done (no rounds left, or an error): whoever watches is told and cannot object."""
+        if self._may_end is not None:
+            await self._may_end(said)
 
     async def settle(self) -> None:
         """Waits until a letter is there, or nobody is at work who could write one."""

@@ -24,7 +24,7 @@ from reverie.agents.structured import (
 )
 from reverie.agents.team import Team
 from reverie.errors import ReverieError, UserError
-from reverie.live_client import LiveSession, ask_live, live_sessions
+from reverie.live_client import LiveSession, ask_live, is_own_socket, live_sessions
 from reverie.types import JsonObject
 
 BRIDGE = "bridge:"
@@ -81,7 +81,8 @@ class Post:
         if to.startswith(BRIDGE):
             raise UserError(f"{to[:80]} is on another machine, and no bridge to other machines is configured.")
         if to.startswith(SOCKET):
-            return await self._to_socket(Path(to.removeprefix(SOCKET)), sender, to, text, summary)
+            live = await asyncio.to_thread(self._listening_at, to.removeprefix(SOCKET))
+            return await self._to_session(live, sender, text, summary)
         if (member := self._here(to)) is not None:
             return self._to_member(member, sender, text, summary)
         if self.team is not None and to in await asyncio.to_thread(self.team.team.names):
@@ -116,13 +117,8 @@ class Post:
     async def _to_session(self, live: LiveSession, sender: str, text: str, summary: str) -> str:
         if live.socket is None:
             raise UserError(f"The session {live.id} is open (PID {live.pid}) but cannot be reached: it has no socket.")
-        return await self._to_socket(live.socket, sender, live.id, text, summary)
-
-    async def _to_socket(self, path: Path, sender: str, to: str, text: str, summary: str) -> str:
-        if not path.is_absolute():
-            raise UserError(f"{SOCKET}{path} is not an absolute path: give the whole path of a session's socket.")
         own = self._session_id if sender == MAIN else f"{sender} of {self._session_id}"
-        letter = new_letter(own, to, text, summary=summary)
+        letter = new_letter(own, live.id, text, summary=summary)
         request: JsonObject = {
             "do": "message",
             "id": letter.id,
@@ -130,8 +126,8 @@ class Post:
             "text": letter.text,
             "summary": letter.summary,
         }
-        await asyncio.to_thread(ask_live, path, request)
-        return f"Sent to the session {to.removeprefix(SOCKET)}; its answer comes from there, if any."
+        await asyncio.to_thread(ask_live, live.socket, request)
+        return f"Sent to the session {live.id}; its answer comes from there, if any."
 
     async def _everyone(self, sender: str, text: str, summary: str) -> str:
         here = [member for member in self._roster if member.name != sender and member.mode is not Mode.SIDE_QUESTION]
@@ -179,6 +175,16 @@ class Post:
         if len(exact or found) > 1:
             raise UserError(f"{len(found)} live sessions begin with {to}: give the whole id.")
         return (exact or found or [None])[0]
+
+    def _listening_at(self, given: str) -> LiveSession:
+        """The live session of this home whose socket this path is. No other socket of the machine is ever opened."""
+        path = Path(given)
+        if not path.is_absolute():
+            raise UserError(f"{SOCKET}{given[:80]} is not an absolute path: give the whole path of a session's socket.")
+        for live in live_sessions(self._projects):
+            if live.id != self._session_id and live.socket == path and is_own_socket(path):
+                return live
+        raise UserError(f"No live session listens at {given[:200]}: only sessions of this home can be written to.")
 
     def _who(self, sender: str) -> str:
         names: Sequence[str] = [name for name in self._roster.names() if name != sender]

@@ -20,7 +20,7 @@ from reverie.agents.lost import Lost
 from reverie.agents.nest import Nest
 from reverie.agents.roster import MAIN, Member, MemberState, Mode, Roster
 from reverie.agents.worktree import Worktree, check_repo
-from reverie.errors import UserError
+from reverie.errors import ReverieError, UserError
 from reverie.events import Event, ToolStarted
 from reverie.prompts import render
 from reverie.tasks import Task, TaskHandle, TaskInfo, Tasks, TaskState
@@ -71,7 +71,8 @@ class Spawner:
         self.main = self._nest(member, waits=waits)
 
     def _nest(self, member: Member, *, waits: bool = True) -> Nest:
-        return Nest(member, self.start, self.at_work_below, waits=waits)
+        may_end = None if member.mode is Mode.MAIN else self.house.may_end(member)
+        return Nest(member, self.start, self.at_work_below, waits=waits, may_end=may_end)
 
     # -- starting -------------------------------------------------------------------------------------------------
 
@@ -235,6 +236,11 @@ class Spawner:
         watching = asyncio.ensure_future(self.house.look(child.member, running.thread.log, handle.progress))
         try:
             child.result = await running.run()
+            if child.result.reason != "answered":
+                await nest.ends_unasked(child.result.text)
+        except ReverieError:
+            await nest.ends_unasked("")
+            raise
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from reverie.errors import ReverieError, UserError
 from reverie.paths import make_private
+from reverie.paths.programs import users_program
 from reverie.paths.repo import Repo, find_repo
 
 _SECONDS = 60.0
@@ -83,9 +84,12 @@ async def _has_branch(repo: Path, env: Mapping[str, str], branch: str) -> bool:
 async def _git(cwd: Path, env: Mapping[str, str], *words: str) -> str:
     """Runs git; its output. ReverieError with git's own words if it fails."""
     own = {key: value for key, value in env.items() if not key.startswith("GIT_")} | {"LC_ALL": "C"}
+    git = users_program("git", cwd)
+    if git is None:
+        raise ReverieError("git cannot be run: it is not installed")
     try:
         process = await asyncio.create_subprocess_exec(
-            "git",
+            git,
             *_NOTHING_RUNS,
             *words,
             cwd=cwd,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from reverie.cli.diff_preview import preview
 from reverie.cli.output import columns, one_line, pad, seconds
 from reverie.cli.tool_lines import call_text
 from reverie.errors import UserError
@@ -69,9 +70,11 @@ def _show_at_work(chat: Chat) -> None:
 
 def _show_questions(chat: Chat) -> None:
     for question in chat.session.gate.questions():
-        call = call_text(question.call.tool, question.call.input, question.call.cwd, columns() - 4)
+        asked, paint = question.call, chat.view.paint
         chat.view.tell(f"{question.reason} /agents allow {question.id}, or deny {question.id}", "warning")
-        chat.view.say(f"  {call}")
+        chat.view.say(f"  {call_text(asked.tool, asked.input, asked.cwd, columns() - 4)}")
+        for line in preview(asked.tool, asked.input, asked.cwd, paint, columns() - 2):
+            chat.view.say(f"  {line}")
 
 
 def _show_kinds(chat: Chat) -> None:

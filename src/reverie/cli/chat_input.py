@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from reverie.events import PermissionAsked
+from reverie.cli.diff_preview import Pages
 from reverie.origins import split_material
 from reverie.types import Origin, TextBlock
 
@@ -37,8 +38,11 @@ class ChatInput(Protocol):
         """Ctrl-C stopped a turn just now: at the prompt it counts as the first of two."""
         ...
 
-    async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict | None:
-        """Asks about one call. `rule` is what "always" would allow, None if nothing can. None: stop the turn."""
+    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> Verdict | None:
+        """Asks about the call that was shown; `show` shows the next page of it, as long as `pages` has one.
+
+        `rule` is what "always" would allow, None if nothing can. None as the answer: stop the turn.
+        """
         ...
 
     async def confirm(self, question: str) -> bool:
@@ -78,8 +82,8 @@ class PipedInput:
     def interrupted(self) -> None:
         pass
 
-    async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict | None:
-        del question, rule
+    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> Verdict | None:
+        del rule, pages, show
         return Verdict(False, reason="Nobody is there to be asked.")
 
     async def confirm(self, question: str) -> bool:

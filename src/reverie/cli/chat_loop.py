@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie import __version__
@@ -17,7 +18,7 @@ from reverie.cli.chat_agents import agents_line
 from reverie.cli.chat_commands import COMMANDS, command_in
 from reverie.cli.chat_input import TWICE_S, ChatInput, Verdict
 from reverie.cli.chat_view import ChatView
-from reverie.cli.diff_preview import preview
+from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.opening import Opening
 from reverie.cli.output import columns, cut, one_line, plural, tokens
 from reverie.cli.run_view import RunView, TextView
@@ -101,23 +102,25 @@ class Chat:
     def _between_turns(self, event: Event) -> None:
         if isinstance(event, PermissionAsked):
             self.view.tell(f"{event.reason} /agents allow {event.id}, or deny {event.id}", "warning")
+            cwd = Path(event.cwd or self.session.parts.places.cwd)
+            self.show_page(Pages(preview(event.tool, event.input, cwd, self.view.paint, columns() - 2)))
         self.view.show(event)
 
     # -- questions ------------------------------------------------------------------------------------------------
 
     async def _question(self, event: PermissionAsked) -> None:
         assert self._input is not None
-        view, cwd = self.view, self.session.parts.places.cwd
+        view, cwd = self.view, Path(event.cwd or self.session.parts.places.cwd)
         view.pause()
         view.say()
         view.say(f"{view.paint.warning('?')} {view.paint.bold(call_text(event.tool, event.input, cwd, columns() - 2))}")
         view.say(view.paint.dim(f"  {one_line(event.reason)}"))
-        for line in preview(event.tool, event.input, cwd, view.paint, columns() - 2):
-            view.say(f"  {line}")
+        pages = Pages(preview(event.tool, event.input, cwd, view.paint, columns() - 2))
+        self.show_page(pages)
         rule = rule_for(ToolCall(event.id, event.tool, event.input, False, cwd))
         shown = None if rule is None else cut(one_line(rule), max(20, columns() - 40))
         asked_at = time.monotonic()
-        self._asking = asyncio.ensure_future(self._input.ask(event, shown))
+        self._asking = asyncio.ensure_future(self._input.ask(shown, pages, lambda: self.show_page(pages)))
         try:
             verdict = await self._asking
         except asyncio.CancelledError:
@@ -132,6 +135,13 @@ class Chat:
             return
         self.session.gate.answer(event.id, allow=verdict.allow, always=verdict.always, reason=_reason(verdict))
         view.waited(time.monotonic() - asked_at)
+
+    def show_page(self, pages: Pages) -> None:
+        """The next lines of what is asked about."""
+        for line in pages.next():
+            self.view.say(f"  {line}")
+        if pages.left:
+            self.view.say(self.view.paint.warning(f"  … {plural(pages.left, 'more line')}"))
 
     # -- commands -------------------------------------------------------------------------------------------------
 

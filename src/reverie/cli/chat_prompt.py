@@ -10,7 +10,7 @@ import re
 import sys
 import termios
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -29,9 +29,9 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from reverie.cli.chat_input import TWICE_S, Verdict
+from reverie.cli.diff_preview import Pages
 from reverie.cli.output import Paint
 from reverie.errors import StorageError
-from reverie.events import PermissionAsked
 from reverie.origins import SHORT_PASTE, fence
 from reverie.paths import make_private
 from reverie.types import Origin, TextBlock
@@ -72,7 +72,10 @@ class TerminalInput:
             style=_PLAIN,
             color_depth=depth,
         )
-        self._asking: PromptSession[str] = PromptSession(key_bindings=_answer_keys(), style=_PLAIN, color_depth=depth)
+        self._offered = frozenset[str]()
+        self._asking: PromptSession[str] = PromptSession(
+            key_bindings=_answer_keys(lambda key: key in self._offered), style=_PLAIN, color_depth=depth
+        )
         self._why: PromptSession[str] = PromptSession(key_bindings=_stop_keys(), style=_PLAIN, color_depth=depth)
         for session in (self._session, self._asking, self._why):
             session.app.renderer.cpr_not_supported_callback = None  # a terminal that is less able is no reason to talk
@@ -160,21 +163,30 @@ class TerminalInput:
         return keys
 
     async def confirm(self, question: str) -> bool:
-        paint = self._paint
-        text = f"  {question}  {paint.bold('y')} yes  {paint.bold('n')} no {paint.accent('›')} "
-        return await self._asking.prompt_async(ANSI(text)) == "yes"
+        return await self._choose(question, {"y": "yes", "n": "no"}) == "yes"
 
-    async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict | None:
+    async def _choose(self, question: str, offers: Mapping[str, str]) -> str:
+        """Waits for one of the keys that are offered; any other is no answer, and the question stays."""
         paint = self._paint
-        always = f"  {paint.bold('a')} always {paint.dim(f'({rule})')}" if rule else ""
+        self._offered = frozenset(offers)
+        shown = "  ".join(f"{paint.bold(key)} {text}" for key, text in offers.items())
+        return await self._asking.prompt_async(ANSI(f"  {question}  {shown} {paint.accent('›')} "))
+
+    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> Verdict | None:
+        paint = self._paint
         # What was typed before the question is no answer to it.
         clear_typeahead(self._asking.input)
         with suppress(termios.error):
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
-        text = f"  Allow?  {paint.bold('y')} yes{always}  {paint.bold('n')} no {paint.accent('›')} "
-        answer = await self._asking.prompt_async(ANSI(text))
+        while True:
+            always = {"a": f"always {paint.dim(f'({rule})')}"} if rule else {}
+            more = {"m": "more"} if pages.left else {}
+            answer = await self._choose("Allow?", {"y": "yes", **always, **more, "n": "no"})
+            if answer != "more":
+                break
+            show()
         match answer:
-            case "always" if rule:
+            case "always":
                 return Verdict(True, always=True)
             case "yes":
                 return Verdict(True)
@@ -187,16 +199,25 @@ class TerminalInput:
                 return Verdict(False)
 
 
-def _answer_keys() -> KeyBindings:
+def _answer_keys(is_offered: Callable[[str], bool]) -> KeyBindings:
+    """One key per answer. A letter works only while it is offered; the keys that mean no always do."""
     keys = KeyBindings()
 
     def answers(key: str, word: str) -> None:
-        @keys.add(key, eager=True)
+        @keys.add(key, eager=True, filter=Condition(lambda: len(key) > 1 or is_offered(key.lower())))
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.text = word
             event.app.exit(result=word)
 
-    words = {"y": "yes", "a": "always", "n": "no", "escape": "no, as it is", "c-d": "no, as it is", "c-c": _STOP}
+    words = {
+        "y": "yes",
+        "a": "always",
+        "m": "more",
+        "n": "no",
+        "escape": "no, as it is",
+        "c-d": "no, as it is",
+        "c-c": _STOP,
+    }
     for key, word in {**words, "<sigint>": _STOP}.items():
         answers(key, word)
         if len(key) == 1:

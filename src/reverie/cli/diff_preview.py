@@ -1,44 +1,119 @@
-"""What a permission question shows of the change it asks about: a short coloured diff, or the command itself.
+"""What a permission question shows of the call it asks about: the whole command, the whole change, every input.
 
-Reads the file the call names, never writes. Everything is made visible: what is approved is what is shown.
+Nothing is cut: long lines are wrapped, long blanks are counted, and what cannot be seen is named. What is more than a
+screen's history is shown page by page. Reads the file the call names, never writes.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
-from reverie.cli.output import Paint, cut, exact
+from reverie.cli.output import Paint, exact, width
 from reverie.types import Json, JsonObject
 
-MOST_LINES = 40
+PAGE_LINES = 1_000
 _MOST_BYTES = 1_000_000
+_BLANKS = re.compile(r"[ \t]{40,}")
+_EMPTY_LINES = 10
+_ON = "↪ "  # goes on from the line above
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"))
+_DRAWN_AS_NOTHING = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+
+
+class Pages:
+    """The lines of a preview, a page at a time, so that the beginning is not gone when the end is there."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = list(lines)
+
+    @property
+    def left(self) -> int:
+        """How many lines have not been shown."""
+        return len(self._lines)
+
+    def next(self) -> list[str]:
+        shown, self._lines = self._lines[:PAGE_LINES], self._lines[PAGE_LINES:]
+        return shown
 
 
 def preview(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> list[str]:
-    """The lines to show before the question."""
+    """The lines to show before the question: all of them."""
     if not isinstance(given, dict):
-        return []
+        return [*_wrapped(visible(str(given)), columns)]
     call = cast(JsonObject, given)
     match tool:
         case "Bash":
-            lines = [paint.bold(line) for line in exact(str(call.get("command", ""))).split("\n")]
+            lines = _text_lines(str(call.get("command", "")), columns)
+            return [paint.bold(line) for line in lines]
         case "Write":
-            before = _text(cwd, call)
-            lines = _diff(before or "", str(call.get("content", "")), paint, columns)
+            return list(_coloured(_text(cwd, call) or "", str(call.get("content", "")), paint, columns))
         case "Edit":
             old, new = str(call.get("old_string", "")), str(call.get("new_string", ""))
             before = _text(cwd, call)
             if before is None or old not in before:
-                lines = _diff(old, new, paint, columns)
-            else:
-                count = -1 if call.get("replace_all") else 1
-                lines = _diff(before, before.replace(old, new, count), paint, columns)
+                return list(_coloured(old, new, paint, columns))
+            count = -1 if call.get("replace_all") else 1
+            return list(_coloured(before, before.replace(old, new, count), paint, columns))
         case _:
-            lines = [f"{key}: {cut(exact(str(value)), columns)}" for key, value in call.items()]
-    return _shortened(lines, paint)
+            values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in call.items()}
+            return [line for key, value in values.items() for line in _text_lines(f"{key}: {value}", columns)]
+
+
+def visible(line: str) -> str:
+    """One line with nothing in it that cannot be seen: hidden characters are named, long blanks counted."""
+    if not line.isascii():
+        line = "".join(_named(char) if _is_unseen(char) else char for char in line)
+    return _BLANKS.sub(_counted, exact(line)).replace("\t", "    ")
+
+
+def _is_unseen(char: str) -> bool:
+    return not char.isascii() and (unicodedata.category(char) in _UNSEEN or _DRAWN_AS_NOTHING.match(char) is not None)
+
+
+def _named(char: str) -> str:
+    return f"<U+{ord(char):04X}>"
+
+
+def _counted(found: re.Match[str]) -> str:
+    blanks = found[0]
+    parts = [f"{blanks.count(char):,} {name}" for char, name in ((" ", "spaces"), ("\t", "tabs")) if char in blanks]
+    return f"⟨{' and '.join(parts)}⟩"
+
+
+def _text_lines(text: str, columns: int) -> list[str]:
+    """A text of several lines; a long stretch of empty ones is counted."""
+    shown: list[str] = []
+    empty = 0
+    for line in [*text.split("\n"), None]:
+        if line is not None and not line.strip(" \t"):
+            empty += 1
+            continue
+        shown += [f"⟨{empty:,} empty lines⟩"] if empty >= _EMPTY_LINES else [""] * empty
+        empty = 0
+        if line is not None:
+            shown += _wrapped(visible(line), columns)
+    while shown and not shown[-1]:
+        shown.pop()
+    return shown
+
+
+def _wrapped(text: str, columns: int) -> Iterator[str]:
+    """The text in pieces that fit the width; each but the first is marked as going on."""
+    room, piece, used = columns, list[str](), 0
+    for char in text:
+        wide = width(char)
+        if used + wide > room and piece:
+            yield "".join(piece)
+            piece, used = [_ON], len(_ON)
+        piece.append(char)
+        used += wide
+    yield "".join(piece)
 
 
 def _text(cwd: Path, call: JsonObject) -> str | None:
@@ -46,37 +121,32 @@ def _text(cwd: Path, call: JsonObject) -> str | None:
         path = cwd / Path(str(call.get("file_path", ""))).expanduser()
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return None
-        return path.read_text("utf-8", "replace")
+        return path.read_bytes().decode("utf-8", "replace")
     except (OSError, RuntimeError, ValueError):  # it cannot be read: the call itself will say why
         return None
 
 
-def _diff(before: str, after: str, paint: Paint, columns: int) -> list[str]:
-    return list(_coloured(before, after, paint, columns))
-
-
 def _coloured(before: str, after: str, paint: Paint, columns: int) -> Iterator[str]:
-    old, new = before.splitlines(), after.splitlines()
+    """The change as numbered lines, taken and put."""
+    # By line feed alone: what else ends a line for Python is text in a file, and is shown.
+    old, new = before.removesuffix("\n").split("\n"), after.removesuffix("\n").split("\n")
+    old, new = ([] if not before else old), ([] if not after else new)
     number = 0
     for line in difflib.unified_diff(old, new, n=2, lineterm=""):
         if line.startswith(("---", "+++")) and not number:
             continue
         if line.startswith("@@"):
-            number = int(line.split("+")[1].split(",")[0].split(" ")[0])
+            number = max(1, int(line.split("+")[1].split(",")[0].split(" ")[0]))
             continue
-        text = cut(exact(line[1:]).replace("\t", "    "), columns - 7)
+        first, *rest = _wrapped(visible(line[1:]), max(10, columns - 7))
         match line[0]:
             case "+":
-                yield paint.dim(f"{number:>4} ") + paint.good(f"+ {text}")
+                yield paint.dim(f"{number:>4} ") + paint.good(f"+ {first}")
+                yield from (" " * 5 + paint.good(f"+ {more}") for more in rest)
                 number += 1
             case "-":
-                yield "     " + paint.bad(f"- {text}")
+                yield from ("     " + paint.bad(f"- {text}") for text in (first, *rest))
             case _:
-                yield paint.dim(f"{number:>4}   {text}")
+                yield paint.dim(f"{number:>4}   {first}")
+                yield from (paint.dim(f"       {more}") for more in rest)
                 number += 1
-
-
-def _shortened(lines: list[str], paint: Paint) -> list[str]:
-    if len(lines) <= MOST_LINES:
-        return lines
-    return [*lines[: MOST_LINES - 1], paint.dim(f"… {len(lines) - MOST_LINES + 1} more lines")]

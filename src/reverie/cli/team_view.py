@@ -11,12 +11,16 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from reverie.agents.team_file import TeamPlan
-from reverie.cli.output import columns, cut, one_line, pad, paint_for, printable
+from reverie.cli.diff_preview import Pages, preview
+from reverie.cli.output import columns, cut, one_line, pad, paint_for, plural, printable
 from reverie.cli.tool_lines import call_text
+from reverie.permissions.patterns import rule_for
+from reverie.permissions.rules import ToolCall
 from reverie.types import JsonObject
 
 if TYPE_CHECKING:
@@ -24,7 +28,25 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Answer = Callable[[str, bool, bool], Awaitable[None]]
-_HELP = "y: yes, n: no, a: always"
+_WORDS = {"y": "yes", "a": "always", "m": "more", "n": "no"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A question of the lead's that is open, and the answers that mean something for it."""
+
+    id: str
+    call: str
+    has_rule: bool
+    pages: Pages
+
+    @property
+    def keys(self) -> list[str]:
+        return [key for key in _WORDS if (key != "a" or self.has_rule) and (key != "m" or self.pages.left)]
+
+    @property
+    def help(self) -> str:
+        return ", ".join(f"{key}: {_WORDS[key]}" for key in self.keys) + ", then Enter"
 
 
 class TeamView(ABC):
@@ -89,7 +111,7 @@ class TextTeamView(TeamView):
         self._paint = paint_for(sys.stderr)
         self._live: Live | None = None
         self._answer: Answer | None = None
-        self._questions: list[tuple[str, str]] = []
+        self._questions: list[_Question] = []
 
     def __enter__(self) -> TextTeamView:
         if sys.stderr.isatty():
@@ -160,21 +182,38 @@ class TextTeamView(TeamView):
         asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._typed)
 
     def _asked(self, event: JsonObject) -> None:
-        call = call_text(str(event.get("tool")), event.get("input"), self._cwd, columns() - 4)
-        self._questions.append((str(event.get("id")), call))
+        tool, given, cwd = str(event.get("tool")), event.get("input"), Path(str(event.get("cwd") or self._cwd))
+        call = call_text(tool, given, self._cwd, columns() - 4)
+        rule = rule_for(ToolCall("", tool, cast(JsonObject, given), False, cwd)) if isinstance(given, dict) else None
+        pages = Pages(preview(tool, given, cwd, self._paint, columns() - 2))
+        question = _Question(str(event.get("id")), call, rule is not None, pages)
+        self._questions.append(question)
         self._line(f"{self._paint.warning('?')} {self._paint.bold(call)}")
-        self._line(self._paint.dim(f"  {one_line(str(event.get('reason')))} ({_HELP}, then Enter)"))
+        self._line(self._paint.dim(f"  {one_line(str(event.get('reason')))}"))
+        self._page(question)
+
+    def _page(self, question: _Question) -> None:
+        for line in question.pages.next():
+            self._line(f"  {line}")
+        if question.pages.left:
+            self._line(self._paint.warning(f"  … {plural(question.pages.left, 'more line')}"))
+        self._line(self._paint.dim(f"  {question.help}"))
 
     def _typed(self) -> None:
-        word = sys.stdin.readline().strip().lower()[:1]
+        word = sys.stdin.readline().strip().lower()
         if not self._questions or self._answer is None:
             return
-        if word not in ("y", "n", "a"):
-            self._line(self._paint.dim(f"  {_HELP}"))
+        question = self._questions[0]
+        key = next((key for key in question.keys if word in (key, _WORDS[key])), None)
+        if key is None:
+            self._line(self._paint.dim(f"  {question.help}"))
             return
-        id, call = self._questions.pop(0)
-        self._line(self._paint.dim(f"  {'refused' if word == 'n' else 'allowed'}: {call}"))
-        task: asyncio.Future[Any] = asyncio.ensure_future(self._answer(id, word != "n", word == "a"))
+        if key == "m":
+            self._page(question)
+            return
+        self._questions.pop(0)
+        self._line(self._paint.dim(f"  {'refused' if key == 'n' else 'allowed'}: {question.call}"))
+        task: asyncio.Future[Any] = asyncio.ensure_future(self._answer(question.id, key != "n", key == "a"))
         task.add_done_callback(lambda _done: None)
 
     # -- the screen -----------------------------------------------------------------------------------------------

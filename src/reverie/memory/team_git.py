@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reverie.errors import StorageError, UserError
+from reverie.paths.programs import users_program
 from reverie.settings.sections import Team
 from reverie.storage.atomic import make_private_dir, storage_error
 
@@ -95,9 +96,12 @@ class TeamCheckout:
         )
 
     def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        git = users_program("git", self.folder)
+        if git is None:
+            raise UserError("The team's memory is shared by git, and git is not installed; install it.")
         try:
             return subprocess.run(
-                ["git", *_SAFE, *words],
+                [git, *_SAFE, *words],
                 cwd=self.folder,
                 env=self._env,
                 stdin=subprocess.DEVNULL,
@@ -107,8 +111,8 @@ class TeamCheckout:
                 timeout=self._given.timeout_s,
                 check=False,
             )
-        except FileNotFoundError:
-            raise UserError("The team's memory is shared by git, and git is not installed; install it.") from None
+        except OSError as error:
+            raise storage_error(error, self.folder, "work in") from error
         except subprocess.TimeoutExpired:
             raise StorageError(
                 f"The team's git remote did not answer within {self._given.timeout_s:g} s; it is tried again later."

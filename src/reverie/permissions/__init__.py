@@ -1,7 +1,7 @@
 """Who may do what: which paths are inside the memory directory, and which shell commands only read.
 
-Pure decisions, each with a sentence that says why not. Nothing here opens, writes or runs anything; the parser is
-loaded on first use only.
+Decisions, each with a sentence that says why not. Nothing here writes or runs anything; the parser is loaded on first
+use only.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from pathlib import Path
 from reverie.permissions.inside import PermissionRefused, inside_for_write
 from reverie.permissions.patterns import touched_paths
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
+from reverie.permissions.secret_reads import why_secret
 from reverie.permissions.sensitive import is_sensitive
 from reverie.permissions.shell import why_not_read_only
 
@@ -59,8 +60,9 @@ class BackgroundWriter:
             return self._why_not_read(call)
         if call.tool == "Bash":
             command = call.input.get("command")
-            reason = why_not_read_only(command) if isinstance(command, str) else "The command is no text."
-            return reason or self._refuse_read(call)
+            if not isinstance(command, str):
+                return "The command is not text."
+            return why_not_read_only(command) or why_secret(command, call.cwd) or self._refuse_read(call)
         if call.tool in _WRITES:
             return self._why_not_write(call)
         return (

@@ -68,7 +68,7 @@ def covered(call: ToolCall, rules: Iterable[Rule]) -> Rule | None:
         if rule.pattern is None:
             return rule
     if call.tool == "Bash":
-        return _command_covered(str(call.input.get("command", "")), fitting)
+        return _command_covered(str(call.input.get("command", "")), fitting, call.cwd)
     seen = touched_paths(call)
     for rule in fitting:
         if seen and all(_path_matches(rule.pattern or "", path, call.cwd) for path in seen):
@@ -149,7 +149,8 @@ def _prefix(pattern: str) -> tuple[str, ...] | None:
     return None
 
 
-def _command_covered(command: str, rules: list[Rule]) -> Rule | None:
+def _command_covered(command: str, rules: list[Rule], cwd: Path) -> Rule | None:
+    from reverie.permissions.secret_reads import why_secret
     from reverie.permissions.shell import is_read_only_shell
     from reverie.permissions.shell_commands import plain_commands
 
@@ -164,9 +165,10 @@ def _command_covered(command: str, rules: list[Rule]) -> Rule | None:
     speaking: Rule | None = None
     for part in parts or ():
         found = next((rule for rule, words in prefixes if part.words[: len(words)] == words), None)
-        # A part that only reads needs no rule: `npm test | tail -20` is as allowed as `npm test`.
-        if found is None and not is_read_only_shell(f"ls | {part.text}" if part.piped else part.text):
-            return None
+        if found is None:  # a part that only reads needs no rule: `npm test | tail -20` is as allowed as `npm test`
+            text = f"ls | {part.text}" if part.piped else part.text
+            if not is_read_only_shell(text) or why_secret(text, cwd) is not None:
+                return None
         speaking = speaking or found
     return speaking
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
+from reverie.permissions.obeyed import is_obeyed
 from reverie.permissions.patterns import Rule, covered, parse_rule, rule_for, touched, touched_paths
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
 from reverie.permissions.sensitive import is_sensitive
@@ -22,8 +23,6 @@ Policy: TypeAlias = Callable[[ToolCall], Decision]
 _CHANGES_A_FILE = frozenset({"Write", "Edit"})
 # Changes no file; what the reader of a letter does passes the reader's own gate.
 _FREE = frozenset({"SendMessage"})
-# A change here is run or obeyed later (hooks, settings), so no mode waves it through.
-_OBEYED_LATER = frozenset({".git", ".reverie", ".claude"})
 
 
 class Mode(StrEnum):
@@ -102,10 +101,15 @@ def interactive(call: ToolCall) -> Decision:
 
 
 def accept_edits(call: ToolCall) -> Decision:
-    """As `interactive`, and files inside the working folder may be changed (not .git, nor settings)."""
-    if call.tool in _CHANGES_A_FILE and _inside_cwd(call) and not _obeyed_later(call):
-        return Allow()
-    return interactive(call)
+    """As `interactive`, and files inside the working folder may be changed: not those that are obeyed later (see
+    `obeyed`), nor those that hold secrets."""
+    if call.tool not in _CHANGES_A_FILE or not _inside_cwd(call):
+        return interactive(call)
+    if _obeyed_later(call):
+        return Ask(f"{call.tool} changes {_named(call)}, which is obeyed later without a question.")
+    if any(map(is_sensitive, touched_paths(call))):
+        return Ask(f"{call.tool} changes {_named(call)}, which by its name may hold secrets.")
+    return Allow()
 
 
 def read_only(call: ToolCall) -> Decision:
@@ -152,19 +156,15 @@ def headless(policy: Policy) -> Policy:
 
 
 def _reading(call: ToolCall) -> Decision:
-    for path in _read_paths(call):
+    if call.tool == "Bash":
+        from reverie.permissions.secret_reads import why_secret  # loaded with the first command
+
+        secret = why_secret(str(call.input.get("command", "")), call.cwd)
+        return Allow() if secret is None else Ask(secret)
+    for path in touched_paths(call):
         if is_sensitive(path):
             return Ask(f"{call.tool} would read {path}, which by its name may hold secrets.")
     return Allow()
-
-
-def _read_paths(call: ToolCall) -> Iterable[Path]:
-    if call.tool != "Bash":
-        return touched_paths(call)
-    from reverie.permissions.shell_commands import all_commands
-
-    words = (word for part in all_commands(str(call.input.get("command", ""))) for word in part.words if word)
-    return (Path(os.path.normpath(call.cwd / os.path.expanduser(word))) for word in words)  # noqa: PTH111
 
 
 def _inside_cwd(call: ToolCall) -> bool:
@@ -174,9 +174,10 @@ def _inside_cwd(call: ToolCall) -> bool:
 
 
 def _obeyed_later(call: ToolCall) -> bool:
-    inside = touched_paths(call)[-1].relative_to(os.path.realpath(call.cwd))
-    # Lower case: on a file system that does not tell case apart, `.GIT` is `.git`.
-    return any(part.lower() in _OBEYED_LATER for part in inside.parts)
+    """Under the name it is written by, or where that leads."""
+    seen = touched_paths(call)
+    roots = (Path(os.path.normpath(call.cwd)), Path(os.path.realpath(call.cwd)))
+    return any(is_obeyed(path, root) for path in seen for root in roots if path.is_relative_to(root))
 
 
 def _named(call: ToolCall) -> str:

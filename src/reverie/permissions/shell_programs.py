@@ -151,11 +151,28 @@ def _check_grep(arguments: Arguments, *, piped: bool) -> None:
         if pattern.globs:  # what a glob expands to may be a pattern and further files
             check_contents(pattern)
         operands = tuple(files)
-    recursive = not arguments.options.isdisjoint({"-r", "-R", "--recursive", "--dereference-recursive"})
     for option, value in arguments.values:
-        recursive |= option in ("-d", "--directories") and "recurse".startswith(value.text)
         if option in ("-f", "--file", "--exclude-from") and value.text == "-" and not piped:
             raise NotReadOnly("grep would wait for input (name a file)")
+    recursive = is_recursive(arguments)
     if recursive and not operands:
         return
     _check_inputs("grep", operands, piped=piped, recursive=recursive)
+
+
+def is_recursive(arguments: Arguments) -> bool:
+    """Whether a grep with these arguments walks through folders."""
+    return not arguments.options.isdisjoint({"-r", "-R", "--recursive", "--dereference-recursive"}) or any(
+        option in ("-d", "--directories") and "recurse".startswith(value.text) for option, value in arguments.values
+    )
+
+
+def opened_by(program: str, arguments: Arguments) -> tuple[Word, ...]:
+    """The words that name files whose contents a program reads, also those it reads patterns from."""
+    operands = arguments.operands
+    if program == "grep" and arguments.options.isdisjoint({"-e", "--regexp", "-f", "--file"}):
+        pattern, *rest = operands or (None,)
+        # What a glob expands to may be a pattern and further files.
+        operands = operands if pattern is not None and pattern.globs else tuple(word for word in rest if word)
+    named = tuple(value for option, value in arguments.values if option in ("-f", "--file", "--exclude-from"))
+    return tuple(word for word in (*operands, *named) if word.text != "-")

@@ -79,6 +79,21 @@ def read_words(source: str) -> Reading:
     return _Lexer(source).read()
 
 
+def anchored_globs(source: str) -> str:
+    """The same command with `./` before each word that begins with a glob: `tail *.5` would take `-fs.5` for options.
+
+    For whoever runs a command that passed the check. The files are the same ones, whenever they are created.
+    """
+    reading = read_words(source.rstrip("\n"))
+    words = [word for command in reading.commands for word in command.words]
+    spans = [span for span in reading.spans if span.kind == "word"]
+    raw = source.encode()
+    for word, span in reversed(list(zip(words, spans, strict=True))):
+        if 0 in word.globs:
+            raw = raw[: span.start] + b"./" + raw[span.start :]
+    return raw.decode()
+
+
 class _Lexer:
     def __init__(self, source: str) -> None:
         self._source = source

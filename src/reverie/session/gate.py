@@ -115,7 +115,7 @@ class Gate:
         answer = asyncio.get_running_loop().create_future()
         told = f"{whose.name}: {reason}" if whose.name else reason
         self._waiting[name] = (Question(name, call, told), answer)
-        self._emit(PermissionAsked(name, call.tool, call.input, told))
+        self._emit(PermissionAsked(name, call.tool, call.input, told, str(call.cwd)))
         try:
             async with asyncio.timeout(whose.wait_s):
                 return await answer

@@ -5,7 +5,8 @@ Every notice of a hook is told. What a hook adds for the model comes back as blo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
 
 from reverie.events import Event, Notice
 from reverie.hooks import HookEvent, HookOutcome, Hooks
@@ -14,6 +15,8 @@ from reverie.tools.base import ToolOutput
 from reverie.types import Block, JsonObject, Origin, ToolUseBlock
 
 MAX_STOP_REFUSALS = 5
+AskStop: TypeAlias = Callable[[str], Awaitable[str | None]]
+"""Given the answer, why the agent may not end yet; None if it may."""
 
 
 class HookPoints:
@@ -40,8 +43,8 @@ class HookPoints:
         return None, added + _blocks(outcome.context)
 
     async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
-        """A tool has run: what the model is told beside its result."""
-        if not self._hooks.listens_to(HookEvent.POST_TOOL_USE):
+        """A call is over: what the model is told beside its result. Hooks hear only of tools that ran."""
+        if not output.ran or not self._hooks.listens_to(HookEvent.POST_TOOL_USE):
             return ()
         response = output.content if isinstance(output.content, str) else [b.wire() for b in output.content]
         payload: JsonObject = {"tool_name": call.name, "tool_input": call.input, "tool_response": response}
@@ -50,15 +53,35 @@ class HookPoints:
 
     async def may_stop(self, answer: str) -> str | None:
         """The model is done: a reason means that it must go on. A hook that never lets go is overruled."""
-        payload: JsonObject = {"stop_hook_active": self._stop_refusals > 0, "last_assistant_message": answer}
-        outcome = await self._fire(HookEvent.STOP, payload)
+        reason = await self._refuses(HookEvent.STOP, self._stop_refusals, {"last_assistant_message": answer})
+        self._stop_refusals += reason is not None
+        return reason
+
+    def agent_stop(self, id: str, name: str) -> AskStop:
+        """The same question for one agent that this session started, whatever its kind: asked before it ends."""
+        refusals = 0
+
+        async def may_stop(answer: str) -> str | None:
+            nonlocal refusals
+            told: JsonObject = {"agent_id": id, "agent_name": name, "last_assistant_message": answer}
+            reason = await self._refuses(HookEvent.SUBAGENT_STOP, refusals, told)
+            refusals += reason is not None
+            return reason
+
+        return may_stop
+
+    async def _refuses(self, event: HookEvent, refusals: int, told: JsonObject) -> str | None:
+        """Why the hooks do not let an agent end; after so many refusals in a row nobody listens to them."""
+        if not self._hooks.listens_to(event):
+            return None
+        outcome = await self._fire(event, {"stop_hook_active": refusals > 0, **told})
         if not outcome.blocked or outcome.stop:
             return None
-        self._stop_refusals += 1
-        if self._stop_refusals > MAX_STOP_REFUSALS:
-            self._emit(Notice(f"a Stop hook refused {MAX_STOP_REFUSALS} times in a row; the turn ends", "warning"))
+        if refusals >= MAX_STOP_REFUSALS:
+            text = f"a {event.value} hook refused {MAX_STOP_REFUSALS} times in a row; the turn ends"
+            self._emit(Notice(text, "warning"))
             return None
-        return outcome.reason or "a Stop hook wants you to go on"
+        return outcome.reason or f"a {event.value} hook wants you to go on"
 
     async def ended(self, reason: str) -> None:
         await self._fire(HookEvent.SESSION_END, {"reason": reason})

@@ -26,6 +26,7 @@ from reverie.paths.places import slug
 from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.session.agent_remembering import AgentRemembering
 from reverie.session.gate import OnBehalf
+from reverie.session.hook_points import AskStop
 from reverie.session.own_context import OwnContexts, keeper_for, prompt_of, tools_for
 from reverie.session.teammate_here import SharedModel, TeammateHere
 from reverie.session.watching import Watcher
@@ -199,6 +200,9 @@ class Spawning:
         places, settings = self._parts.places, self._parts.settings
         return await Worktree.make(name, cwd, places.home / "worktrees" / slug(places.root), settings.env)
 
+    def may_end(self, member: Member) -> AskStop:
+        return self._wiring.points.agent_stop(member.id, member.name)
+
     def arrived(self, to: Member, sender: str) -> None:
         """Whoever sits before an idle session is told that somebody wrote."""
         session = self._session
@@ -220,6 +224,7 @@ class Spawning:
             memory=memory,
             tools=tuple(tools_for(kind, self._wiring.thread.tools, always=("SendMessage",)).values()),
             progress=handle.progress,
+            may_end=self.may_end(member),
         )
         inherited = self._parts.model
         wanted = self._contexts.named(order.model or kind.model, kind, inherited.name)

@@ -28,6 +28,7 @@ from reverie.agents.structured import (
 from reverie.events import ToolStarted, TurnEnded
 from reverie.models.base import Capabilities, Model, ModelEvent, Request
 from reverie.session.agent_remembering import KindMemory
+from reverie.session.hook_points import AskStop
 from reverie.session.remembering import evidence_of
 from reverie.tools.base import Caller, PermissionFunction, Tool, ToolOutput
 from reverie.tools.order import AgentOrder
@@ -70,6 +71,7 @@ class TeammateHere:
         memory: KindMemory | None,
         tools: tuple[Tool, ...],
         progress: Callable[[str], None],
+        may_end: AskStop,
     ) -> None:
         self._parent = parent
         self._member = member
@@ -77,6 +79,7 @@ class TeammateHere:
         self._memory = memory
         self._tools = tools
         self._progress = progress
+        self._may_end = may_end
         self._refused = False
 
     async def run(self, order: AgentOrder, prompt: str, model: str | Model, cwd: Path) -> str:
@@ -89,16 +92,21 @@ class TeammateHere:
         async with session:
             self._join(session)
             said = ""
+            asked: ShutdownRequest | None = None
             while True:
-                asked = self._take_requests()
+                asked = self._take_requests() or asked
                 self._refused = False
                 ended = await self._turn(session)
                 said = ended.text or said
                 is_idle = not len(member.inbox)
-                if asked is not None and not self._refused and is_idle:
-                    await self._tell_lead(ShutdownResponse(True, asked.request_id), "leaves")
-                    return said
-                if is_idle:
+                if self._refused:
+                    asked = None
+                if asked is not None and is_idle:
+                    if (objection := await self._may_end(said)) is None:
+                        await self._tell_lead(ShutdownResponse(True, asked.request_id), "leaves")
+                        return said
+                    member.inbox.put(new_letter("hook", member.name, objection, summary="you may not end yet"))
+                elif is_idle:
                     await self._tell_lead(_idle(ended), "is idle")
                     member.state = MemberState.IDLE
                     await member.inbox.arrived.wait()

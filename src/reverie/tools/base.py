@@ -113,6 +113,8 @@ class ToolOutput:
     is_error: bool = False
     structured: Json = None
     origin: Origin = Origin.TOOL
+    ran: bool = True
+    """False: the call was refused before the tool was started."""
     kept_bytes: int = 0
     """How large the whole is that was put on disk, where `content` only stands for it."""
 

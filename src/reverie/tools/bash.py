@@ -17,9 +17,12 @@ from enum import Enum
 from pathlib import Path
 
 from reverie.errors import ReverieError, UserError
+from reverie.paths.programs import system_program, users_program
 from reverie.permissions import is_read_only_shell
+from reverie.permissions.shell_words import anchored_globs
 from reverie.tools.base import ToolContext, ToolOutput
 from reverie.tools.description import description
+from reverie.tools.environment import bare_environment
 from reverie.tools.files import shown
 from reverie.tools.kept_output import MAX_KEPT_BYTES, KeptOutput
 from reverie.tools.process import Family
@@ -29,7 +32,6 @@ DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
 _CHUNK_BYTES = 256 * 1024
 _LEFTOVER_SECONDS = 0.5
-_KEPT_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR")
 _INPUT: JsonObject = {
     "type": "object",
     "properties": {
@@ -67,8 +69,11 @@ class Bash:
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         command: str = given["command"]
         seconds = min(int(given.get("timeout") or self.timeout_ms), self.max_timeout_ms) / 1_000
+        read_only = self.is_read_only(given)
+        if read_only:  # a file that is called like an option must not become one
+            command = anchored_globs(command)
         try:
-            running = await _Running.start(command, context, read_only=self.is_read_only(given))
+            running = await _Running.start(command, context, read_only=read_only)
         except ReverieError as error:
             return ToolOutput(str(error), is_error=True)
         kept = KeptOutput(context.keep_dir, self.inline_bytes, context.progress)
@@ -124,12 +129,12 @@ class _Running:
                 lambda: asyncio.StreamReaderProtocol(output), os.fdopen(reading, "rb", buffering=0)
             )
             process = await asyncio.create_subprocess_exec(
-                *("bash", "--noprofile", "--norc", "-c", command),
+                *(_shell(context.cwd), "--noprofile", "--norc", "-c", command),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writing,
                 stderr=asyncio.subprocess.STDOUT,
                 cwd=context.map_path(context.cwd),
-                env=_environment(read_only=read_only),
+                env=bare_environment() if read_only else {**os.environ, "TERM": "dumb"},
                 start_new_session=True,
             )
         except BaseException as error:
@@ -222,12 +227,12 @@ def _signal_name(number: int) -> str:
         return "unknown"
 
 
-def _environment(*, read_only: bool) -> dict[str, str]:
-    """The user's own; for a command that runs unasked because it only reads, nothing that could make it do more."""
-    passed_on = dict(os.environ)
-    if read_only:
-        passed_on = {key: value for key, value in passed_on.items() if key in _KEPT_VARIABLES or key.startswith("LC_")}
-    return {**passed_on, "TERM": "dumb"}
+def _shell(cwd: Path) -> Path:
+    """The system's bash, whatever stands in the project's folders; raises UserError if there is none."""
+    found = system_program("bash") or users_program("bash", cwd)
+    if found is None:
+        raise UserError("bash was not found on this machine: install it in /usr/bin or /bin.")
+    return found
 
 
 def _widen(pipe: int) -> None:
@@ -247,6 +252,4 @@ def _why_not_started(error: OSError | ValueError, command: str, cwd: Path) -> st
         return f"The command is too long to be run ({size:,} bytes): write it to a file with Write and run that."
     if not cwd.is_dir():
         return f"The working folder {shown(cwd)} is not there any more, so no command can run in it."
-    if isinstance(error, FileNotFoundError):
-        return "bash was not found on this machine: install it, or put it on PATH."
     return f"The command could not be started: {(error.strerror or str(error)).lower()}."

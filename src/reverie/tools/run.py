@@ -106,11 +106,11 @@ def _batches(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
 
 async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
     if prepared.tool is None:
-        return ToolOutput(prepared.refusal, is_error=True)
+        return _refused(prepared.refusal)
     try:
         given = await _permitted(prepared, prepared.tool, context)
         if isinstance(given, str):
-            return ToolOutput(given, is_error=True)
+            return _refused(given)
         return _storable(await prepared.tool.run(given, context))
     except asyncio.CancelledError:
         task = asyncio.current_task()
@@ -122,6 +122,10 @@ async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
         return ToolOutput(str(error), is_error=True)
     except Exception as error:  # noqa: BLE001 (the edge of a tool: whatever is wrong in one, the turn goes on and says so)
         return ToolOutput(printable(f"{prepared.call.name} failed: {type(error).__name__}: {error}"), is_error=True)
+
+
+def _refused(reason: str) -> ToolOutput:
+    return ToolOutput(reason, is_error=True, ran=False)
 
 
 async def _permitted(prepared: _Prepared, tool: Tool, context: ToolContext) -> JsonObject | str:

@@ -1,0 +1,199 @@
+"""May a shell glob come to mean a secret file? Asked of the disk as it is, and of the list of names.
+
+The disk alone is not enough (the file may be there a moment later), and the list alone would stop `cat src/*`. So a
+glob that spells out part of a secret's name counts by itself, and a wide one counts if it fits such a file now.
+Brackets are read as wider than they are, never as narrower.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase, translate
+from functools import cache
+from pathlib import Path
+
+from reverie.permissions.sensitive import SENSITIVE_NAMES, SENSITIVE_PATHS, is_sensitive_name
+
+_LONGEST = 20
+_SPELLED = 2  # so many characters of a secret's name in a glob mean that name
+_SIMPLE_BRACKET = re.compile(r"\[[A-Za-z0-9._-]+\]")
+# Half of all files end so: it says nothing about a name like secrets.json.
+_ORDINARY = re.compile(r"\.(?:json|toml|ya?ml|xml|csv|ini|properties|db|dat|cnf)\Z")
+_MANY, _ONE, _SOME = "*", "?", "["
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many names may be looked at for one command."""
+
+    left: int
+
+    def spend(self) -> None:
+        """Raises `TooMuch` when it is used up."""
+        self.left -= 1
+        if self.left < 0:
+            raise TooMuch
+
+
+class TooMuch(Exception):
+    """There are more files than can be looked at in a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One component of a path: `tokens` are literal characters, or wildcards marked in `wild` at the same place."""
+
+    text: str
+    tokens: str
+    wild: frozenset[int]
+
+    @property
+    def is_glob(self) -> bool:
+        return bool(self.wild)
+
+    def fits(self, name: str) -> bool:
+        """Whether the shell may expand it to this name (or the name is it)."""
+        if not self.is_glob:
+            return name == self.text
+        first = self.tokens[0] if 0 in self.wild else ""
+        if name.startswith(".") and first in (_MANY, _ONE) and first:
+            return False  # only a dot that is written out stands for one at the beginning
+        return _matcher(self).match(name) is not None
+
+    def names_secret(self) -> bool:
+        """Whether it spells out part of the name of a secret, and may become it."""
+        return any(self.spells(name) >= _SPELLED for name in SENSITIVE_NAMES)
+
+    def spells(self, name: str) -> int:
+        """How many characters of a secret's name it spells out, at best; -1 if it cannot become that name."""
+        if not self.is_glob:
+            return len(name) if fnmatchcase(self.text.lower(), name) else -1
+        first = self.tokens[0] if 0 in self.wild else ""
+        if name.startswith(".") and first in (_MANY, _ONE) and first:
+            return -1
+        found = -1 if self._differs(name) else _overlap(self.tokens.lower(), self.wild, name)
+        # A dot that is written out is a choice by itself: few files begin with one.
+        return max(found, _SPELLED) if found > 0 and self.tokens[0] == "." and name.startswith(".") else found
+
+    def _differs(self, name: str) -> bool:
+        """A quick no: another first or last letter, or a letter that the name does not hold."""
+        last = len(self.tokens) - 1
+        ends = ((0, 0), (last, -1))
+        if any(at not in self.wild and name[end] not in ("*", self.tokens[at].lower()) for at, end in ends):
+            return True
+        return "*" not in name and any(
+            char.lower() not in name for index, char in enumerate(self.tokens) if index not in self.wild
+        )
+
+
+def parts_of(text: str, globs: frozenset[int]) -> list[Part]:
+    """The components of a word as the shell will read them; `globs` are the places of its live glob characters."""
+    parts: list[Part] = []
+    start = 0
+    for piece in text.split("/"):
+        live = frozenset(index - start for index in globs if start <= index < start + len(piece))
+        start += len(piece) + 1
+        if piece not in ("", "."):
+            parts.append(_part(piece, live))
+    return parts
+
+
+def expansions(folder: Path, parts: list[Part], budget: Budget) -> Iterator[Path]:
+    """The paths that exist now and that the shell may expand these components to."""
+    if not parts:
+        yield folder
+        return
+    part, *rest = parts
+    if not part.is_glob:
+        if rest or os.path.lexists(folder / part.text):
+            yield from expansions(folder / part.text, rest, budget)
+        return
+    try:
+        names = [entry.name for entry in folder.iterdir()]
+    except OSError:
+        return
+    for name in names:
+        budget.spend()
+        if part.fits(name):
+            yield from expansions(folder / name, rest, budget)
+
+
+def names_secret(parts: list[Part]) -> bool:
+    """Whether the components spell out a secret by themselves, whatever is on disk."""
+    if any(part.names_secret() if part.is_glob else is_sensitive_name(part.text) for part in parts):
+        return True
+    for path in SENSITIVE_PATHS:
+        wanted = path.split("/")
+        for start in range(len(parts) - len(wanted) + 1):
+            pairs = list(zip(parts[start:], wanted, strict=False))
+            spelled = [part.spells(name) for part, name in pairs]
+            if min(spelled) >= 0 and all(found >= _SPELLED for found in spelled):
+                return True
+    return False
+
+
+def _part(piece: str, live: frozenset[int]) -> Part:
+    tokens: list[str] = []
+    wild: set[int] = set()
+    at = 0
+    while at < len(piece):
+        if at in live:
+            wild.add(len(tokens))
+            bracket = _SIMPLE_BRACKET.match(piece, at) if piece[at] == "[" else None
+            if piece[at] == "[" and bracket is None:  # what follows may belong to the bracket
+                tokens.append(_MANY)
+                break
+            tokens.append(_SOME if bracket else piece[at])
+            at = bracket.end() if bracket else at + 1
+        else:
+            tokens.append(piece[at])
+            at += 1
+    if len(tokens) > 2 * _LONGEST:  # wider than it is, and as good for names this short
+        cut = len(tokens) - _LONGEST
+        wild = (
+            {index for index in wild if index < _LONGEST}
+            | {_LONGEST}
+            | {i - cut + _LONGEST + 1 for i in wild if i >= cut}
+        )
+        tokens = [*tokens[:_LONGEST], _MANY, *tokens[cut:]]
+    return Part(piece, "".join(tokens), frozenset(wild))
+
+
+@cache
+def _matcher(part: Part) -> re.Pattern[str]:
+    shape = "".join(
+        ("*" if char == _MANY else "?") if index in part.wild else f"[{char}]" if char in "*?[" else char
+        for index, char in enumerate(part.tokens)
+    )
+    return re.compile(translate(shape), re.IGNORECASE)
+
+
+def _overlap(tokens: str, wild: frozenset[int], name: str) -> int:
+    """The most characters of `name` (which may hold `*`) that `tokens` spell out in a text both fit; -1 if none."""
+    ordinary = _ORDINARY.search(name)
+    telling = ordinary.start() if ordinary else len(name)
+    best = [[-1] * (len(name) + 1) for _ in range(len(tokens) + 1)]
+    best[-1][-1] = 0
+    for i in range(len(tokens), -1, -1):
+        for j in range(len(name), -1, -1):
+            many_here = i < len(tokens) and i in wild and tokens[i] == _MANY
+            many_there = j < len(name) and name[j] == "*"
+            found = best[i][j]
+            if many_here:
+                found = max(found, best[i + 1][j])
+            if many_here and j < len(name):
+                found = max(found, best[i][j + 1])
+            if many_there:
+                found = max(found, best[i][j + 1])
+            if many_there and i < len(tokens):
+                found = max(found, best[i + 1][j])
+            if i < len(tokens) and j < len(name) and not many_here and not many_there:
+                is_wild = i in wild
+                if (is_wild or tokens[i] == name[j]) and best[i + 1][j + 1] >= 0:
+                    spelled = not (is_wild and tokens[i] == _ONE) and j < telling
+                    found = max(found, best[i + 1][j + 1] + spelled)
+            best[i][j] = found
+    return best[0][0]

@@ -1,0 +1,198 @@
+"""Secret files: one list for paths, words, globs and recursive searches, and few false alarms."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from reverie.permissions import is_read_only_shell
+from reverie.permissions.background import BackgroundWriter
+from reverie.permissions.policy import Mode, Rules, policy_for
+from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
+from reverie.permissions.secret_reads import why_secret
+from reverie.permissions.sensitive import is_sensitive
+from tests.tools.calls import make_context, text, use
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with keys in it, and a project without any."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in (
+        ".ssh/id_rsa",
+        ".docker/config.json",
+        "work/a.md",
+        "work/b.json",
+        "work/src/a.py",
+        "work/src/.env.example",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("PRIVATE foo\n")
+    return tmp_path
+
+
+def shell(command: str, cwd: Path) -> ToolCall:
+    return ToolCall("id", "Bash", {"command": command}, is_read_only_shell(command), cwd)
+
+
+def in_background(call: ToolCall) -> Decision:
+    return asyncio.run(BackgroundWriter(call.cwd / "memory")(call))
+
+
+READS_SECRETS = [
+    "cat .env",
+    "cat .env*",
+    "cat id_rs?",
+    "cat ./[.]env",
+    "cat .en[v]",
+    "cat server.pem",
+    "cat *.pem",
+    "cat ./*.ke?",
+    "head -5 '.env'",
+    "cat .e\\nv",
+    "cat .ENV",
+    "cat -- .env.production",
+    "cat src/../.env",
+    "grep -h . .env",
+    "grep -e x prod.env",
+    "grep -f .env a.md",
+    "tail -3 ~/.docker/config.json",
+    "cat ~/.d*/config.json",
+    "cat ~/.n*",
+    "wc -c terraform.tfstate",
+    "cat service-account-prod.json",
+    "cat .npmrc a.md",
+    "ls | grep x .env",
+    "ls; cat .env",
+    "grep -rh PRIVATE ~ --include=id_*",
+    "grep -rh PRIVATE ~",
+    "grep -r PRIVATE ..",
+    "grep -d recurse PRIVATE ~",
+    "grep -R PRIVATE linked",
+    "cat link.txt",
+    "cat l*.txt",
+    "cat linked/*",
+    "cat keys/*",
+    "grep -rn foo keys",
+    "grep -rn foo . --include=*.key --exclude=a.md",
+]
+
+
+@pytest.mark.parametrize("command", READS_SECRETS)
+def test_a_command_that_may_read_a_secret_is_not_run_unasked(home: Path, command: str) -> None:
+    work = home / "work"
+    (work / "link.txt").symlink_to(home / ".ssh/id_rsa")
+    (work / "linked").symlink_to(home / ".ssh")
+    (work / "keys").mkdir()
+    (work / "keys/server.key").touch()
+    call = shell(command, work)
+    assert call.read_only, "the read-only check does not look for secrets; this one does"
+    for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.READ_ONLY):
+        decision = policy_for(mode)(call)
+        assert isinstance(decision, Ask) and "secret" in decision.reason, decision
+    denied = in_background(call)
+    assert isinstance(denied, Deny) and denied.reason.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat *.md",
+        "cat *.json",
+        "cat src/*",
+        "head -3 src/test_*",
+        "cat src/.env.example",
+        "cat README* package*.json",
+        "cat .github/workflows/*.yml",
+        "grep -rn foo src",
+        "grep -rn foo .",
+        "grep -rn foo",
+        "grep -rn foo . --include=*.py",
+        "grep -n .env a.md",
+        "grep -rn 'id_rsa' src",
+        "ls -la .env ~/.ssh",
+        "stat .env",
+        "find . -name '*.pem'",
+        "cat a.md | grep .env",
+        "wc -l *.md",
+    ],
+)
+def test_no_false_alarm(home: Path, command: str) -> None:
+    call = shell(command, home / "work")
+    assert call.read_only
+    assert policy_for(Mode.READ_ONLY)(call) == Allow()
+    assert in_background(call) == Allow()
+
+
+def test_what_grep_is_told_to_leave_out_is_left_out(home: Path) -> None:
+    work = home / "work"
+    (work / ".env").touch()
+    (work / "keys").mkdir()
+    (work / "keys/a.key").touch()
+    policy = policy_for(Mode.ASK)
+    assert isinstance(policy(shell("grep -rn foo .", work)), Ask)
+    assert isinstance(policy(shell("grep -rn foo . --exclude=.env", work)), Ask)
+    assert policy(shell("grep -rn foo . --exclude=.env --exclude-dir=keys", work)) == Allow()
+    assert policy(shell("grep -rn foo . --include=*.py", work)) == Allow()
+
+
+def test_a_rule_for_one_part_does_not_bring_a_secret_along(home: Path) -> None:
+    policy = policy_for(Mode.ASK, Rules.parse(allow=["Bash(npm test:*)"]))
+    assert policy(shell("npm test | tail -5", home / "work")) == Allow()
+    assert isinstance(policy(shell("npm test; cat .env", home / "work")), Ask)
+
+
+def test_a_tree_too_large_to_look_through_is_asked_about(home: Path) -> None:
+    for name in range(20):
+        (home / f"work/src/{name}").touch()
+    assert why_secret("grep -rn foo src", home / "work", most=100) is None
+    assert "too many files" in (why_secret("grep -rn foo src", home / "work", most=10) or "")
+    assert "too many files" in (why_secret("cat src/*", home / "work", most=10) or "")
+
+
+def test_globs_made_to_be_slow(home: Path) -> None:
+    started = time.monotonic()
+    for command in ("cat " + "./*a" * 500 + "*", "cat " + " ".join(f"./a*{'b' * 90}*" for _ in range(80))):
+        policy_for(Mode.ASK)(shell(command, home / "work"))
+    assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(".env", ".env.production", ".env.foo.local", "x/prod.env", ".envrc", ".netrc", "id_rsa", "id_ed25519_work"),
+        *("deploy_rsa", "server.pem", "tls.key", "a.p12", "a.kdbx", "a.jks", ".npmrc", ".pypirc", ".git-credentials"),
+        *(".aws/credentials", ".aws/config", ".kube/config", ".docker/config.json", ".ssh/config", ".gnupg/x"),
+        *("terraform.tfstate", "terraform.tfstate.backup", "secrets.yaml", "client_secret_1.json", ".bash_history"),
+        *("/etc/shadow", "/etc/shadow-", "/proc/1/environ", "/run/secrets/db", ".config/gh/hosts.yml", ".PGPASS"),
+    ],
+)
+def test_names_that_mean_secrets(name: str) -> None:
+    assert is_sensitive(Path("/work") / name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(".env.example", ".env.sample", ".env.template", "id_rsa.pub", "id_generator.py", "environment.py"),
+        *("certifi/cacert.pem", "config.json", "keys.py", "secrets.py", "src/credentials.py", "/etc/hosts"),
+    ],
+)
+def test_names_that_do_not(name: str) -> None:
+    assert not is_sensitive(Path("/work") / name)
+
+
+def test_a_search_passes_secrets_over_wherever_it_starts(home: Path, tmp_path: Path) -> None:
+    context = make_context(tmp_path)
+    for name in (".ENV", "prod.env", "etc/shadow", "etc/hosts", ".docker/config.json", ".docker/daemon.json", "a.key"):
+        (context.cwd / name).parent.mkdir(exist_ok=True)
+        (context.cwd / name).write_text("PRIVATE\n")
+    found = text(use(context, "Grep", pattern="PRIVATE"))
+    assert sorted(found.split()) == [".docker/daemon.json", "a.md", "b.json", "etc/hosts", "src/a.py"]
+    assert text(use(context, "Grep", pattern="PRIVATE", path="etc")) == "etc/hosts"
+    assert text(use(context, "Grep", pattern="PRIVATE", path=".docker")) == ".docker/daemon.json"
+    assert text(use(context, "Grep", pattern="PRIVATE", glob=".env*")) == "No files found."
+    assert text(use(context, "Grep", pattern="PRIVATE", glob="*.env")) == "No files found."
