@@ -137,7 +137,11 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ],
         ("notes",): [Case(()), Case(("--update",), there("projects/*/*/session-memory/summary.md"))],
         ("rewind",): [Case(("-1",), _subtype("rewind")), Case(())],
-        ("pin",): [Case(("keep the quince",), in_transcripts("quince")), Case(()), Case(("--remove", "1"), _subtype("pin", 2))],
+        ("pin",): [
+            Case(("keep the quince",), in_transcripts("quince")),
+            Case(()),
+            Case(("--remove", "1"), _subtype("pin", 2)),
+        ],
         ("extract",): [Case((session,), slow=True)],
         ("settings",): [Case(()), Case(("model.name",))],
         ("cost",): [Case(())],

@@ -1,9 +1,12 @@
 """Runs commands against a home that the disk takes away, each in a process and a mount namespace of its own.
 
-    python -m tests.cli.fault_driver FAULT TEMPLATE WORK CASES.json  >results.json
+    python -m tests.cli.fault_driver FOLDER SECRET PLAN  >results.json
 
-A child is forked from one process that has imported the command line, so a whole matrix takes seconds. Each child mounts
-its own home, copies the template there, brings the fault about, runs the command in a grandchild and looks at the home.
+PLAN is JSON: for each fault the commands to run, or null for all. The home they find is built in FOLDER first.
+
+A child is forked from one process that has imported the command line, so a whole matrix takes seconds. Each child
+mounts its own home, copies the template there, brings the fault about, runs the command in a grandchild and looks at
+the home.
 """
 
 from __future__ import annotations
@@ -201,19 +204,52 @@ def one(fault: str, template: Path, work: Path, path: tuple[str, ...], case: Cas
         return {"command": list(path), "args": list(case.args), **result}
 
 
-def main(only: list[str] | None) -> None:
-    """Runs the cases of the commands in `only`, or of all; results go to standard output as JSON."""
-    fault, template, work, secret = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
+def build(template: Path, work: Path, secret: str) -> None:
+    """Makes the home that every command finds, through the commands themselves."""
+    template.mkdir(parents=True, exist_ok=True)
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "notes.md").write_text("# Pantry\n\nThe pantry is filled on Sundays.\n")
+    (work / "team.toml").write_text("")
+    (work / "editor").write_text('#!/bin/sh\necho edited-line >> "$1"\n')
+    (work / "editor").chmod(0o755)
+    user, answer = (f"11111111-1111-4111-8111-11111111111{n}" for n in (1, 2))
+    beside = {"sessionId": "22222222-2222-4222-8222-222222222222", "cwd": "/x", "version": "1"}
+    lines: list[dict[str, Any]] = [
+        {"type": "user", "uuid": user, "parentUuid": None, "message": {"role": "user", "content": "Paint it violet."}},
+        {"type": "assistant", "uuid": answer, "parentUuid": user, "message": {"role": "assistant", "content": "Done."}},
+    ]
+    stamped = [json.dumps({**line, **beside, "timestamp": "2026-01-01T10:00:00.000Z"}) for line in lines]
+    (work / "foreign.jsonl").write_text("\n".join(stamped) + "\n")
+    os.environ.update(HOME=str(template.parent), REVERIE_HOME=str(template))
+    os.chdir(work)
+    for line in (
+        ("run", "-q", f"We use tabs here. My note is {secret}, keep it."),
+        ("run", "-c", "-q", "List the files here"),
+        ("pin", "never touch generated files"),
+        ("memory", "add", "The old bell hangs in the tower."),
+        ("forget", "old bell", "--yes"),
+        ("remember", "The blue server is restarted on Mondays by Ann."),
+    ):
+        code = _run(list(line), "none", Case(line), template.parent / "out", template.parent / "err")
+        assert code == 0, (line, (template.parent / "err").read_text())
+
+
+def main(folder: Path, secret: str, plan: dict[str, list[str] | None]) -> dict[str, list[dict[str, Any]]]:
+    """Builds the home, then runs the commands of each fault, each in its own copy of it."""
     import reverie.session  # noqa: F401  (imported once, for every child)
 
-    found = [
-        one(fault, template, work, path, case)
-        for path, listed in cases(work, secret).items()
-        for case in listed
-        if only is None or " ".join(path) in only
-    ]
-    json.dump(found, sys.stdout)
+    template, work = folder / "home" / "r", folder / "w"
+    build(template, work, secret)
+    return {
+        fault: [
+            one(fault, template, work, path, case)
+            for path, listed in cases(work, secret).items()
+            for case in listed
+            if only is None or " ".join(path) in only
+        ]
+        for fault, only in plan.items()
+    }
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[5]) if len(sys.argv) > 5 else None)
+    json.dump(main(Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])), sys.stdout)

@@ -134,9 +134,9 @@ def commands() -> None:
 
 def app() -> NoReturn:
     """Runs the command line and ends the process with the exit code."""
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by whoever started us: what is written there goes nowhere
-            setattr(sys, name, open(os.open(os.devnull, os.O_RDWR), "r" if number == 0 else "w", closefd=False))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     for stream in (sys.stdout, sys.stderr):  # a terminal in another encoding, or half an emoji, must not end a command
         if hasattr(stream, "reconfigure"):
             cast(Any, stream).reconfigure(errors="backslashreplace")

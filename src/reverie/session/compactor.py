@@ -311,7 +311,7 @@ class Compactor:
             self._log.confirm()
         except StorageError as error:
             said = str(error).rstrip(".")
-            raise StorageError(f"{said}; what you asked for is not stored and is gone when this session ends.") from error
+            raise StorageError(f"{said}; this change is not stored and is gone when the session ends.") from error
 
     @property
     def _in_turn(self) -> bool:
