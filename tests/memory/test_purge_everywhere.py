@@ -44,10 +44,18 @@ class Planted:
             ("reference_gone.md", f"Gone: {SECRET}"),
             ("project_plain.md", "Nothing here."),
         ):
-            self.memory.create(name, TopicFile.new(name=name[:-3], description=f"about {SECRET}", type=MemoryType.REFERENCE, body=text), info)
+            self.memory.create(
+                name,
+                TopicFile.new(name=name[:-3], description=f"about {SECRET}", type=MemoryType.REFERENCE, body=text),
+                info,
+            )
         self.memory.remove("reference_gone.md", info)
         self.agents = MemoryDirectory.open(places.agent_memory_user("keeper"), gate=lambda _write: None)
-        self.agents.create(f"feedback_{SLUG}.md", TopicFile.new(name="a", description=SECRET, type=MemoryType.FEEDBACK, body=SECRET), info)
+        self.agents.create(
+            f"feedback_{SLUG}.md",
+            TopicFile.new(name="a", description=SECRET, type=MemoryType.FEEDBACK, body=SECRET),
+            info,
+        )
         encoded = base64.b64encode(f"user:{SECRET}:x".encode()).decode()
         body = json.dumps({"text": SECRET, "deep": json.dumps({"again": SECRET}), "encoded": encoded}) + "\n"
         project, session = places.project, places.project / "5e55-1"

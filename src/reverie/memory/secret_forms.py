@@ -20,6 +20,7 @@ from reverie.memory.secret_rules import (
     NOT_VALUES,
     PASSWORD_WORDS,
     SHORT_WORDS,
+    WIFI_BEFORE,
 )
 from reverie.memory.secret_shapes import (
     classes,
@@ -62,6 +63,7 @@ _IS = re.compile(
 _FOR = re.compile(rf"(?i)[ \t]+(?:{_PREPOSITION})[ \t]+[^\n.:;=,]{{1,40}}?[ \t]*[:=：][ \t]*")
 _IS_TIGHT = re.compile(r"[ \t]*(?:是|为|為|は|が|:|：|는|은|이|—|–|-)[ \t]*")
 _GAP = re.compile(r"[ \t]+(?:(?:by|for \S+|to)[ \t]+(?=[\"']))?|[ \t]*[(\[][ \t]*")
+_WORDS = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{3,20}){2,11}(?=[.!;,]?[ \t]*(?:\n|$)|[.!;][ \t])")
 _SENTENCE_END = re.compile(r"[.!?;](?:\s|$)|[。！？；\n]")
 _CODE = re.compile(r"^[\w.]+\(|::\w|^/[\w./-]+$|^\.{1,2}/|^~/|^\w+@[\w.-]+\.\w+$")
 _DOTTED = re.compile(r"^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^[\w-]+(?:/[\w.-]+)+$")
@@ -98,6 +100,10 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: se
     end += len(suffix[0]) if suffix and word[0] < "\u2e80" else 0
     if BENIGN_AFTER.match(lower[at + len(word) : end + 14]) or (not is_strong and BENIGN_BEFORE.search(before)):
         return
+    is_strong = is_strong or bool(WIFI_BEFORE.search(before))
+    named = text[at - 1 : at] in ("_", "-", ".") or hump  # part of an identifier, so never a verb
+    if word.startswith("passphrase"):
+        yield from _spoken(text, end)
     firm = is_strong or word.startswith(FIRM_WORDS) or bool(FIRM_BEFORE.search(before))
     for how, match in (
         ("set", _SET.match(text, end)),
@@ -115,7 +121,9 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: se
             " \t\r.;,)}]\"'`*_|"
         )
         alone = alone and value.lower() not in text[at:end].lower()
-        if is_strong and _is_secret_password(value, how, quoted, alone, word == "pass"):
+        if named and quoted and how == "gap":  # `#define WIFI_PASS "…"`
+            how = "set"
+        if is_strong and _is_secret_password(value, how, quoted, alone, word == "pass" and not named):
             yield "a password", start, start + len(value)
             return
         if not is_strong and _is_secret_key(value, how, quoted, firm):
@@ -123,6 +131,15 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: se
             return
     if firm:
         yield from _striking_nearby(text, at, end, is_strong, seen)
+
+
+def _spoken(text: str, end: int) -> Iterator[Hit]:
+    """A passphrase of plain words, which nothing but the end of its sentence ends."""
+    for match in (_SET.match(text, end), _IS.match(text, end), _FOR.match(text, end)):
+        words = _WORDS.match(text, match.end()) if match else None
+        if words and _is_passphrase(words[0]) and not any(word.lower() in NOT_VALUES for word in words[0].split()):
+            yield "a password", words.start(), words.end()
+            return
 
 
 def _value(text: str, start: int) -> tuple[str, int, bool]:
