@@ -89,7 +89,7 @@ class Planted:
             path.write_text(body)
 
     def found(self) -> list[str]:
-        """Every file of the home, git's objects unpacked, that still holds the secret in any form, or has it as name."""
+        """Every file of the home, git's objects unpacked, that still holds the secret, or has it as its name."""
         forms = [SECRET, SLUG, base64.b64encode(SECRET.encode()).decode()[:-4], SECRET.encode().hex()]
         forms += [base64.b64encode(b"user:" + SECRET.encode()).decode()[8:24]]
         found: list[str] = []

@@ -111,10 +111,10 @@ _LOGIN_CALL = re.compile(
     r"(?i)\b\w{0,30}(?:credentials?|login|auth)\(\s{0,5}[\"'][^\"'\n]{1,60}[\"']\s{0,5},\s{0,5}[\"']([^\"'\n]{4,60})[\"']"
 )
 _IN_PATH = re.compile(
-    r"(?i)://[^\s\"'<>]{3,200}?/(?:with/)?(?:key|token|secret|api-?key|webhooks?)/([A-Za-z0-9_-]{16,100})(?![\w-])"
+    r"(?i)://[^\s\"'<>]{3,200}?/(?:with/)?(?P<what>key|token|secret|api-?key|(?:web)?hooks?)/(?P<value>[A-Za-z0-9_-]{16,100})(?![\w-])"
 )
 _PIECE: Final = r"[\"'`][A-Za-z0-9+/=_-]{6,200}[\"'`]"
-_SPLIT = re.compile(rf"{_PIECE}(?:\s{{0,40}}(?:[+.&,]|\.\.|\|\|)?\s{{0,40}}{_PIECE}){{1,20}}")
+_SPLIT = re.compile(rf"{_PIECE}(?:\s{{0,40}}(?:[+.&,]|\.\.|\|\||\)?\.concat\()?\s{{0,40}}{_PIECE}){{1,20}}")
 _FRAMED = re.compile(r"[A-Za-z0-9+/=]{20,}")
 
 
@@ -142,9 +142,13 @@ def split_literals(text: str) -> Iterator[Hit]:
         is_list = "," in match[0]
         if is_list and not re.search(r"join|concat|implode", text[max(0, match.start() - 12) : match.end() + 12]):
             continue
-        value = re.sub(r"[\"'`\s,&|]|(?<=[\"'`\s])[+.]+(?=[\"'`\s])", "", match[0])
+        value = re.sub(r"\)?\.concat\(|[\"'`\s,&|]|(?<=[\"'`\s])[+.]+(?=[\"'`\s])", "", match[0])
         is_key = len(value) >= 32 and entropy(value.lower()) >= 2.8 if is_hex(value) else is_random(value, 24)
-        if is_key and not HASH_WORDS.search(text[max(0, match.start() - 40) : match.start()]):
+        beside = (
+            text[max(0, match.start() - 40) : match.start()],
+            text[match.end() : match.end() + 30].partition("\n")[0],
+        )
+        if is_key and not any(map(HASH_WORDS.search, beside)):
             yield "a key in pieces", match.start() + 1, match.end() - 1
 
 
@@ -267,8 +271,9 @@ def _calls(text: str) -> Iterator[Hit]:
 
 def _in_paths(text: str) -> Iterator[Hit]:
     for match in _IN_PATH.finditer(text):
-        if is_random(match[1]) and not is_hex(match[1]):
-            yield "a token in an address", match.start(1), match.end(1)
+        value = match["value"]
+        if (is_random(value) and not is_hex(value)) or (is_uuid(value) and "hook" in match["what"]):
+            yield "a token in an address", match.start("value"), match.end("value")
 
 
 # Each form with the marks one of which its text must have: looking for a mark is fast, matching a form is not.
@@ -288,7 +293,7 @@ _CARRIED: Final[tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Hit]]], ..
     (("p:", "p=", "p :", "p ="), _letters),
     (("wifi:",), _networks),
     (("credential", "login(", "auth("), _calls),
-    (("/key/", "/token/", "/secret/", "/api-key/", "/apikey/", "/webhook"), _in_paths),
+    (("/key/", "/token/", "/secret/", "/api-key/", "/apikey/", "hook/", "hooks/"), _in_paths),
 )
 
 

@@ -153,6 +153,8 @@ SHAPED: Final = re.compile(
     r"|do[opr]_v1_(?P<i>[0-9a-f]{64})|SG\.(?P<j>[\w-]{22}\.[\w-]{43})|AIza(?P<k>[\w-]{35})|hf_(?P<l>[A-Za-z]{34})"
     r"|shp(?:at|ca|pa|ss)_(?P<m>[0-9a-f]{32})|pypi-(?P<n>AgEIcHlwaS5vcmc[\w-]{50,200})|dapi(?P<o>[0-9a-f]{32})"
     r"|sk-ant-(?:api|admin)\d\d-(?P<p>[\w-]{80,120})|lin_api_(?P<q>[A-Za-z0-9]{40})|figd_(?P<r>[\w-]{40})"
+    r"|discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{17,20}/(?P<t>[\w-]{60,80})"
+    r"|hooks\.slack\.com/services/T[A-Z0-9]{8,12}/B[A-Z0-9]{8,12}/(?P<u>[A-Za-z0-9]{24})"
     r"|glsa_(?P<s>[A-Za-z0-9]{32}_[0-9a-f]{8}))(?![A-Za-z0-9_-])"
 )
 MASKED: Final = re.compile(r"(?i)x{5,}|0{8,}|\*{3}|example|placeholder|your|redacted|dummy|sample")
@@ -191,7 +193,8 @@ PUBLIC: Final = re.compile(
 
 # Words that announce a password; the value may be anything a person would choose. Lower case, found as they stand.
 PASSWORD_WORDS: Final = (
-    "password", "passwort", "passwd", "passphrase", "passcode", "passwörter", "kennwort", "kennwörter",
+    "password", "passwort", "passwd", "passphrase", "pass phrase", "pass-phrase", "passcode",
+    "passwörter", "kennwort", "kennwörter",
     "zugangscode", "zugangsdaten", "mot de passe", "mots de passe", "contraseña", "contrasena", "contrasenya",
     "palavra-passe", "senha", "parola", "parolă", "wachtwoord", "lösenord", "losenord", "adgangskode", "kodeord",
     "passord", "salasana", "jelszó", "hasło", "haslo", "heslo", "şifre", "lozinka", "kata sandi", "mật khẩu",
