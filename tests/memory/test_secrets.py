@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from reverie.memory.secrets import MASK, find_secrets, redacted
 from tests.counts import count
 from tests.memory.secrets_corpus import CARRIERS, FORMS, TOKENS, Draw, cases
+from tests.memory.secrets_held_out import HARMLESS, SECRETS
 from tests.shared_data import data
 
 PROSE = """---
@@ -179,3 +180,10 @@ def test_a_name_to_sign_in_with_and_a_password_beside_it(text: str) -> None:
 )
 def test_talk_of_signing_in_is_no_password(text: str) -> None:
     assert not find_secrets(text)
+
+
+def test_secrets_in_many_carriers_are_found_and_harmless_lines_pass() -> None:
+    missed = [line for line in SECRETS if not find_secrets(line)]
+    alarms = [line for line in HARMLESS if find_secrets(line)]
+    assert missed == []
+    assert alarms == []

@@ -135,6 +135,9 @@ def commands() -> None:
 
 def app() -> NoReturn:
     """Runs the command line and ends the process with the exit code."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by whoever started us: what is written there goes nowhere
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     for stream in (sys.stdout, sys.stderr):  # a terminal in another encoding, or half an emoji, must not end a command
         if hasattr(stream, "reconfigure"):
             cast(Any, stream).reconfigure(errors="backslashreplace")
@@ -144,7 +147,7 @@ def app() -> NoReturn:
     except BrokenPipeError:
         code = PIPE_CLOSED
     except OSError as error:
-        code = _tell(f"The output could not be written: {error.strerror}.", 4)
+        code = code or _tell(_refused(error), 4)
     # What Python would flush once more on its way out has been told about already.
     _abandon(sys.stdout)
     sys.exit(code)
@@ -169,8 +172,7 @@ def _run() -> int:
     except BrokenPipeError:
         return PIPE_CLOSED
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _tell(f"{where}{error.strerror or error}.", 4)
+        return _tell(_refused(error), 4)
     return code if isinstance(code, int) else 0
 
 
@@ -192,6 +194,14 @@ def _tell(sentence: str, code: int) -> int:
     with suppress(OSError):  # nobody may be left to tell
         print(f"reverie: {sentence}", file=sys.stderr, flush=True)
     return code
+
+
+def _refused(error: OSError) -> str:
+    """What the system said, with the file if it names one; a stream such as standard output has no name."""
+    from reverie.storage.atomic import cause_of
+
+    where = str(error.filename) if error.filename else "The output, or a temporary file, could not be written"
+    return f"{where}: {cause_of(error)}."
 
 
 def _abandon(stream: TextIO) -> None:

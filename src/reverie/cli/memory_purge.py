@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from reverie.memory.purge import PurgeReport
     from reverie.memory.purge_forms import Wanted
 
+_YOURS = ("yours", "worktree")
+
 
 @click.command("purge")
 @click.argument("text", required=False)
@@ -39,10 +41,11 @@ def command(
 ) -> int:
     """Take a secret out of everything that was kept.
 
-    Out of memory files (those of agents too), every version of them, the inbox, the search index, transcripts, tool
-    results and logs; versions get new names. This cannot be undone. You are asked for the secret, or it is read from
-    standard input: given as TEXT it would stay in your shell's history. It refuses while a session that holds the
-    secret is open.
+    Out of memory files and their names (those of agents too), every version of them, the inbox, the search index,
+    transcripts, tool results, notes, mailboxes, the request log and every other file of Reverie's home; versions get
+    new names. Files that you wrote yourself (settings, instructions) are named and left to you. This cannot be undone.
+    You are asked for the secret, or it is read from standard input: given as TEXT it would stay in your shell's
+    history. It refuses while a session that holds the secret is open. If it is interrupted, run it again.
 
     \b
     Examples:
@@ -93,33 +96,32 @@ def _run(
     from reverie.memory.agent_memory import agent_memory_folders, snapshot_files
     from reverie.memory.directory import MemoryDirectory
     from reverie.memory.inbox import Inbox
-    from reverie.memory.purge import PurgeScope, purge
+    from reverie.memory.purge import PurgeScope, files_of_home, purge
+    from reverie.storage.history_folder import history_place
 
-    places = memory.places
-    logs = tuple(sorted(places.background_log.parent.glob("*"))) + tuple(sorted(places.chat_history.parent.glob("*")))
-    own = dict.fromkeys([places.project, places.default_memory.parent])
-    root = memory.directory.root
-    files = (*logs, *_dreams(root), *snapshot_files(places))
-    scope = PurgeScope(tuple(own), files, (places.search_index(root),), memory.inbox)
+    places, gate, home = memory.places, memory.gate, memory.places.home
+    own = tuple(dict.fromkeys([places.project, places.default_memory.parent]))
+    agents = agent_memory_folders(places)
+    others = [folder for folder in _folders(places.projects) if folder not in own] if everywhere else []
+    apart = [places.projects, *agents, *(history_place(folder) for folder in agents)]
+    files = [*files_of_home(home, apart), *snapshot_files(places)]
+    log = memory.settings.debug.request_log
+    if log is not None and not log.is_relative_to(home):
+        files.append(log)
+    scope = PurgeScope(own, tuple(files), (places.search_index(memory.directory.root),), memory.inbox, home=home)
     yield memory.directory, purge(wanted, memory.directory, scope, dry_run=dry_run)
-    for folder in agent_memory_folders(places):
-        agents = MemoryDirectory.open(folder, gate=memory.gate)
-        yield agents, purge(wanted, agents, PurgeScope(inbox=Inbox(folder)), dry_run=dry_run)
-    if not everywhere or not places.projects.is_dir():
-        return
-    for folder in sorted(places.projects.iterdir()):
-        if folder in own or not folder.is_dir():
-            continue
-        other = MemoryDirectory.open(folder / "memory", gate=memory.gate)
-        theirs = PurgeScope((folder,), _dreams(other.root), (places.search_index(other.root),), Inbox(other.root))
+    for folder in agents:
+        of_agent = MemoryDirectory.open(folder, gate=gate)
+        theirs = PurgeScope(derived=(places.search_index(folder),), inbox=Inbox(folder), home=home)
+        yield of_agent, purge(wanted, of_agent, theirs, dry_run=dry_run)
+    for folder in others:
+        other = MemoryDirectory.open(folder / "memory", gate=gate)
+        theirs = PurgeScope((folder,), (), (places.search_index(other.root),), Inbox(other.root), home=home)
         yield other, purge(wanted, other, theirs, dry_run=dry_run)
 
 
-def _dreams(root: Path) -> tuple[Path, ...]:
-    """What dreams left for a person to look at, and what they told of themselves."""
-    from reverie.layers.l6_dreaming.state import FOLDER
-
-    return tuple(sorted((root / FOLDER).glob("*.json")))
+def _folders(above: Path) -> list[Path]:
+    return sorted(folder for folder in above.iterdir() if folder.is_dir()) if above.is_dir() else []
 
 
 def _tell(reports: list[tuple[MemoryDirectory, PurgeReport]], as_json: bool, *, dry_run: bool) -> None:
@@ -129,7 +131,7 @@ def _tell(reports: list[tuple[MemoryDirectory, PurgeReport]], as_json: bool, *, 
     paint = painted()
     found = sum(report.found for _, report in reports)
     if not found:
-        say("It stands nowhere: not in memories, their versions, transcripts, tool results or logs.")
+        say("It stands nowhere: not in memories, their versions, transcripts, tool results, logs or mailboxes.")
         return
     if dry_run:
         say(f"It stands {plural(found, 'time')} in {plural(sum(len(r.places) for _, r in reports), 'place')}:")
@@ -139,10 +141,13 @@ def _tell(reports: list[tuple[MemoryDirectory, PurgeReport]], as_json: bool, *, 
                 say(f"  {place.kind:<10}  {paint.accent(one_line(place.where))}  {times}")
         return
     versions = sum(report.versions for _, report in reports)
-    say(f"Purged {plural(found, 'occurrence')}; {plural(versions, 'version')} of the history got new names.")
+    left = sum(place.found for _, report in reports for place in report.left)
+    gone = plural(max(0, found - left), "occurrence")
+    say(f"Purged {gone}; {plural(versions, 'version')} of the history got new names. Every place was searched again.")
     for _, report in reports:
         for place in report.left:
-            warn(f"It still stands in {place.kind} {place.where}.")
+            todo = "; it is your own file, so change it yourself" if place.kind in _YOURS else ""
+            warn(f"It is still in {place.kind} {one_line(place.where)}{todo}.")
 
 
 def _as_json(reports: list[tuple[MemoryDirectory, PurgeReport]], dry_run: bool) -> dict[str, Any]:

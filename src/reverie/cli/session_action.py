@@ -11,6 +11,7 @@ from reverie.types import JsonObject
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TIMEOUT_S = 1_800.0
+_CHANGING = frozenset({"compact", "undo", "rewind", "clear", "pin", "unpin", "notes"})
 
 
 def action_options(function: F) -> F:
@@ -48,7 +49,11 @@ def _beside(session: str, cwd: Path, request: JsonObject, model: str | None) -> 
     async def main(_signals: Signals) -> int:
         async with await Session.open(cwd=cwd, resume=session, model=model) as opened:
             verbs = {**context_verbs(opened), **agent_verbs(opened)}
+            if str(request["do"]) in _CHANGING and not request.get("preview"):
+                opened.parts.log.confirm()  # before a model is asked for something that could not be stored
             answer.update(await verbs[str(request["do"])](request))
+            if opened.parts.log.unsaved:
+                click.echo("What this cost could not be recorded: the disk refused it.", err=True)
         return 0
 
     if run_async(main) == CANCELLED:

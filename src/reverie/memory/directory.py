@@ -27,6 +27,7 @@ from reverie.memory.changes import (
     Writer,
 )
 from reverie.memory.index import following, without_entry
+from reverie.memory.purge_names import Cleaning
 from reverie.memory.scan import ScanEntry, scan
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, decode, encode
@@ -221,20 +222,23 @@ class MemoryDirectory:
             subject = f"Restore {name} as in {version[:10]}"
             return self._commit(held, writes, info, restores=True, subject=subject)
 
-    def purge(self, replace: Callable[[str], str], info: WriteInfo) -> PurgeReport:
-        """Takes a text out of every file and out of every version of it. Versions get new names.
+    def purge(
+        self, replace: Callable[[str], str], info: WriteInfo, *, rename: Callable[[str], str] = str
+    ) -> PurgeReport:
+        """Takes a text out of every file and its name, and out of every version of it. Versions get new names.
 
-        `replace` gives back its text with the secret replaced; `info` must not hold the secret.
+        `replace` and `rename` give back a text or a path with the secret replaced; `info` must not hold the secret. No
+        gate is asked: a purge only takes away.
         """
-
-        def in_bytes(data: bytes) -> bytes:
-            return encode(replace(decode(data)))
-
         with self._locked() as held:
-            now = {name: held.read(name) or b"" for name in held.files}
-            writes = {name: new for name, data in now.items() if (new := in_bytes(data)) != data}
-            self._commit(held, writes, info, restores=True, subject="Purge")
-            return held.purge(in_bytes)
+            past = {change.name for version in self.history.log() for change in version.files}
+            clean = Cleaning(past | set(held.files), replace, rename)
+            writes = {
+                name: data for old in held.files for name, data in clean.writes(old, held.read(old) or b"").items()
+            }
+            ordered = dict(sorted(writes.items(), key=lambda item: _landing_order(*item)))
+            held.commit(ordered, _version_info(info, subject="Purge"))
+            return held.purge(clean.content, clean.part)
 
     # How it is done.
 

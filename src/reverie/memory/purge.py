@@ -1,4 +1,4 @@
-"""Takes a secret out of everything we keep: memories, all their versions, the inbox, transcripts, tool results, logs.
+"""Takes a secret out of everything we keep, in contents and in names: `paths/kept.py` lists the places.
 
 The one thing that rewrites transcripts. It looks first and says what it would do; it refuses while a session that holds
 the secret is open; each file is replaced in one step; and afterwards it looks again, and says where anything is left.
@@ -20,7 +20,11 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.inbox import Inbox
 from reverie.memory.purge_forms import Forms, Wanted
 from reverie.memory.topic_file import decode, encode
+from reverie.paths.kept import Treatment, kept_at
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
+from reverie.storage.history_objects import decode_tree
+from reverie.storage.history_purge import stored_objects, without_doubles
+from reverie.storage.history_state import SEEN
 from reverie.storage.lease import Lease
 
 
@@ -35,6 +39,8 @@ class PurgeScope:
     derived: tuple[Path, ...] = ()
     """Files that can be made again (the search index): they are deleted."""
     inbox: Inbox | None = None
+    home: Path | None = None
+    """The home, whose places give each file its kind; its files that are the user's own are named, never changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,7 @@ class PurgedPlace:
     """One place where it was found."""
 
     kind: str
-    """memory, history, inbox, transcript, session, log, index."""
+    """As in `paths/kept.py`: memory, history, inbox, transcript, session, log, …"""
     where: str
     found: int
 
@@ -56,7 +62,7 @@ class PurgeReport:
     versions: int = 0
     """Versions that were rewritten; they have new names."""
     left: tuple[PurgedPlace, ...] = ()
-    """Where it still stands after all; empty if it is gone."""
+    """Where it is after all, the user's own files included; empty if it is gone."""
 
     @property
     def found(self) -> int:
@@ -69,6 +75,7 @@ class _File:
     kind: str
     lease: Path | None = None
     """The lease of the session it belongs to."""
+    treatment: Treatment = Treatment.REWRITTEN
 
 
 def purge(wanted: Wanted, memory: MemoryDirectory, scope: PurgeScope, *, dry_run: bool) -> PurgeReport:
@@ -84,13 +91,18 @@ def purge(wanted: Wanted, memory: MemoryDirectory, scope: PurgeScope, *, dry_run
     if dry_run or not found:
         return PurgeReport(dry_run, tuple(found))
     info = WriteInfo(Writer.USER, "A secret was purged.")
-    report = memory.purge(forms.replaced, info)
+    report = memory.purge(forms.replaced, info, rename=forms.renamed)
     if scope.inbox is not None:
         scope.inbox.replace_everywhere(forms.replaced)
     for file in holding:
+        if file.treatment is Treatment.YOURS:
+            continue
+        if file.treatment is Treatment.DELETED:
+            _delete_derived(file.path)
+            continue
         with _leased(file):
             _rewrite(file.path, forms)
-    for path in scope.derived:
+    for path in (*scope.derived, memory.history.git_dir / SEEN):
         _delete_derived(path)
     left = tuple(_look(forms, memory, scope, list(_files(memory, scope))))
     return PurgeReport(False, tuple(found), len(report.versions), left)
@@ -112,30 +124,54 @@ def _look(forms: Forms, memory: MemoryDirectory, scope: PurgeScope, files: Itera
         found = forms.count_in_line(text)
         if found:
             yield PurgedPlace(kind, where, found)
+    for kind, where, name in _memory_names(memory):
+        if forms.renamed(name) != name:
+            yield PurgedPlace(kind, where, 1)
     for file in files:
-        found = sum(map(forms.count_in_line, _read(file.path).split("\n"))) or forms.count(_read(file.path))
+        text = _read(file.path)
+        found = sum(map(forms.count_in_line, text.split("\n"))) or forms.count(text)
+        found += forms.renamed(file.path.name) != file.path.name
         if found:
             yield PurgedPlace(file.kind, str(file.path), found)
 
 
 def _memory_texts(memory: MemoryDirectory) -> Iterator[tuple[str, str, str]]:
-    """(kind, where, text) of every file, every content and every message of the history; each content once."""
+    """(kind, where, text) of every memory file, and of everything that the history holds, named by a version or not."""
+    for path in _memory_files(memory):
+        yield "memory", path.relative_to(memory.root).as_posix(), _read(path)
+    if (memory.history.git_dir / "HEAD").exists():
+        for name, kind, data in stored_objects(memory.history):
+            if kind != "tree":
+                yield "history", f"{kind} {name[:10]}", decode(data)
+        for path in _git_files(memory.history.git_dir):
+            yield "history", path.name, _read(path)
+
+
+def _memory_names(memory: MemoryDirectory) -> Iterator[tuple[str, str, str]]:
+    """(kind, where, name) of every memory file, and of every name in a folder of the history."""
+    for path in _memory_files(memory):
+        name = path.relative_to(memory.root).as_posix()
+        yield "memory", name, name
+    if (memory.history.git_dir / "HEAD").exists():
+        for name, kind, data in stored_objects(memory.history):
+            for entry in decode_tree(data) if kind == "tree" else ():
+                yield "history", f"tree {name[:10]}", entry.name
+
+
+def _memory_files(memory: MemoryDirectory) -> Iterator[Path]:
     for folder, folders, names in os.walk(memory.root):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             path = Path(folder, name)
             if not name.startswith(".") and not path.is_symlink():
-                yield "memory", path.relative_to(memory.root).as_posix(), _read(path)
-    seen: set[str] = set()
-    for version in memory.history.log():
-        info = version.info
-        reasons = "\n".join(info.reasons.values())
-        yield "history", version.short, "\n".join((info.subject, info.why, info.session, info.message, reasons))
-        for change in version.files:
-            for content in (change.before, change.after):
-                if content is not None and content not in seen:
-                    seen.add(content)
-                    yield "history", f"{change.name}@{version.short}", decode(memory.history.read(content))
+                yield path
+
+
+def _git_files(git_dir: Path) -> Iterator[Path]:
+    """What git keeps beside its objects: journals, reflogs, messages."""
+    for folder, folders, names in os.walk(git_dir):
+        folders[:] = [name for name in folders if not (Path(folder) == git_dir and name == "objects")]
+        yield from (Path(folder, name) for name in names if name != SEEN and not Path(folder, name).is_symlink())
 
 
 def _inbox_texts(inbox: Inbox | None) -> Iterator[tuple[str, str, str]]:
@@ -145,29 +181,61 @@ def _inbox_texts(inbox: Inbox | None) -> Iterator[tuple[str, str, str]]:
 
 
 def _files(memory: MemoryDirectory, scope: PurgeScope) -> Iterator[_File]:
-    """Every text file of the sessions, and the others that were named; never the memory directory or its history."""
+    """Every file of the sessions, the hidden ones of the memory directory, and the others that were named.
+
+    Never the memory files themselves or their history.
+    """
     own = {memory.root, memory.history.git_dir}
     for project in scope.projects:
         for path in _children(project):
-            if path.is_symlink() or path in own or path.resolve() in own:
+            if path.is_symlink() or path in own or path.resolve() in own or path.name.endswith(".git"):
                 continue
             if path.is_dir():
                 yield from _session_files(path, own)
-            elif path.name.endswith((".jsonl", ".torn")):
+            elif stat.S_ISREG(path.lstat().st_mode):
                 session = path.name.partition(".")[0]
-                yield _File(path, "transcript", project / session / Lease.NAME)
+                lease = project / session / Lease.NAME if session else None
+                yield _File(path, "transcript" if path.name.endswith((".jsonl", ".torn")) else "session", lease)
+    inbox = scope.inbox.folder if scope.inbox is not None else None
+    for hidden in _children(memory.root):
+        if hidden.name.startswith(".") and hidden != inbox and not hidden.is_symlink():
+            yield from (_File(path, _kind(path, scope)[0]) for path in _below(hidden) if path not in scope.files)
     for path in scope.files:
         if path.is_file() and not path.is_symlink():
-            yield _File(path, "log")
+            yield _File(path, _kind(path, scope)[0], None, _kind(path, scope)[1])
+
+
+def _kind(path: Path, scope: PurgeScope) -> tuple[str, Treatment]:
+    if scope.home is None or not path.is_relative_to(scope.home):
+        return ("dream" if ".dreams" in path.parts else "log"), Treatment.REWRITTEN
+    kept = kept_at(path.relative_to(scope.home).as_posix())
+    return kept.kind, kept.treatment
+
+
+def files_of_home(home: Path, skip: Iterable[Path]) -> Iterator[Path]:
+    """Every regular file of the home but for what is below `skip`, weights and what git keeps."""
+    for path in _children(home):
+        if path in skip or path.name in ("models", "run") or path.is_symlink():
+            continue
+        yield from (below for below in _below(path) if not any(below.is_relative_to(one) for one in skip))
+
+
+def _below(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        if stat.S_ISREG(path.lstat().st_mode):
+            yield path
+        return
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.endswith(".git"))
+        for name in sorted(names):
+            if stat.S_ISREG(Path(folder, name).lstat().st_mode):
+                yield Path(folder, name)
 
 
 def _session_files(session: Path, own: set[Path]) -> Iterator[_File]:
-    for folder, folders, names in os.walk(session):
-        folders[:] = [name for name in folders if Path(folder, name) not in own and not name.endswith(".git")]
-        for name in sorted(names):
-            path = Path(folder, name)
-            if name != Lease.NAME and stat.S_ISREG(path.lstat().st_mode):
-                yield _File(path, "session", session / Lease.NAME)
+    for path in _below(session):
+        if path.name != Lease.NAME and not any(path.is_relative_to(one) for one in own):
+            yield _File(path, "session", session / Lease.NAME)
 
 
 def _children(folder: Path) -> list[Path]:
@@ -213,12 +281,18 @@ def _rewrite(path: Path, forms: Forms) -> None:
     """Replaces a file's content in one step, lines kept as lines, its times and mode as they were."""
     before = _read(path)
     after = forms.replaced("\n".join(map(forms.replaced_in_line, before.split("\n"))))
-    if after == before:
-        return
-    status = path.stat()
-    write_atomic(path, encode(after), mode=stat.S_IMODE(status.st_mode))
-    with suppress(OSError):
-        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    if after != before:
+        status = path.stat()
+        write_atomic(path, encode(after), mode=stat.S_IMODE(status.st_mode))
+        with suppress(OSError):
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    name = forms.renamed(path.name)
+    if name != path.name:
+        there = {one.name for one in _children(path.parent)}
+        try:
+            path.rename(path.with_name(without_doubles({one: one for one in there} | {path.name: name})[path.name]))
+        except OSError as error:
+            raise storage_error(error, path, "rename") from error
 
 
 def _read(path: Path) -> str:

@@ -19,10 +19,13 @@ from urllib.parse import quote, quote_plus
 from reverie.errors import UserError
 
 PURGED: Final = "[purged]"
+PURGED_NAME: Final = "purged"
+"""The same in the name of a file."""
 LEAST_LENGTH: Final = 4
 """Shorter texts would tear holes into everything."""
 _LEAST_ENCODED: Final = 6
 _LEAST_LINE: Final = 16
+_LEAST_NAME: Final = 10
 _MOST_VALUES: Final = 1_000
 
 
@@ -88,6 +91,13 @@ class Forms:
         """The text with each replaced by a mark."""
         return self._pattern.sub(PURGED, text) if self._pattern else text
 
+    def renamed(self, path: str) -> str:
+        """A relative path with each replaced by a word that a name can hold."""
+        return "/".join(map(self._renamed_part, path.split("/")))
+
+    def _renamed_part(self, name: str) -> str:
+        return self.replaced(name).replace(PURGED, PURGED_NAME)
+
     def replaced_in_line(self, line: str) -> str:
         """A line of JSON with each replaced, also where its strings are escaped in an unusual way; others as text."""
         out = self.replaced(line)
@@ -134,7 +144,19 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(one)
 
 
+def _as_names(value: str) -> Iterator[str]:
+    """The value as the name of a file or a heading spells it: small letters, other characters left out."""
+    words = re.findall(r"[^\W_]+", value.lower())
+    if len(words) > 1 and sum(map(len, words)) >= _LEAST_NAME:
+        for between in ("_", "-", " "):
+            yield between.join(words)
+    elif words and len(words[0]) >= _LEAST_NAME:
+        yield words[0]
+
+
 def _plain_forms(value: str) -> Iterator[str]:
+    if "\n" not in value and any(character.isdigit() for character in value):  # else a phrase, not a secret
+        yield from _as_names(value)
     bodies = [value]
     if "\n" in value:  # a key block: tools show it line by line, with numbers in front
         bodies += [

@@ -11,10 +11,12 @@ from typing import Final
 from urllib.parse import unquote
 
 from reverie.memory.secret_forms import TOKEN, Hit, is_code
-from reverie.memory.secret_rules import NOT_VALUES, PRIVATE_BLOCK
+from reverie.memory.secret_rules import HASH_WORDS, NOT_VALUES, PRIVATE_BLOCK
 from reverie.memory.secret_shapes import (
     classes,
+    entropy,
     is_chosen,
+    is_hex,
     is_password,
     is_placeholder,
     is_random,
@@ -104,6 +106,15 @@ _LICENCE = re.compile(
     r"(?i)\b(?:licen[sc]e|product|activation|serial|registration)[- ]?(?:key|code|number)\W{0,4}(?:is )?"
     r"((?-i:[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}))"
 )
+_WIFI_CODE = re.compile(r"\bWIFI:[^\n]{0,80}?\bP:([^;\n]{4,63});")
+_LOGIN_CALL = re.compile(
+    r"(?i)\b\w{0,30}(?:credentials?|login|auth)\(\s{0,5}[\"'][^\"'\n]{1,60}[\"']\s{0,5},\s{0,5}[\"']([^\"'\n]{4,60})[\"']"
+)
+_IN_PATH = re.compile(
+    r"(?i)://[^\s\"'<>]{3,200}?/(?:with/)?(?P<what>key|token|secret|api-?key|(?:web)?hooks?)/(?P<value>[A-Za-z0-9_-]{16,100})(?![\w-])"
+)
+_PIECE: Final = r"[\"'`][A-Za-z0-9+/=_-]{6,200}[\"'`]"
+_SPLIT = re.compile(rf"{_PIECE}(?:\s{{0,40}}(?:[+.&,]|\.\.|\|\||\)?\.concat\()?\s{{0,40}}{_PIECE}){{1,20}}")
 _FRAMED = re.compile(r"[A-Za-z0-9+/=]{20,}")
 
 
@@ -121,6 +132,24 @@ def addresses(text: str) -> Iterator[Hit]:
         for match in re.finditer(r"thin:(\w+)/([^\s@/]{4,})@", text):
             if not is_placeholder(match[2]):
                 yield "a password in an address", match.start(2), match.end(2)
+
+
+def split_literals(text: str) -> Iterator[Hit]:
+    """A value cut into quoted pieces, which nobody does to a hash: `"baa5…" + "a164…"`, `["…", "…"].join("")`."""
+    if text.count('"') + text.count("'") + text.count("`") < 4:
+        return
+    for match in _SPLIT.finditer(text):
+        is_list = "," in match[0]
+        if is_list and not re.search(r"join|concat|implode", text[max(0, match.start() - 12) : match.end() + 12]):
+            continue
+        value = re.sub(r"\)?\.concat\(|[\"'`\s,&|]|(?<=[\"'`\s])[+.]+(?=[\"'`\s])", "", match[0])
+        is_key = len(value) >= 32 and entropy(value.lower()) >= 2.8 if is_hex(value) else is_random(value, 24)
+        beside = (
+            text[max(0, match.start() - 40) : match.start()],
+            text[match.end() : match.end() + 30].partition("\n")[0],
+        )
+        if is_key and not any(map(HASH_WORDS.search, beside)):
+            yield "a key in pieces", match.start() + 1, match.end() - 1
 
 
 def _is_own(user: str, password: str, host: str) -> bool:
@@ -228,6 +257,25 @@ def _letters(text: str) -> Iterator[Hit]:
             yield "a password", match.start(1), match.end(1)
 
 
+def _networks(text: str) -> Iterator[Hit]:
+    for match in _WIFI_CODE.finditer(text):
+        if not is_placeholder(match[1]):
+            yield "a password", match.start(1), match.end(1)
+
+
+def _calls(text: str) -> Iterator[Hit]:
+    for match in _LOGIN_CALL.finditer(text):
+        if is_password(match[1], least=6) and not is_code(match[1]):
+            yield "a password", match.start(1), match.end(1)
+
+
+def _in_paths(text: str) -> Iterator[Hit]:
+    for match in _IN_PATH.finditer(text):
+        value = match["value"]
+        if (is_random(value) and not is_hex(value)) or (is_uuid(value) and "hook" in match["what"]):
+            yield "a token in an address", match.start("value"), match.end("value")
+
+
 # Each form with the marks one of which its text must have: looking for a mark is fast, matching a form is not.
 _CARRIED: Final[tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Hit]]], ...]] = (
     (("authorization", "api-key", "x-", "token"), _headers),
@@ -243,6 +291,9 @@ _CARRIED: Final[tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Hit]]], ..
     (("passw", "passcode", "passphrase", "pwd", "pw", "kennwort", "contraseña", "mot de passe"), _said_as_password),
     (("otp", "2fa", "mfa"), _seeds),
     (("p:", "p=", "p :", "p ="), _letters),
+    (("wifi:",), _networks),
+    (("credential", "login(", "auth("), _calls),
+    (("/key/", "/token/", "/secret/", "/api-key/", "/apikey/", "hook/", "hooks/"), _in_paths),
 )
 
 

@@ -20,6 +20,7 @@ from reverie.memory.secret_rules import (
     NOT_VALUES,
     PASSWORD_WORDS,
     SHORT_WORDS,
+    WIFI_BEFORE,
 )
 from reverie.memory.secret_shapes import (
     classes,
@@ -54,7 +55,8 @@ _PREPOSITION: Final = (
     "till|för|til"
 )
 _IS = re.compile(
-    rf"(?i)(?:[ \t]+(?:{_PREPOSITION})[ \t]+[^\n.:;=]{{1,40}}?|[ \t]*\([^)\n]{{0,40}}\))?"
+    rf"(?i)(?:[ \t]+(?:{_PREPOSITION})[ \t]+[^\n.:;=]{{1,40}}?|[ \t]*\([^)\n]{{0,40}}\)"
+    r"|[ \t]+(?:we|you|they|i|he|she)[ \t]+\w{2,12}(?:[ \t]+\w{2,12})?)?"
     r"[ \t]+(?:is|was|are|be|stays|remains|becomes|now|lautet|ist|war|es|era|est|é|è|jest|är|er|on|to|as|like"
     r"|auf|a|à|это)"
     r"(?:[ \t]+(?:now|still|just|always|currently|jetzt|ahora|maintenant|set to|simply))?[ \t]*:?[ \t]+"
@@ -62,13 +64,16 @@ _IS = re.compile(
 _FOR = re.compile(rf"(?i)[ \t]+(?:{_PREPOSITION})[ \t]+[^\n.:;=,]{{1,40}}?[ \t]*[:=：][ \t]*")
 _IS_TIGHT = re.compile(r"[ \t]*(?:是|为|為|は|が|:|：|는|은|이|—|–|-)[ \t]*")
 _GAP = re.compile(r"[ \t]+(?:(?:by|for \S+|to)[ \t]+(?=[\"']))?|[ \t]*[(\[][ \t]*")
+_WORDS = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{3,20}){2,11}(?=[.!;,]?[ \t]*(?:\n|$)|[.!;][ \t])")
+_LEET = re.compile(r"^[^\s_/.]*[A-Za-z]\d[a-z][^\s_/.]*$")  # a digit for a letter: `Sw0rdfish9`
 _SENTENCE_END = re.compile(r"[.!?;](?:\s|$)|[。！？；\n]")
 _CODE = re.compile(r"^[\w.]+\(|::\w|^/[\w./-]+$|^\.{1,2}/|^~/|^\w+@[\w.-]+\.\w+$")
 _DOTTED = re.compile(r"^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^[\w-]+(?:/[\w.-]+)+$")
 _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|[a-z]+(?:_[a-z]+)+\d?|[A-Z][a-z]+(?:[A-Z][a-z]+)+")
 _IN_SENTENCES: Final = words(
     """the is be must at least your a an of to in for and or not with from by on use this that are was has it no
-    der die das und ist el la de le les et"""
+    der die das und ist el la de le les et when if while once every each only never always will should can may before
+    after during between until than then as we you they she he them which who what where how twice against derived"""
 )
 
 
@@ -96,8 +101,12 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: se
         return
     suffix = re.match(r"\w{0,24}", text[end : end + 24])
     end += len(suffix[0]) if suffix and word[0] < "\u2e80" else 0
+    is_strong = is_strong or bool(WIFI_BEFORE.search(before))
     if BENIGN_AFTER.match(lower[at + len(word) : end + 14]) or (not is_strong and BENIGN_BEFORE.search(before)):
         return
+    named = text[at - 1 : at] in ("_", "-", ".", ":") or hump  # part of an identifier, so never a verb
+    if word.startswith("pass") and "phrase" in word:
+        yield from _spoken(text, end)
     firm = is_strong or word.startswith(FIRM_WORDS) or bool(FIRM_BEFORE.search(before))
     for how, match in (
         ("set", _SET.match(text, end)),
@@ -115,7 +124,9 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: se
             " \t\r.;,)}]\"'`*_|"
         )
         alone = alone and value.lower() not in text[at:end].lower()
-        if is_strong and _is_secret_password(value, how, quoted, alone, word == "pass"):
+        if named and quoted and how == "gap":  # `#define WIFI_PASS "…"`
+            how = "set"
+        if is_strong and _is_secret_password(value, how, quoted, alone, word == "pass" and not named):
             yield "a password", start, start + len(value)
             return
         if not is_strong and _is_secret_key(value, how, quoted, firm):
@@ -123,6 +134,16 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: se
             return
     if firm:
         yield from _striking_nearby(text, at, end, is_strong, seen)
+
+
+def _spoken(text: str, end: int) -> Iterator[Hit]:
+    """A passphrase of plain words, which nothing but the end of its sentence ends."""
+    for match in (_SET.match(text, end), _IS.match(text, end), _FOR.match(text, end)):
+        words = _WORDS.match(text, match.end()) if match else None
+        said = re.split(r"[ -]", words[0].lower()) if words else []
+        if words and _is_passphrase(" ".join(said)) and sum(word in NOT_VALUES for word in said) <= (len(said) > 3):
+            yield "a password", words.start(), words.end()
+            return
 
 
 def _value(text: str, start: int) -> tuple[str, int, bool]:
@@ -206,6 +227,8 @@ def _is_secret_key(value: str, how: str, quoted: bool, firm: bool) -> bool:
     least = {"set": 12, "below": 16, "is": 16}.get(how, 20)
     if is_random(value, least if firm else max(16, least)):
         return True
+    if firm and quoted and how == "set" and _LEET.search(value) and classes(value) >= 3 and len(value) >= 8:
+        return not is_placeholder(value)
     if not firm or how == "gap" or wordlike(value):
         return False
     # Short, typed by hand, but with digits among letters or signs: `secret: s3cr3t-pa55`.

@@ -87,6 +87,7 @@ _MAKERS: Final = (
     ("a New Relic key", rf"NR(?:AK|II|IQ|JS|RA|AA|BR)-?{T}{{20,}}"),
     ("a Sentry token", r"sntry[su]_[A-Za-z0-9+/=_-]{20,}"),
     ("a Dynatrace token", r"dt0[a-z]\d\d\.[A-Z0-9]{20,}\.[A-Z0-9]{40,}"),
+    ("a SonarQube token", rf"sq[upa]_{H}{{40}}"),
     ("an npm token", rf"npm_{T}{{20,}}"),
     ("a PyPI token", rf"pypi-{W}{{16,}}"),
     ("a RubyGems key", rf"rubygems_{H}{{32,}}"),
@@ -144,6 +145,20 @@ def _maker(number: int, pattern: str) -> str:
 MAKERS: Final = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(_maker(n, p) for n, (_, p) in enumerate(_MAKERS)) + ")")
 MAKER_KINDS: Final = tuple(kind for kind, _ in _MAKERS)
 
+# The exact shapes of keys, by their makers: such a key counts whatever its characters are, as long as it is not masked.
+SHAPED: Final = re.compile(
+    r"(?<![A-Za-z0-9_-])(?:gh[pousr]_(?P<a>[A-Za-z0-9]{36})|github_pat_(?P<b>[A-Za-z0-9]{22}_[A-Za-z0-9]{59})"
+    r"|glpat-(?P<c>[A-Za-z0-9_-]{20})|npm_(?P<d>[A-Za-z0-9]{36})|sq[upa]_(?P<e>[0-9a-f]{40})|(?:AKIA|ASIA)(?P<f>[A-Z2-7]{16})"
+    r"|xox[abps]-\d{9,14}-\d{9,14}-(?:\d{9,14}-)?(?P<g>[A-Za-z0-9]{24,34})|[rs]k_live_(?P<h>[A-Za-z0-9]{24,99})"
+    r"|do[opr]_v1_(?P<i>[0-9a-f]{64})|SG\.(?P<j>[\w-]{22}\.[\w-]{43})|AIza(?P<k>[\w-]{35})|hf_(?P<l>[A-Za-z]{34})"
+    r"|shp(?:at|ca|pa|ss)_(?P<m>[0-9a-f]{32})|pypi-(?P<n>AgEIcHlwaS5vcmc[\w-]{50,200})|dapi(?P<o>[0-9a-f]{32})"
+    r"|sk-ant-(?:api|admin)\d\d-(?P<p>[\w-]{80,120})|lin_api_(?P<q>[A-Za-z0-9]{40})|figd_(?P<r>[\w-]{40})"
+    r"|discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{17,20}/(?P<t>[\w-]{60,80})"
+    r"|hooks\.slack\.com/services/T[A-Z0-9]{8,12}/B[A-Z0-9]{8,12}/(?P<u>[A-Za-z0-9]{24})"
+    r"|glsa_(?P<s>[A-Za-z0-9]{32}_[0-9a-f]{8}))(?![A-Za-z0-9_-])"
+)
+MASKED: Final = re.compile(r"(?i)x{5,}|0{8,}|\*{3}|example|placeholder|your|redacted|dummy|sample")
+
 # A mark nobody has told us of yet: short lower-case words, a joint, then a long drawn tail.
 UNKNOWN_MAKER: Final = re.compile(
     r"(?<![A-Za-z0-9/.])(?!(?:msg|toolu|req|run|evt|cus|sub|pi|in|ch|acct|price|prod|file|asst|thread|call|chatcmpl|resp"
@@ -171,12 +186,15 @@ PUBLIC: Final = re.compile(
     r"|(?<![A-Za-z0-9+/=_-])(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|bafy[a-z2-7]{50,})\b"
     r"|(?:[0-9A-Fa-f]{2}:){15,}[0-9A-Fa-f]{2}|(?<![A-Za-z0-9+/=_-])(?:age1|bc1q?|npub1)[a-z0-9]{30,}\b"
     r"|(?<![A-Za-z0-9+/=_-])RWQ?[A-Za-z0-9+/]{50,}={0,2}"
+    r"|(?i:public[-_ ]?key)[\"'`*]{0,3}(?:[ \t]*[:=][ \t]*|[ \t]+(?:is[ \t]+)?)[\"'`]?[A-Za-z0-9+/]{40,}={0,2}"
+    r"|(?i:\bpeer)[ \t]*[:=]?[ \t]*[A-Za-z0-9+/]{43}="
     r"|(?<![A-Za-z0-9+/=_-])(?:pk_(?:live|test)_\w+|pk\.eyJ[\w.-]+|pk-lf-[\w-]+)"
 )
 
 # Words that announce a password; the value may be anything a person would choose. Lower case, found as they stand.
 PASSWORD_WORDS: Final = (
-    "password", "passwort", "passwd", "passphrase", "passcode", "passwörter", "kennwort", "kennwörter",
+    "password", "passwort", "passwd", "passphrase", "pass phrase", "pass-phrase", "passcode",
+    "passwörter", "kennwort", "kennwörter",
     "zugangscode", "zugangsdaten", "mot de passe", "mots de passe", "contraseña", "contrasena", "contrasenya",
     "palavra-passe", "senha", "parola", "parolă", "wachtwoord", "lösenord", "losenord", "adgangskode", "kodeord",
     "passord", "salasana", "jelszó", "hasło", "haslo", "heslo", "şifre", "lozinka", "kata sandi", "mật khẩu",
@@ -214,14 +232,14 @@ NOT_VALUES: Final = words(
 
 # …unless the word says that it is no secret, or what follows is about the secret rather than the secret itself.
 BENIGN_BEFORE: Final = re.compile(
-    r"(?i)(?:public|pub|publishable|primary|foreign|cache|partition|sort|idempotency|dedup\w*|row|hot"
-    r"|translation|i18n|locale|registry|dictionary|dict|map|object|"
-    r"redis|config|settings?|feature|composite|natural|surrogate|unique|index|lookup|group|routing|json|yaml|env"
-    r"|shortcut|keyboard|arrow|answer|max|min|num|n|total|"
-    r"input|output|prompt|completion|cached?|context|stop|eos|bos|pad|special|cancel\w*|next|page|pagination"
-    r"|continuation|cursor|design|per|of|\d+k?|million|count|"
+    r"(?i)(?:(?<![a-z])(?:n|of|per|max|min|num|row|hot|map|pad|env|hash)|public|pub|publishable|primary|foreign|cache|partition|sort|idempotency|dedup\w*"
+    r"|translation|i18n|locale|registry|dictionary|dict|object|"
+    r"redis|config|settings?|feature|composite|natural|surrogate|unique|index|lookup|group|routing|json|yaml"
+    r"|shortcut|keyboard|arrow|answer|total|"
+    r"input|output|prompt|completion|cached?|context|stop|eos|bos|special|cancel\w*|next|page|pagination"
+    r"|continuation|cursor|design|\d+k?|million|count|"
     r"host|known|gpg|s3|storage object|bucket|metadata|sort|order|join|event|message|record|document"
-    r"|distribution|dist|shard|hash)[-_ .]{0,2}$|:\d{12}:$"
+    r"|distribution|dist|shard)[-_ .]{0,2}$|:\d{12}:$"
 )
 BENIGN_AFTER: Final = re.compile(
     r"(?i)[-_. ]?(?:files?|paths?|urls?|uris?|length|len|min|max|policy|policies|fields?|names?|ids?|types?"
@@ -255,6 +273,10 @@ FIRM_BEFORE: Final = re.compile(
     r"|recovery|ssh|aws|gcp|azure|write|"
     r"live|prod\w*|staging|server|mail\w*|sms|bot)[-_ .]?$"
 )
+WIFI_BEFORE: Final = re.compile(
+    r"(?i)\b(?:wi-?fi|wlan|wpa[23]?|hotspot|router|network|netzwerk)[-_ ]{0,3}(?:network[-_ ])?$"
+)
+"""What makes `key` a word for a password: people choose the key of a wireless network."""
 HASH_WORDS: Final = re.compile(
     r"(?i)\b(?:commits?|sha-?\d*|md5|hash(?:es|ed)?|digest|checksum|integrity|etag|fingerprint|revision|rev|git"
     r"|blob|tree|merge|cherry-?pick|bisect|tag|image|layer|crc|sum|cid|"

@@ -14,7 +14,16 @@ from typing import Any, Final
 
 from reverie.memory import secret_carriers as carriers
 from reverie.memory import secret_forms as forms
-from reverie.memory.secret_rules import HASH_WORDS, MAKER_KINDS, MAKERS, PUBLIC, PUBLIC_BLOCK, UNKNOWN_MAKER
+from reverie.memory.secret_rules import (
+    HASH_WORDS,
+    MAKER_KINDS,
+    MAKERS,
+    MASKED,
+    PUBLIC,
+    PUBLIC_BLOCK,
+    SHAPED,
+    UNKNOWN_MAKER,
+)
 from reverie.memory.secret_shapes import (
     classes,
     entropy,
@@ -125,7 +134,7 @@ def _overlaps(span: tuple[int, int], others: list[tuple[int, int]]) -> bool:
 
 def _hits(text: str, public: list[tuple[int, int]]) -> Iterator[forms.Hit]:
     yield from carriers.blocks(text)
-    for form in (forms.announced, forms.columns, carriers.carried, carriers.pairs):
+    for form in (forms.announced, forms.columns, carriers.carried, carriers.pairs, carriers.split_literals):
         for kind, start, end in form(text):
             if not _overlaps((start, end), public):
                 yield kind, start, end
@@ -153,6 +162,10 @@ def _made_in(value: str) -> Iterator[forms.Hit]:
         kind = MAKER_KINDS[int((match.lastgroup or "m0")[1:])]
         if _is_drawn(match[0]) or (kind == "an AWS access key" and not is_placeholder(match[0])):
             yield kind, match.start(), match.end()
+    for match in SHAPED.finditer(value):
+        tail = match[match.lastgroup or 0]
+        if len(set(tail.lower())) >= 8 and not MASKED.search(tail):
+            yield "a key or token", match.start(), match.end()
     for match in UNKNOWN_MAKER.finditer(value):
         tail = match["tail"]
         if not is_hex(tail) and classes(tail) == 3 and is_random(tail, 24):

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reverie.context.pipeline import follow, record
-from reverie.errors import ReverieError, Unreachable, UserError
+from reverie.errors import ReverieError, StorageError, Unreachable, UserError
 from reverie.events import Notice
 from reverie.layers.base import AskFork, CarryOut, Commit, Effect, EffectResult, ReadFile, WaitFor
 from reverie.layers.l4_compaction.ground import Wanted
@@ -87,6 +87,7 @@ class Compactor:
         commit = await self._walk(self._compaction, self._log.view, wanted, self._session.conversation.carry_out)
         record(self._log, commit)
         self._announce(commit.breaks_prefix or "the conversation was compacted")
+        self._confirm()
         self._session.emit(Notice(commit.notice or "", source="layers"))
         return compacted_by(commit)
 
@@ -174,6 +175,7 @@ class Compactor:
             if left is not None:
                 self._log.append(Rewind(left.parent, UNDO))
                 self._announce("a rewind was taken back")
+                self._confirm()
                 tokens = self._log.view.meter.tokens
                 return Undone(left.uuid or "", tokens, "The conversation is where it was before.")
             boundary = self._last_boundary()
@@ -187,6 +189,7 @@ class Compactor:
                 )
             self._log.append(Undo(boundary))
             self._announce("a compaction was taken back")
+            self._confirm()
         if tokens < limit:
             return Undone(boundary, tokens, f"The compaction is taken back: the context holds {tokens:,} tokens again.")
         cut = self._fitting(self._log.view)
@@ -240,6 +243,7 @@ class Compactor:
             self._announce("the conversation was rewound")
             if self._log.view.header is None:
                 self._session.ensure_header()
+            self._confirm()
         return entry.message.text
 
     def messages(self) -> list[Entry]:
@@ -264,6 +268,7 @@ class Compactor:
             self._announce("the conversation was cleared")
             self._session.ensure_header()
         await self._session.hook_points.started("clear")
+        self._confirm()
 
     # -- pins -----------------------------------------------------------------------------------------------------
 
@@ -281,6 +286,7 @@ class Compactor:
         if not known and self._log.view.header is not None:
             told = fence(Origin.CODE, f"The user pinned this, to be kept in mind from now on:\n{clean}")
             self._log.append_message(Message("user", (told,)), isMeta=True)
+        self._confirm()
         return name
 
     def unpin(self, given: str) -> str:
@@ -288,6 +294,7 @@ class Compactor:
         name = find_pin(given, self.pins)
         text = self.pins[name]
         self._log.append(Pin(name, removed=True))
+        self._confirm()
         return text
 
     # -- around it ------------------------------------------------------------------------------------------------
@@ -295,6 +302,14 @@ class Compactor:
     @property
     def _log(self) -> SessionLog:
         return self._session.parts.log
+
+    def _confirm(self) -> None:
+        """Nothing is said to be done before it is on disk. In memory it is done, so that a conversation can go on."""
+        try:
+            self._log.confirm()
+        except StorageError as error:
+            said = str(error).rstrip(".")
+            raise StorageError(f"{said}; this change is not stored and is gone when the session ends.") from error
 
     @property
     def _in_turn(self) -> bool:

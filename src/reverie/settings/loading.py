@@ -101,6 +101,8 @@ def load_settings(
     user_home = paths.user_home(env)
     home = paths.reverie_home(env)
     repo = paths.find_repo(cwd)
+    if home.exists() and not home.is_dir():
+        raise SettingsError(f"{home}: this is a file, and Reverie's home is a folder; move it, or set REVERIE_HOME.")
     values: dict[str, object] = {"places.home": home, "places.user_home": user_home}
     sources = {
         key: (Source("environment", variable=name),)

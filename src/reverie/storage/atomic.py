@@ -41,8 +41,12 @@ _CAUSES: dict[int, str] = {
 
 def storage_error(error: OSError, path: Path, doing: str) -> StorageError:
     """What the disk said, as one sentence: `Cannot <doing> <path>: <cause and what to do>.`"""
-    cause = _CAUSES.get(error.errno or 0) or (error.strerror or str(error) or type(error).__name__).lower()
-    return StorageError(f"Cannot {doing} {_shown(path)}: {cause}.")
+    return StorageError(f"Cannot {doing} {_shown(path)}: {cause_of(error)}.")
+
+
+def cause_of(error: OSError) -> str:
+    """Why the system refused, and what to do where that is known; without a full stop."""
+    return _CAUSES.get(error.errno or 0) or (error.strerror or str(error) or type(error).__name__).lower()
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool = True) -> None:

@@ -18,8 +18,8 @@ from reverie.errors import ReverieError, StorageError
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history import PACK_ABOVE, FileChange, History, HistoryDamaged, Version, VersionInfo
 from reverie.storage.history_objects import blob_id
-from reverie.storage.history_purge import PurgeReport, Replace, finish_purge, purge_history
-from reverie.storage.history_state import FolderState, Seen, seen
+from reverie.storage.history_purge import PurgeReport, Rename, Replace, finish_purge, purge_history
+from reverie.storage.history_state import SEEN, FolderState, Seen, seen
 from reverie.storage.locks import exclusive
 from reverie.storage.staging import Staged, flush_folder
 
@@ -81,7 +81,7 @@ class VersionedFolder:
         self.history = History(git_dir, pack_above=pack_above)
         self._path_for = path_for
         self._timeout_s = lock_timeout_s
-        self._state = FolderState(git_dir / "reverie-files")
+        self._state = FolderState(git_dir / SEEN)
         self._journal = git_dir / "reverie-journal.json"
 
     @property
@@ -289,9 +289,9 @@ class Held:
         self._folder.note(self._seen, self._began)
         return version
 
-    def purge(self, replace: Replace) -> PurgeReport:
+    def purge(self, replace: Replace, rename: Rename = str) -> PurgeReport:
         """Takes a text out of every version; the files themselves must be rid of it already (by `commit`)."""
-        report = purge_history(self._history, replace)
+        report = purge_history(self._history, replace, rename)
         self.head = self._history.head()
         return report
 

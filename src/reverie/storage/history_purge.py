@@ -20,6 +20,8 @@ from reverie.storage.history_objects import TreeEntry, encode_tree
 
 Replace = Callable[[bytes], bytes]
 """Gives back what it was given if there is nothing to take out."""
+Rename = Callable[[str], str]
+"""The same for one name of a file or folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +34,12 @@ class PurgeReport:
     """File contents that held the text."""
 
 
-def purge_history(history: History, replace: Replace) -> PurgeReport:
-    """Rewrites all versions with `replace` applied to contents and messages. Callers hold the folder's lock.
+def purge_history(history: History, replace: Replace, rename: Rename = str) -> PurgeReport:
+    """Rewrites all versions with `replace` applied to contents and messages, `rename` to names of files and folders.
 
-    Other branches are rewritten too; tags with a text of their own are dropped.
+    Callers hold the folder's lock. Other branches are rewritten too; tags with a text of their own are dropped.
     """
-    rewriting = _Rewriting(history, replace)
+    rewriting = _Rewriting(history, replace, rename)
     refs = {ref: rewriting.commit(name) for ref, name in _refs(history).items()}
     marker = history.git_dir / "reverie-purge.json"
     kept = sorted(rewriting.kept)
@@ -72,9 +74,10 @@ def finish_purge(history: History) -> None:
 class _Rewriting:
     """New objects beside the old ones, each made once."""
 
-    def __init__(self, history: History, replace: Replace) -> None:
+    def __init__(self, history: History, replace: Replace, rename: Rename) -> None:
         self._store = history.objects
         self._replace = replace
+        self._rename = rename
         self._made: dict[str, str] = {}
         self._commits: dict[str, str] = {}
         self.contents = 0
@@ -127,9 +130,13 @@ class _Rewriting:
 
     def _tree(self, name: str) -> str:
         if name not in self._made:
+            found = self._store.tree(name)
+            names = without_doubles({entry.name: self._rename(entry.name) for entry in found})
             entries = [
-                TreeEntry(entry.name, self._tree(entry.id) if entry.is_folder else self._blob(entry.id), entry.mode)
-                for entry in self._store.tree(name)
+                TreeEntry(
+                    names[entry.name], self._tree(entry.id) if entry.is_folder else self._blob(entry.id), entry.mode
+                )
+                for entry in found
             ]
             self._made[name] = self._store.put("tree", encode_tree(entries))
         self.kept.add(self._made[name])
@@ -143,6 +150,31 @@ class _Rewriting:
             self._made[name] = name if new == data else self._store.put("blob", new)
         self.kept.add(self._made[name])
         return self._made[name]
+
+
+def without_doubles(names: dict[str, str]) -> dict[str, str]:
+    """The new name of each, a number added where two would have the same one."""
+    taken = {new for old, new in names.items() if old == new}
+    out: dict[str, str] = {}
+    for old, new in sorted(names.items()):
+        stem, dot, end = new.rpartition(".")
+        number = 1
+        while old != new and new in taken:
+            number += 1
+            new = f"{stem}_{number}.{end}" if dot and stem else f"{end}_{number}"
+        taken.add(new)
+        out[old] = new
+    return out
+
+
+def stored_objects(history: History) -> Iterator[tuple[str, str, bytes]]:
+    """(name, kind, content) of every object that is there, loose or packed, named by a version or not."""
+    store = history.objects
+    store.forget_packs()
+    names = dict.fromkeys([*store.loose(), *(name for pack in store.packs().values() for name in pack.names())])
+    for name in names:
+        kind, data = store.get(name)
+        yield name, kind, data
 
 
 def _refs(history: History) -> dict[str, str]:

@@ -26,6 +26,8 @@ _NOTE_ABOVE = 16  # files read in one look, worth a new note even if no version 
 
 Stamp = tuple[int, int, int, int]
 """Inode, size, mtime and ctime in nanoseconds."""
+SEEN = "reverie-files"
+"""The file in a history's folder that remembers how the files looked; it can be made again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,11 @@ class SessionLog:
         """Records that are only in memory, because the disk refused them."""
         return self._transcript.unsaved if self._transcript is not None else 0
 
+    def confirm(self) -> None:
+        """Raises StorageError unless every record is on disk and the file can be written; tries once more first."""
+        if self._transcript is not None:
+            self._transcript.confirm()
+
     def load(self, path: Path) -> None:
         """Takes in what a file holds. Bad lines are in `bad`; they stay in the file."""
         loaded = read_records(path)

@@ -166,6 +166,15 @@ class Transcript:
             raise storage_error(error, self.path, "write the transcript") from error
         self._unsaved.clear()
 
+    def confirm(self) -> None:
+        """Writes what is still unsaved. Raises StorageError if that fails, or if the file cannot be opened to write."""
+        self.append(())
+        try:
+            if self._fd is None:
+                self._fd = self._open()
+        except OSError as error:
+            raise storage_error(error, self.path, "write the transcript") from error
+
     def _write(self, block: bytes) -> None:
         if self._fd is None:
             self._fd = self._open()
