@@ -144,6 +144,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ],
         ("extract",): [Case((session,), slow=True)],
         ("settings",): [Case(()), Case(("model.name",))],
+        ("trust",): [Case(()), Case(("--list",))],
         ("cost",): [Case(())],
         ("context",): [Case(())],
         ("agents",): [Case(())],

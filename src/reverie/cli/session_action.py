@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import click
+
 from reverie.cli.options import cwd_option, json_option, session_option
 from reverie.types import JsonObject
 
