@@ -6,13 +6,13 @@ passes over, so the whole conversation stands as it was held. The source file is
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 from reverie.errors import UserError
+from reverie.parsing import load_json
 from reverie.storage.atomic import storage_error
 from reverie.storage.transcript import parse_record
 from reverie.types import Json, JsonObject, Record
@@ -31,7 +31,7 @@ def is_pi_session(path: Path) -> bool:
     """Whether the file opens as pi's sessions do."""
     try:
         with path.open("rb") as file:
-            first: Json = json.loads(file.readline(1_000_000))
+            first: Json = load_json(file.readline(1_000_000))
     except (OSError, ValueError):
         return False
     return isinstance(first, dict) and cast(JsonObject, first).get("type") == "session" and "cwd" in first
@@ -53,7 +53,7 @@ def _converted(path: Path, lines: list[bytes]) -> Iterator[Record]:
         if not line.strip():
             continue
         try:
-            entry = cast(JsonObject, json.loads(line))
+            entry = cast(JsonObject, load_json(line))
         except ValueError as error:
             raise UserError(f"{path}, line {number}: not JSON ({error})") from None
         if entry.get("type") == "session":
