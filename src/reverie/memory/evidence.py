@@ -49,7 +49,7 @@ _LABEL = re.compile(
     r"^\**(?:why|how to apply|warum|anwendung|wie anwenden|por qué|pourquoi|原因|应用|理由|適用)\s?[:：]\**\s*", re.I
 )
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#+|>|\[[ x]\])\s+")
-_LINK = re.compile(r"\[([^\]\n]*)\]\((?!\w+://)[^)\n]*\)")  # to another memory: a name, not a statement
+_LINK = re.compile(r"\[([^\[\]\n]*)\]\((?!\w+://)[^()\n]*\)")  # to another memory: a name, not a statement
 _HARD = re.compile(
     r"https?://[^\s)>\]\"'`]+|[\w.+-]+@[\w-]+\.[\w.]+|(?:[\w.-]+/)+[\w.-]+|#[a-z][\w-]{2,}|[A-Z]{2,}-\d+"
     r"|[\w-]+\.(?:io|com|org|net|app|dev|ai|sh|py|ts|tsx|js|go|rs|md|ya?ml|json|toml|sql|cpp|h|c|java|kt|swift)\b"
