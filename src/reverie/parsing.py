@@ -22,6 +22,8 @@ MAX_JSON = 64 * 1024 * 1024
 MAX_YAML = 65_536
 """Characters of one YAML text, and of what its aliases stand for."""
 MAX_TOML = 262_144
+LONGEST_SENTENCE = 2_000
+"""Characters; whatever looks at sentences may take time that grows with the square of this, not of a whole text."""
 
 _AT_LINE = re.compile(r"\(at line (\d+)")
 _TOML_PART = r"""(?:(?<![\w-])[\w-]++|"(?:[^"\\\n]|\\.){0,200}+"|'[^'\n]{0,200}+')"""
@@ -155,6 +157,17 @@ def _built(events: Any) -> Any:
         else:
             raise Unparsable("a key is a list or a mapping", line)
     return above[0][0][0] if above[0][0] else None
+
+
+def in_stretches(text: str, most: int = LONGEST_SENTENCE) -> Iterator[str]:
+    """The text in pieces that are not longer, cut at blanks where there are some; together they are the text."""
+    at = 0
+    while len(text) - at > most:
+        blank = text.rfind(" ", at + most // 2, at + most)
+        end = blank if blank > 0 else at + most
+        yield text[at:end]
+        at = end
+    yield text[at:]
 
 
 def _too_deep(most: int, line: int | None = None) -> Unparsable:

@@ -27,6 +27,7 @@ from reverie.memory.evidence_words import (
 from reverie.memory.ranking.text import FUNCTION_TERMS, stem, words
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile
+from reverie.parsing import in_stretches
 from reverie.types import Origin
 
 ENOUGH: Final = 0.34
@@ -86,7 +87,8 @@ class Judged:
 def statements(text: str) -> list[str]:
     """The sentences and bullets of a memory's body, and its description; labels such as `Why:` are taken off."""
     topic = TopicFile.parse(text)
-    parts = [topic.description, *_SENTENCES.split(topic.body)]
+    whole = (topic.description, *_SENTENCES.split(topic.body))
+    parts = (part for one in whole for part in in_stretches(one))
     found: list[str] = []
     for part in parts:
         said = _LABEL.sub("", _BULLET.sub("", _LINK.sub(r"\1", part).strip())).strip(" *_`-—")

@@ -16,6 +16,7 @@ from reverie.memory.evidence import content_terms, hard_facts, statements
 from reverie.memory.ranking.text import FUNCTION_WORDS
 from reverie.memory.taxonomy import MemoryType, Trust, file_name
 from reverie.memory.topic_file import TopicFile
+from reverie.parsing import LONGEST_SENTENCE
 
 DESCRIPTION_CHARACTERS = 150
 TITLE_CHARACTERS = 60
@@ -30,7 +31,7 @@ _LEAD = re.compile(
     r"(?:(?:that|this|the fact that)\b[:,]?\s*)?",
     re.IGNORECASE,
 )
-_BECAUSE = re.compile(r",?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
+_BECAUSE = re.compile(r"(?<!\s),?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://\S+")
 _DANGLING = re.compile(r"(?:\s+(?:is|are|was|at|in|on|see|under|here|lives?|found|be|can))+$", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-z_])|(?<=[。！？])")
@@ -197,7 +198,7 @@ def classify(text: str) -> MemoryType:
 
 def doubt(text: str) -> str:
     """Why a text may not be worth remembering, as the end of a sentence; empty if nothing speaks against it."""
-    return next((why for pattern, why in _DOUBTS if pattern.search(text)), "")
+    return next((why for pattern, why in _DOUBTS if pattern.search(text[:LONGEST_SENTENCE])), "")
 
 
 def dated(text: str, today: date) -> str:
@@ -220,7 +221,7 @@ def dated(text: str, today: date) -> str:
 
 def title_of(sentence: str) -> str:
     """A short title: the sentence without its reason, its addresses and its end, cut at a word."""
-    said = _BECAUSE.split(sentence, maxsplit=1)[0]
+    said = _BECAUSE.split(sentence[:LONGEST_SENTENCE], maxsplit=1)[0]
     bare = _ADDRESS.sub("", said)
     if bare != said:
         bare = _DANGLING.sub("", bare.strip(" :,;—-.()<>"))
@@ -247,7 +248,7 @@ def _file(kind: MemoryType, title: str) -> str:
 
 def _first_sentence(text: str) -> str:
     line = next((line.strip(" #*->\t") for line in text.splitlines() if line.strip(" #*->\t")), "")
-    return next((part for part in _SENTENCE_END.split(line) if part.strip()), line).strip()
+    return next((part for part in _SENTENCE_END.split(line) if part.strip()), line).strip()[:LONGEST_SENTENCE]
 
 
 def _body(text: str, kind: MemoryType) -> str:

@@ -29,7 +29,7 @@ _SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "eval"})
 _MAX_DEPTH = 4
 _MOST_PARSED = 16_384  # characters: on text that is no shell the grammar takes time that grows with the square
 _WRAPPED = 64  # how far behind a wrapper's name the program it runs may be, and how many words of it count
-# Where a command may begin in a text that is too long to parse; quotes are left out at first, then taken for such places.
+# Where a command may begin in a text that is too long to parse: read once without quotes, once with quotes as breaks.
 _BREAKS = re.compile(r"[\n;&|(){}`]|\$\(")
 _BREAKS_AND_QUOTES = re.compile(r"[\n;&|(){}`\"']|\$\(")
 _QUOTING = str.maketrans("", "", "\"'\\")
