@@ -22,6 +22,8 @@ MAX_JSON = 64 * 1024 * 1024
 MAX_YAML = 65_536
 """Characters of one YAML text, and of what its aliases stand for."""
 MAX_TOML = 262_144
+LONGEST_MESSAGE = 20_000
+"""Characters of a message that are read as somebody's own words: nobody types more at once."""
 LONGEST_SENTENCE = 2_000
 """Characters; whatever looks at sentences may take time that grows with the square of this, not of a whole text."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from reverie.cli.output import plural
-from reverie.errors import UserError
+from reverie.errors import ReverieError, UserError
 from reverie.paths import Places, check_session_id
 from reverie.settings import load_settings
 from reverie.storage.pi_sessions import is_pi_session, read_pi_session
@@ -34,19 +34,31 @@ def import_command(files: tuple[Path, ...], cwd: Path) -> None:
       reverie sessions import ~/.pi/agent/sessions/my-project/*.jsonl
     """
     places = Places.of(cwd, load_settings(cwd))
+    failed = list[ReverieError]()
     for file in files:
-        records = read_pi_session(file) if is_pi_session(file) else read_records(file).records
-        name = check_session_id(_session_id(records) or file.stem)
-        target = places.transcript(name)
-        if target.exists():
-            raise UserError(f"{file}: session {name} is here already; delete it first with `reverie sessions delete`")
-        held = sum(record.message is not None for record in records)
-        if not held:
-            raise UserError(f"{file}: there is no conversation in it")
-        transcript = Transcript(target)
-        transcript.append(records)
-        transcript.close()
-        click.echo(f"{name[:8]}  {plural(held, 'message')}  (reverie chat --resume {name[:8]})")
+        try:
+            _take_in(file, places)
+        except ReverieError as error:  # the other files are taken in all the same
+            failed.append(error)
+    for error in failed[:-1]:
+        click.echo(f"reverie: {error}", err=True)
+    if failed:
+        raise failed[-1]
+
+
+def _take_in(file: Path, places: Places) -> None:
+    records = read_pi_session(file) if is_pi_session(file) else read_records(file).records
+    name = check_session_id(_session_id(records) or file.stem)
+    target = places.transcript(name)
+    if target.exists():
+        raise UserError(f"{file}: session {name} is here already; delete it first with `reverie sessions delete`")
+    held = sum(record.message is not None for record in records)
+    if not held:
+        raise UserError(f"{file}: there is no conversation in it")
+    transcript = Transcript(target)
+    transcript.append(records)
+    transcript.close()
+    click.echo(f"{name[:8]}  {plural(held, 'message')}  (reverie chat --resume {name[:8]})")
 
 
 def _session_id(records: list[Record]) -> str:

@@ -40,7 +40,7 @@ def is_pi_session(path: Path) -> bool:
 def read_pi_session(path: Path) -> list[Record]:
     """The session as our records, in order; the same file always gives the same records."""
     try:
-        lines = path.read_bytes().splitlines()
+        lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise storage_error(error, path, "read the session") from error
     return list(_converted(path, lines))
@@ -53,9 +53,14 @@ def _converted(path: Path, lines: list[bytes]) -> Iterator[Record]:
         if not line.strip():
             continue
         try:
-            entry = cast(JsonObject, load_json(line))
+            entry: Json = load_json(line)
         except ValueError as error:
+            if number == len(lines):
+                return  # torn: the writer was stopped in the middle of its last line
             raise UserError(f"{path}, line {number}: not JSON ({error})") from None
+        if not isinstance(entry, dict):
+            raise UserError(f"{path}, line {number}: not a JSON object")
+        entry = cast(JsonObject, entry)
         if entry.get("type") == "session":
             common |= {"sessionId": entry.get("id", path.stem), "cwd": entry.get("cwd", "")}
         name = str(uuid.uuid5(_NAMESPACE, f"{common['sessionId']}:{number}"))
@@ -64,7 +69,11 @@ def _converted(path: Path, lines: list[bytes]) -> Iterator[Record]:
         if entry.get("type") != "message" or not isinstance(message, dict):
             yield Record({**head, **entry, "type": f"pi:{entry.get('type')}", "uuid": name})
             continue
-        yield parse_record({**head, **_message(cast(JsonObject, message), name)})
+        try:
+            converted = _message(cast(JsonObject, message), name)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{path}, line {number}: not a message as pi writes it ({error!r})") from None
+        yield parse_record({**head, **converted})
         parent = name
 
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.parsing import in_stretches
+from reverie.parsing import LONGEST_MESSAGE, in_stretches
 
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _TAGGED = re.compile(
@@ -43,7 +43,6 @@ _BLANK = re.compile(r"\n[ \t]*\n")
 _PASTED: Final = 0.3  # of a paragraph's lines: then all of it was pasted
 _LONG_QUOTE: Final = 24  # characters, and more than three words: no name or title any more
 _LONG: Final = 1_500
-_MOST: Final = 20_000  # characters that are read: nobody types more in one message
 _MANY_BULLETS: Final = 4
 
 
@@ -76,7 +75,7 @@ class Prose:
 
 def read_prose(text: str) -> Prose:
     """The sentences of a message."""
-    said = _TAGGED.sub("\n", _FENCE.sub("\n", text[:_MOST]))
+    said = _TAGGED.sub("\n", _FENCE.sub("\n", text[:LONGEST_MESSAGE]))
     prose = "\n\n".join(kept for block in _BLANK.split(said) if (kept := _spoken(block)))
     bullets, headings = len(_BULLET.findall(prose)), len(_HEADING.findall(prose))
     is_document = len(prose) > _LONG or headings >= 1 or bullets >= _MANY_BULLETS
