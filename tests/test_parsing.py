@@ -1,4 +1,4 @@
-"""Text from others: however deep, large or torn it is, it is read or refused in one sentence, and nothing falls over."""
+"""Text from others: however deep, large or torn it is, it is read or refused in one sentence; nothing falls over."""
 
 from __future__ import annotations
 
