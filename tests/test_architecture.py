@@ -13,7 +13,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Floors from the ground up. A module may import its own floor and those below it.
 FLOORS = (
-    ("types", "origins", "events", "errors", "settings", "flags", "paths", "prompts", "__init__"),
+    ("types", "origins", "events", "errors", "parsing", "settings", "flags", "paths", "prompts", "__init__"),
     (
         "models",
         "storage",
@@ -136,3 +136,30 @@ def test_broad_excepts_stand_at_the_edges_only() -> None:
             cleans_up = any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node))
             name = str(path.relative_to(SOURCE))
             assert not broad or cleans_up or name in allowed, f"{name}:{node.lineno} catches everything"
+
+
+def test_foreign_text_is_parsed_in_one_place() -> None:
+    """JSON, YAML and TOML go through `parsing`, which bounds their size and depth."""
+    allowed = {
+        "parsing.py",
+        "models/sdk.py",  # what this process has just written itself
+        "lab/recall_scale.py",  # what a child of the measurement prints
+        "tools/grep.py",  # ripgrep's own flat lines
+    }
+    banned = {
+        "json": {"load", "loads", "JSONDecoder"},
+        "yaml": {"load", "safe_load", "full_load", "unsafe_load", "load_all", "safe_load_all", "parse", "compose"},
+        "tomllib": {"load", "loads"},
+        "ast": {"literal_eval"},
+        "pickle": {"load", "loads"},
+    }
+    for path in MODULES:
+        name = str(path.relative_to(SOURCE))
+        if name in allowed:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                assert node.attr not in banned.get(node.value.id, ()), f"{name}:{node.lineno}: use reverie.parsing"
+            if isinstance(node, ast.ImportFrom) and node.module in banned:
+                taken = {alias.name for alias in node.names} & banned[node.module]
+                assert not taken, f"{name}:{node.lineno}: use reverie.parsing"

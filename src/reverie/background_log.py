@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reverie.errors import StorageError
+from reverie.parsing import load_json
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.types import Json, JsonObject
 
@@ -145,13 +146,13 @@ class BackgroundLog:
 
 def _parse(line: bytes) -> LogEntry | None:
     try:
-        raw: Any = json.loads(line)
+        raw: Any = load_json(line)
         if not isinstance(raw, dict):
             return None
         fields = dict(cast(JsonObject, raw))
         time = datetime.fromisoformat(fields.pop("time"))
         kind, session = fields.pop("kind"), fields.pop("session", None)
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         return None
     if time.tzinfo is None or not isinstance(kind, str) or not isinstance(session, str | None):
         return None

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from reverie.errors import UserError
 from reverie.events import Notice
 from reverie.hook_process import KEPT_BYTES, Ran, run_command
+from reverie.parsing import load_json
 from reverie.types import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -306,8 +307,8 @@ def _json_object(text: str) -> JsonObject | None:
     if not text.startswith("{"):
         return None
     try:
-        found: Json = _whole_characters(json.loads(text))
-    except (ValueError, RecursionError):  # not JSON, or nested to make us fall over
+        found: Json = _whole_characters(load_json(text))
+    except ValueError:  # not JSON, or nested to make us fall over
         return None
     return cast(JsonObject, found) if isinstance(found, dict) else None
 

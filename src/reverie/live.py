@@ -19,6 +19,7 @@ from typing import Any, TypeAlias, cast
 
 from reverie.errors import ReverieError, SessionBusy, StorageError
 from reverie.live_client import LARGEST_REQUEST, ask_live, check_socket_path, live_sessions, peer
+from reverie.parsing import load_json
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.types import JsonObject
 
@@ -164,8 +165,8 @@ class LiveServer:
 
     async def _answer(self, line: bytes) -> JsonObject:
         try:
-            request: Any = json.loads(line)
-        except (ValueError, RecursionError):
+            request: Any = load_json(line)
+        except ValueError:
             return _no("The request is not JSON.")
         verb: Any = cast(JsonObject, request).get("do") if isinstance(request, dict) else None
         if not isinstance(verb, str):

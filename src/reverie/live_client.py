@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reverie.errors import NobodyListening, ReverieError, SessionRefused, UserError
+from reverie.parsing import load_json
 from reverie.paths.places import SOCKET_BYTES
 from reverie.storage.lease import Lease
 from reverie.types import JsonObject
@@ -135,8 +136,8 @@ def _exchange(connection: socket.socket, line: bytes, until: float) -> bytes:
 
 def _checked(raw: bytes, path: Path) -> JsonObject:
     try:
-        answer: Any = json.loads(raw)
-    except (ValueError, RecursionError):
+        answer: Any = load_json(raw)
+    except ValueError:
         answer = None
     if not isinstance(answer, dict):
         raise NobodyListening(f"The session at {path} hung up without an answer; it may be ending.")

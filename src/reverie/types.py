@@ -250,7 +250,7 @@ class Message:
     @property
     def id(self) -> str | None:
         """The API's message id; records split from one response share it."""
-        return self.fields.get("id")
+        return _text(self.fields.get("id"))
 
     @property
     def usage(self) -> Usage | None:
@@ -326,6 +326,11 @@ def parse_message(raw: JsonObject, origins: Sequence[Origin]) -> Message | None:
     return Message(role, blocks, False, fields)
 
 
+def _text(value: Json) -> str | None:
+    """A name as a file gives it; whatever is not text names nothing."""
+    return value if isinstance(value, str) else None
+
+
 def _without(raw: JsonObject, *keys: str) -> JsonObject:
     return {key: value for key, value in raw.items() if key not in keys}
 
@@ -343,19 +348,19 @@ class Record:
 
     @property
     def subtype(self) -> str | None:
-        return self.data.get("subtype")
+        return _text(self.data.get("subtype"))
 
     @property
     def uuid(self) -> str | None:
-        return self.data.get("uuid")
+        return _text(self.data.get("uuid"))
 
     @property
     def parent(self) -> str | None:
-        return self.data.get("parentUuid")
+        return _text(self.data.get("parentUuid"))
 
     @property
     def timestamp(self) -> str | None:
-        return self.data.get("timestamp")
+        return _text(self.data.get("timestamp"))
 
     @property
     def is_sidechain(self) -> bool:

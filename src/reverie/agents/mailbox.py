@@ -20,6 +20,7 @@ from typing import Any, cast
 
 from reverie.agents.letters import Letter
 from reverie.errors import UserError
+from reverie.parsing import load_json
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.locks import exclusive
 from reverie.storage.session_log import timestamp
@@ -221,8 +222,8 @@ def _parsed(raw: bytes) -> list[Any] | None:
     if not raw.strip():
         return []
     try:
-        value: Any = json.loads(raw)
-    except (ValueError, RecursionError):
+        value: Any = load_json(raw)
+    except ValueError:
         return None
     return cast("list[Any]", value) if isinstance(value, list) else None
 
@@ -230,8 +231,8 @@ def _parsed(raw: bytes) -> list[Any] | None:
 def _good_line(part: bytes) -> bytes | None:
     line = part.strip().rstrip(b",").removeprefix(b"[").removesuffix(b"]").strip()
     try:
-        value: Any = json.loads(line)
-    except (ValueError, RecursionError):
+        value: Any = load_json(line)
+    except ValueError:
         return None
     return json.dumps(value).encode() if _is_entry(value) else None
 

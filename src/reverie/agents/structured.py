@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias, cast
 
+from reverie.parsing import load_json
 from reverie.types import JsonObject
 
 _LONGEST = 1_000_000
@@ -119,8 +120,8 @@ def parse(text: str) -> Structured | None:
     if len(text) > _LONGEST or not text.lstrip().startswith("{"):
         return None
     try:
-        raw: Any = json.loads(text)
-    except (ValueError, RecursionError):
+        raw: Any = load_json(text)
+    except ValueError:
         return None
     return from_json(cast(JsonObject, raw)) if isinstance(raw, dict) else None
 

@@ -19,6 +19,7 @@ from reverie.agents.letters import Letter, new_letter
 from reverie.agents.mailbox import Mailbox
 from reverie.agents.structured import parse
 from reverie.errors import UserError
+from reverie.parsing import load_json
 from reverie.paths import Places, check_session_id
 from reverie.paths.places import check_name
 from reverie.storage.atomic import make_private_dir, write_atomic
@@ -95,7 +96,7 @@ class Team:
     def read(self) -> tuple[str, tuple[TeamMember, ...]]:
         """The lead's name, and everybody in the order of the team file. UserError if there is no such team."""
         try:
-            raw: Any = json.loads(self.file.read_bytes())
+            raw: Any = load_json(self.file.read_bytes())
             found = cast(JsonObject, raw)
             members = tuple(_member(entry) for entry in found["members"])
             return str(found["lead"]), members

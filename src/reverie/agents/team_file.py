@@ -5,7 +5,6 @@ Everything that is wrong is one sentence with the file and the key. It opens no 
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, cast
 
 from reverie.agents.roster import MAIN
 from reverie.errors import UserError
+from reverie.parsing import load_toml
 from reverie.paths.places import check_name
 from reverie.types import JsonObject
 
@@ -71,11 +71,11 @@ class TeamPlan:
 def load_team(path: Path) -> TeamPlan:
     """Reads a team file. UserError with one sentence for whatever is wrong."""
     try:
-        raw = tomllib.loads(path.read_text("utf-8"))
+        raw = load_toml(path.read_text("utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: is not TOML: {error}.") from error
+    except ValueError as error:
+        raise UserError(f"{path}: is not TOML that can be used: {error}.") from error
     plan = _plan(raw, str(path))
     teammates = tuple(_beside(member, path.parent) for member in plan.teammates)
     return replace(plan, lead=_beside(plan.lead, path.parent), teammates=teammates)

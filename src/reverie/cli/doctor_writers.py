@@ -6,7 +6,6 @@ its own (`dream_look`). Looks only.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,6 +16,7 @@ from reverie.cli.output import age, plural
 from reverie.heartbeat import FAILURES_TOLD, Beat, Heartbeat
 from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
 from reverie.layers.l5_extraction.state import WRITER as EXTRACTION
+from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.settings import Settings
 from reverie.types import JsonObject, Purpose
@@ -106,7 +106,7 @@ def spent_on(books: Path, purpose: Purpose, *, days: int = _DAYS) -> Spent:
             continue
         for line in lines:
             try:
-                raw: Any = json.loads(line)
+                raw: Any = load_json(line)
                 one = cast(JsonObject, raw)
                 if one["purpose"] == purpose.value:
                     found = Spent(found[0] + 1, found[1] + float(one["tokens"]), found[2] + float(one["usd"]))

@@ -19,6 +19,8 @@ _ITEM = re.compile(r"(\s*)([-*+]|\d{1,4}[.)])\s+")
 _QUOTE = re.compile(r"\s{0,3}>\s?")
 _RULE = re.compile(r"\s{0,3}([-*_])(?:\s*\1){2,}\s*")
 _TABLE_RULE = re.compile(r":?-+:?")
+_LONGEST_MARKER = 200  # characters; a line that opens with more blanks is text
+_MOST_CELLS = 20_000  # of a table with columns side by side
 _OPENS = re.compile(r"[\w(\[\"'`$]")
 
 
@@ -29,8 +31,8 @@ class MarkdownStream:
         self._write = write
         self._paint = paint
         self._columns = columns
-        self._line = ""  # what has come of a line whose kind is not known yet, or that is shown whole
-        self._kind = ""  # "", text, code
+        self._line = list[str]()  # what has come of a line whose kind is not known yet, or that is shown whole
+        self._kind = ""  # "", text, whole
         self._fence = ""
         self._table: list[list[str]] = []
         self._word = ""
@@ -52,7 +54,7 @@ class MarkdownStream:
             elif self._kind == "text":
                 self._add(char)
             else:
-                self._line += char
+                self._line.append(char)
                 if self._kind == "" and not self._fence and not _may_be_marker(self._line):
                     self._begin()
 
@@ -67,11 +69,12 @@ class MarkdownStream:
 
     def _begin(self) -> None:
         """The kind of a line is known: what it opens with is shown, the rest follows word by word."""
-        line = self._line
+        line = "".join(self._line)
         if line.lstrip().startswith("|") or _FENCE.fullmatch(line):
-            return  # shown when it is complete
+            self._kind = "whole"  # shown when it is complete
+            return
         self._end_table()
-        self._kind, self._line = "text", ""
+        self._kind, self._line = "text", []
         self._blank_before = False
         if self._paint.on and (found := _HEADING.match(line)):
             self._heading = True
@@ -85,8 +88,8 @@ class MarkdownStream:
         else:
             found = re.match(r"\s*", line)
             assert found is not None
-            self._put(found[0], len(found[0]))
-            self._indent = found[0]
+            self._indent = found[0][: self._columns // 2]
+            self._put(self._indent, len(self._indent))
         for char in line[found.end() :]:
             self._add(char)
 
@@ -95,8 +98,8 @@ class MarkdownStream:
             self._end_word()
             self._newline()
         else:
-            self._whole_line(self._line)
-        self._kind, self._line, self._indent = "", "", ""
+            self._whole_line("".join(self._line))
+        self._kind, self._line, self._indent = "", [], ""
         self._bold = self._code = self._heading = False
 
     def _whole_line(self, line: str) -> None:
@@ -136,6 +139,9 @@ class MarkdownStream:
             return
         self._blank_before = False
         count = max(map(len, rows))
+        if count * len(rows) > _MOST_CELLS:
+            self._write("".join(" │ ".join(row) + "\n" for row in rows))
+            return
         plain = [[*row, *[""] * (count - len(row))] for row in rows]
         body = [row for row in plain if not all(_TABLE_RULE.fullmatch(cell) for cell in row)]
         shown = [[self._inline(cell) for cell in row] for row in body]
@@ -225,9 +231,9 @@ class MarkdownStream:
             self._column += columns
 
 
-def _may_be_marker(line: str) -> bool:
+def _may_be_marker(line: list[str]) -> bool:
     """Whether more must be seen to know what kind of line this is."""
-    return _MAY_BE_MARKER.fullmatch(line) is not None
+    return len(line) < _LONGEST_MARKER and _MAY_BE_MARKER.fullmatch("".join(line)) is not None
 
 
 def _unstyled(text: str) -> str:

@@ -9,7 +9,7 @@ import click
 
 from reverie.cli.options import cwd_option, json_option
 from reverie.cli.output import plural
-from reverie.errors import UserError
+from reverie.errors import ReverieError, UserError
 from reverie.paths import Places, check_session_id
 from reverie.settings import load_settings
 from reverie.storage.pi_sessions import is_pi_session, read_pi_session
@@ -31,24 +31,35 @@ def import_command(files: tuple[Path, ...], as_json: bool, cwd: Path) -> None:
       reverie sessions import ~/.pi/agent/sessions/my-project/*.jsonl
     """
     places = Places.of(cwd, load_settings(cwd))
-    taken = list[dict[str, object]]()
+    taken, failed = list[dict[str, object]](), list[ReverieError]()
     for file in files:
-        records = read_pi_session(file) if is_pi_session(file) else read_records(file).records
-        name = check_session_id(_session_id(records) or file.stem)
-        target = places.transcript(name)
-        if target.exists():
-            raise UserError(f"{file}: session {name} is here already; delete it first with `reverie sessions delete`")
-        held = sum(record.message is not None for record in records)
-        if not held:
-            raise UserError(f"{file}: there is no conversation in it")
-        transcript = Transcript(target)
-        transcript.append(records)
-        transcript.close()
-        taken.append({"session": name, "file": str(file), "messages": held, "path": str(target)})
-        if not as_json:
-            click.echo(f"{name[:8]}  {plural(held, 'message')}  (reverie chat --resume {name[:8]})")
+        try:
+            taken.append(_take_in(file, places, quiet=as_json))
+        except ReverieError as error:  # the other files are taken in all the same
+            failed.append(error)
     if as_json:
         click.echo(json.dumps({"imported": taken}, ensure_ascii=False))
+    for error in failed[:-1]:
+        click.echo(f"reverie: {error}", err=True)
+    if failed:
+        raise failed[-1]
+
+
+def _take_in(file: Path, places: Places, *, quiet: bool) -> dict[str, object]:
+    records = read_pi_session(file) if is_pi_session(file) else read_records(file).records
+    name = check_session_id(_session_id(records) or file.stem)
+    target = places.transcript(name)
+    if target.exists():
+        raise UserError(f"{file}: session {name} is here already; delete it first with `reverie sessions delete`")
+    held = sum(record.message is not None for record in records)
+    if not held:
+        raise UserError(f"{file}: there is no conversation in it")
+    transcript = Transcript(target)
+    transcript.append(records)
+    transcript.close()
+    if not quiet:
+        click.echo(f"{name[:8]}  {plural(held, 'message')}  (reverie chat --resume {name[:8]})")
+    return {"session": name, "file": str(file), "messages": held, "path": str(target)}
 
 
 def _session_id(records: list[Record]) -> str:

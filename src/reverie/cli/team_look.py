@@ -15,6 +15,7 @@ import click
 from reverie.agents.team import Place, Team
 from reverie.cli.output import cut, pad
 from reverie.errors import ReverieError, UserError
+from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.settings import load_settings
 from reverie.storage.lease import Lease
@@ -108,7 +109,7 @@ def _status(team: Team) -> JsonObject:
 
 def _unread(team: Team, name: str) -> int:
     try:
-        found: Any = json.loads(team.mailbox(name).path.read_bytes() or b"[]")
+        found: Any = load_json(team.mailbox(name).path.read_bytes() or b"[]")
     except (OSError, ValueError):
         return 0
     return len(cast("list[Any]", found)) if isinstance(found, list) else 0

@@ -7,7 +7,6 @@ whoever is left is ended too: SIGTERM, a while, SIGKILL. A member that was kille
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import secrets
 import signal
@@ -27,6 +26,7 @@ from reverie.cli.running import CANCELLED, Signals
 from reverie.cli.team_view import JsonTeamView, TeamView, TextTeamView
 from reverie.errors import ReverieError
 from reverie.flags import Flags
+from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.settings import Settings, load_settings
 from reverie.storage.atomic import make_private_dir
@@ -201,7 +201,7 @@ class Supervisor:
 
     def _heard(self, name: str, line: bytes) -> None:
         try:
-            event: Any = json.loads(line)
+            event: Any = load_json(line)
         except ValueError:
             return
         if isinstance(event, dict) and not self._unheard:

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from reverie.context.ledger import Entry, Ledger
 from reverie.errors import StorageError
+from reverie.parsing import load_json
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.session_log import Clock, utc_now
 from reverie.types import Purpose
@@ -128,7 +129,7 @@ def _line(one: Entry) -> bytes:
 
 def _spent(line: bytes) -> Spent:
     try:
-        raw: Any = json.loads(line)
+        raw: Any = load_json(line)
         body = cast("dict[str, Any]", raw)
         return Spent(max(0.0, float(body["tokens"])), max(0.0, float(body["usd"])))
     except (ValueError, TypeError, KeyError):

@@ -6,7 +6,6 @@ sessions of the folder are billed both ways. Reads the ends of a few files, once
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from typing import Any, cast
 
 from reverie.models.base import Ttl
 from reverie.models.catalogue import ModelFacts
+from reverie.parsing import RECORD_DEPTH, load_json
 from reverie.types import Usage
 
 SESSIONS = 8
@@ -148,9 +148,9 @@ def _moment(line: bytes) -> datetime | None:
 def _prompt(line: bytes) -> tuple[int, str]:
     """The prompt's tokens of a response, and its id."""
     try:
-        raw: Any = json.loads(line)
+        raw: Any = load_json(line, depth=RECORD_DEPTH)
         message = cast("dict[str, Any]", raw)["message"]
         usage = Usage.parse(message.get("usage"))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return 0, ""
     return (usage.prompt if usage is not None else 0), str(message.get("id") or "")

@@ -7,7 +7,6 @@ a home of its own, with its times and its clock, and dreamt about by the real la
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import tempfile
@@ -27,6 +26,7 @@ from reverie.memory.topic_file import decode
 from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
+from reverie.parsing import RECORD_DEPTH, load_json
 from reverie.paths import Places
 from reverie.session.session import Session
 from reverie.settings import load_settings
@@ -229,7 +229,7 @@ def _moment(text: str, where: str) -> datetime:
 
 def _json(path: Path) -> JsonObject:
     try:
-        found: Any = json.loads(path.read_text("utf-8"))
+        found: Any = load_json(path.read_text("utf-8"), depth=RECORD_DEPTH)
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {error}.") from error
     if not isinstance(found, dict):

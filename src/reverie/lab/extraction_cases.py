@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
 from reverie.errors import UserError
+from reverie.parsing import load_json
 from reverie.types import JsonObject
 
 
@@ -77,7 +77,7 @@ def read_cases(path: Path) -> list[Case]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                found.append(_case(json.loads(line)))
+                found.append(_case(load_json(line)))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise UserError(f"{path}:{number}: is not a labelled conversation ({error}).") from error
     if not found:

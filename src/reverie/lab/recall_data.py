@@ -5,7 +5,6 @@ Everything is copied to a scratch folder with the mtimes it should have; the dat
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from reverie.errors import UserError
+from reverie.parsing import load_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def read_queries(path: Path) -> tuple[Query, ...]:
         if not line.strip():
             continue
         try:
-            found: dict[str, Any] = json.loads(line)
+            found: dict[str, Any] = load_json(line)
             queries.append(
                 Query(
                     text=found["query"],
@@ -76,7 +76,7 @@ def read_folder(folder: Path, scratch: Path, more: Sequence[Path] = ()) -> Colle
         path.chmod(0o700 if path.is_dir() else 0o600)
     stamps = folder / "mtimes.json"
     if stamps.is_file():
-        times: dict[str, str] = json.loads(stamps.read_text(encoding="utf-8"))
+        times: dict[str, str] = load_json(stamps.read_text(encoding="utf-8"))
         for name, when in times.items():
             if (memory / name).is_file():
                 seconds = datetime.fromisoformat(when.replace("Z", "+00:00")).timestamp()
@@ -90,7 +90,7 @@ def read_folder(folder: Path, scratch: Path, more: Sequence[Path] = ()) -> Colle
 def read_locomo(path: Path, scratch: Path) -> list[Collection]:
     """LoCoMo: a conversation is a directory, a session a file, a question of categories 1-4 a query for sessions."""
     try:
-        conversations: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        conversations: list[dict[str, Any]] = load_json(path.read_text(encoding="utf-8"))
         return [_conversation(n, found, scratch) for n, found in enumerate(conversations)]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path}: not a LoCoMo file ({error!r}); name its JSON file.") from error

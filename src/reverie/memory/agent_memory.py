@@ -22,6 +22,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import load_index
 from reverie.memory.taxonomy import INDEX
 from reverie.memory.topic_file import decode
+from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.permissions.inside import PermissionRefused, is_inside
 from reverie.prompts import render
@@ -219,7 +220,7 @@ def _ignore(folder: Path, text: str) -> None:
 def _stamp(path: Path) -> datetime | None:
     """The time in a mark; None if there is none, or it cannot be read."""
     try:
-        raw: Any = json.loads(path.read_bytes())
+        raw: Any = load_json(path.read_bytes())
         made = datetime.fromisoformat(str(cast("dict[str, Any]", raw)["made"]))
     except (OSError, ValueError, TypeError, KeyError):
         return None

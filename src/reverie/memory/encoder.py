@@ -7,7 +7,6 @@ folder. numpy, tokenizers and safetensors come with the `semantic` extra and are
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from reverie.errors import MissingExtra, UserError
+from reverie.parsing import load_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -169,7 +169,7 @@ def _config(folder: Path) -> Mapping[str, Any]:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return load_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(f"{path}: not JSON ({error}); fetch the encoder again.") from error
 

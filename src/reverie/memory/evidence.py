@@ -27,6 +27,7 @@ from reverie.memory.evidence_words import (
 from reverie.memory.ranking.text import FUNCTION_TERMS, stem, words
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile
+from reverie.parsing import in_stretches
 from reverie.types import Origin
 
 ENOUGH: Final = 0.34
@@ -49,7 +50,7 @@ _LABEL = re.compile(
     r"^\**(?:why|how to apply|warum|anwendung|wie anwenden|por qué|pourquoi|原因|应用|理由|適用)\s?[:：]\**\s*", re.I
 )
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#+|>|\[[ x]\])\s+")
-_LINK = re.compile(r"\[([^\]\n]*)\]\((?!\w+://)[^)\n]*\)")  # to another memory: a name, not a statement
+_LINK = re.compile(r"\[([^\[\]\n]*)\]\((?!\w+://)[^()\n]*\)")  # to another memory: a name, not a statement
 _HARD = re.compile(
     r"https?://[^\s)>\]\"'`]+|[\w.+-]+@[\w-]+\.[\w.]+|(?:[\w.-]+/)+[\w.-]+|#[a-z][\w-]{2,}|[A-Z]{2,}-\d+"
     r"|[\w-]+\.(?:io|com|org|net|app|dev|ai|sh|py|ts|tsx|js|go|rs|md|ya?ml|json|toml|sql|cpp|h|c|java|kt|swift)\b"
@@ -86,7 +87,8 @@ class Judged:
 def statements(text: str) -> list[str]:
     """The sentences and bullets of a memory's body, and its description; labels such as `Why:` are taken off."""
     topic = TopicFile.parse(text)
-    parts = [topic.description, *_SENTENCES.split(topic.body)]
+    whole = (topic.description, *_SENTENCES.split(topic.body))
+    parts = (part for one in whole for part in in_stretches(one))
     found: list[str] = []
     for part in parts:
         said = _LABEL.sub("", _BULLET.sub("", _LINK.sub(r"\1", part).strip())).strip(" *_`-—")

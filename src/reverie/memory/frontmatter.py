@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
+
+from reverie.parsing import Unparsable, load_yaml
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _FENCE = re.compile(r"---[ \t]*\r?\n?")
@@ -37,7 +40,6 @@ _VALUE = re.compile(
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b", "a": "\a", "b": "\b", "v": "\v", "f": "\f"}
 _ESCAPED = re.compile(r"\\(x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|.)")
 _UNPRINTABLE = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff]")
-_MAX_BRACKETS = 64  # a deeper nest in a head is no memory but an attack on the parser's stack
 _KNOWN = ("name", "description", "type", "trust")
 
 
@@ -257,27 +259,18 @@ def _read_fast(lines: tuple[str, ...]) -> dict[str, str] | None:
 
 
 def _read_yaml(lines: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
-    import yaml
-
-    text = "".join(lines)
     try:
-        if sum(map(text.count, "[{")) > _MAX_BRACKETS or max(line.count("- ") for line in lines) > _MAX_BRACKETS:
-            raise yaml.YAMLError("too deeply nested")
-        # The base loader makes text of every scalar: no dates, no truth values, no tags that build objects.
-        loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-        loaded: Any = yaml.load(text, Loader=loader)
-    except (yaml.YAMLError, ValueError) as error:
-        mark: Any = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 2}" if mark is not None else "somewhere"
-        what = getattr(error, "problem", None) or str(error)
-        return _read_anyhow(lines), (f"the frontmatter is not valid YAML ({where}: {what})",)
+        loaded = load_yaml("".join(lines))
+    except Unparsable as error:
+        where = f"line {error.line + 1}" if error.line is not None else "somewhere"
+        return _read_anyhow(lines), (f"the frontmatter is not valid YAML ({where}: {error})",)
     if loaded is None or loaded == "":
         return {}, ()
     if not isinstance(loaded, dict):
         return _read_anyhow(lines), ("the frontmatter is not a list of `key: value` lines",)
     values = _flat(cast(dict[Any, Any], loaded))
-    keys = [span.path[0] for span in _spans(lines) if len(span.path) == 1]
-    twice = sorted({key for key in keys if keys.count(key) > 1})
+    keys = Counter(span.path[0] for span in _spans(lines) if len(span.path) == 1)
+    twice = sorted(key for key, times in keys.items() if times > 1)
     return values, tuple(f"`{key}` stands twice in the frontmatter; the last one counts" for key in twice)
 
 

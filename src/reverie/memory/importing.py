@@ -28,7 +28,7 @@ from reverie.storage.history import Version
 _NOTES = re.compile(
     r"(?:agents|claude|gemini|memor(?:y|ies)|memos?|notes?|cursorrules)(?:\.local)?\.(?:md|mdc|txt)", re.I
 )
-_HEADING = re.compile(r"^(#{1,3})\s+(.+?)\s*#*\s*$")
+_HEADING = re.compile(r"^(#{1,3})\s+(?=\S)(.*)")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _LARGEST = 1_000_000
 _MOST_FILES = 10_000
@@ -198,7 +198,7 @@ def _sections(text: str) -> list[tuple[str, str]]:
         fenced ^= bool(_FENCE.match(line))
         found = None if fenced else _HEADING.match(line)
         if found:
-            heads.append((number, len(found[1]), found[2]))
+            heads.append((number, len(found[1]), _title(found)))
     levels = [level for _, level, _ in heads]
     several = (one for one in (1, 2, 3) if levels.count(one) > 1)
     level = next(several, None) or next((one for one in (2, 3) if one in levels), None)
@@ -215,7 +215,13 @@ def _sections(text: str) -> list[tuple[str, str]]:
 
 def _heading(body: str) -> str:
     found = next((match for line in body.splitlines() if (match := _HEADING.match(line))), None)
-    return found[2] if found else ""
+    return _title(found) if found else ""
+
+
+def _title(heading: re.Match[str]) -> str:
+    """What a heading says, without the marks that may close it."""
+    said = heading[2].rstrip()
+    return said.rstrip("#").rstrip() or said
 
 
 def _read(path: Path) -> str:

@@ -22,6 +22,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.secrets import redacted
 from reverie.memory.taxonomy import Trust, is_topic
 from reverie.memory.topic_file import TopicFile
+from reverie.parsing import load_json
 from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error, write_atomic
 from reverie.storage.history import Version
 
@@ -172,7 +173,7 @@ class Inbox:
 
     def _read(self, path: Path) -> Item | None:
         try:
-            raw: Any = json.loads(path.read_text("utf-8", "replace"))
+            raw: Any = load_json(path.read_text("utf-8", "replace"))
         except (OSError, ValueError):
             return None
         return _item(cast("dict[str, Any]", raw)) if isinstance(raw, dict) else None

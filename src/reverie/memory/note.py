@@ -17,6 +17,7 @@ from reverie.memory.evidence import content_terms, hard_facts, statements
 from reverie.memory.ranking.text import FUNCTION_WORDS
 from reverie.memory.taxonomy import MemoryType, Trust, file_name
 from reverie.memory.topic_file import TopicFile
+from reverie.parsing import LONGEST_SENTENCE
 
 DESCRIPTION_CHARACTERS = 150
 TITLE_CHARACTERS = 60
@@ -31,7 +32,7 @@ _LEAD = re.compile(
     r"(?:(?:that|this|the fact that)\b[:,]?\s*)?",
     re.IGNORECASE,
 )
-_BECAUSE = re.compile(r",?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
+_BECAUSE = re.compile(r"(?<!\s),?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://[^\s()<>\[\]\"`]+")
 _EMPTIED = re.compile(r"\s*[(<\[\"`]\s*(?:(?:see|at|in|under|here)\b)?[\s:]*[)>\]\"`]", re.IGNORECASE)
 """What stood around an address that was taken out."""
@@ -202,7 +203,7 @@ def classify(text: str) -> MemoryType:
 
 def doubt(text: str) -> str:
     """Why a text may not be worth remembering, as the end of a sentence; empty if nothing speaks against it."""
-    return next((why for pattern, why in _DOUBTS if pattern.search(text)), "")
+    return next((why for pattern, why in _DOUBTS if pattern.search(text[:LONGEST_SENTENCE])), "")
 
 
 def dated(text: str, today: date) -> str:
@@ -225,6 +226,7 @@ def dated(text: str, today: date) -> str:
 
 def title_of(sentence: str) -> str:
     """A short title: the sentence without its reason, its addresses and its end, cut at a word."""
+    sentence = sentence[:LONGEST_SENTENCE]
     reason = _BECAUSE.search(sentence)
     said = ended(sentence, reason.start()) if reason is not None and reason.start() else sentence
     bare = _ADDRESS.sub("", said)
@@ -245,9 +247,9 @@ def _file(kind: MemoryType, title: str) -> str:
 
 def _first_sentence(text: str) -> str:
     line = next((line for line in text.splitlines() if line.strip(" #*->\t")), text.strip())
-    line = _EMPHASIS.sub(r"\2", _MARKS.sub("", line, count=1).strip())
+    line = _EMPHASIS.sub(r"\2", _MARKS.sub("", line[: 2 * LONGEST_SENTENCE], count=1).strip())
     ends = [found.start() for found in _SENTENCE_END.finditer(line) if line[: found.start()].strip()]
-    return line[: first_outside(line, ends)].strip()
+    return line[: first_outside(line, ends)].strip()[:LONGEST_SENTENCE]
 
 
 def _body(text: str, kind: MemoryType) -> str:

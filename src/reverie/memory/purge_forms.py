@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 from urllib.parse import quote, quote_plus
 
 from reverie.errors import UserError
+from reverie.parsing import RECORD_DEPTH, load_json
 
 PURGED: Final = "[purged]"
 PURGED_NAME: Final = "purged"
@@ -102,8 +103,8 @@ class Forms:
         """A line of JSON with each replaced, also where its strings are escaped in an unusual way; others as text."""
         out = self.replaced(line)
         try:
-            value: Any = json.loads(out)
-        except (ValueError, RecursionError):
+            value: Any = load_json(out, depth=RECORD_DEPTH)
+        except ValueError:
             return out
         if not any(self.count(text) for text in _strings(value)):
             return out
@@ -118,8 +119,8 @@ class Forms:
         if "\\" not in line:
             return 0
         try:
-            return sum(self.count(text) for text in _strings(json.loads(line)))
-        except (ValueError, RecursionError):
+            return sum(self.count(text) for text in _strings(load_json(line, depth=RECORD_DEPTH)))
+        except ValueError:
             return 0
 
     def _walk(self, value: Any) -> Any:

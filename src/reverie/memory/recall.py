@@ -6,7 +6,6 @@ how to read the rest, how old it is, and what it names that is no longer there.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reverie.memory.age import age_note, age_words
+from reverie.parsing import load_json
 from reverie.prompts import render
 from reverie.types import JsonObject
 
@@ -59,7 +59,7 @@ def chosen(answer: str, known: Collection[str]) -> list[str] | None:
     """The files a model chose; names it made up are dropped. None if it did not answer as asked."""
     start, end = answer.find("{"), answer.rfind("}")
     try:
-        said: Any = json.loads(answer[start : end + 1])
+        said: Any = load_json(answer[start : end + 1])
     except ValueError:
         return None
     names: Any = cast(JsonObject, said).get("selected_memories") if isinstance(said, dict) else None

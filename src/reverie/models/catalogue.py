@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from reverie.errors import SettingsError
+from reverie.parsing import load_toml
 
 Provider = Literal["anthropic", "openai", "embedded", "scripted", "unknown"]
 Window1M = Literal["none", "beta", "native"]
@@ -197,11 +197,11 @@ def _shipped_tables() -> _Tables:
 
 def _read(path: Path) -> _Tables:
     try:
-        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        data: dict[str, Any] = load_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"{path}: the model catalogue cannot be read: {error.strerror or error}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: the model catalogue is not valid TOML: {error}.") from error
+    except ValueError as error:
+        raise SettingsError(f"{path}: the model catalogue cannot be used: {error}.") from error
     for section in data:
         if section not in ("default", "provider", "models"):
             _unknown(path, section, ("default", "provider", "models"))

@@ -17,6 +17,7 @@ from pathlib import Path
 from reverie.errors import StorageError
 from reverie.models import wire
 from reverie.models.base import Request
+from reverie.parsing import RECORD_DEPTH, load_json
 from reverie.types import JsonObject
 
 MAIN = "main"
@@ -94,7 +95,7 @@ def read_log(path: Path) -> Iterator[LoggedRequest]:
     with path.open(encoding="utf-8", errors="surrogatepass") as lines:
         for line in lines:
             try:
-                raw: JsonObject = json.loads(line)
+                raw: JsonObject = load_json(line, depth=RECORD_DEPTH)
             except ValueError:
                 continue
             key = (raw["pid"], raw["conversation"], raw["thread"])

@@ -32,6 +32,7 @@ from reverie.models.script_syntax import (
     Think,
     parse_sections,
 )
+from reverie.parsing import load_json
 from reverie.types import JsonObject
 
 ApiMessage: TypeAlias = Mapping[str, Any]
@@ -152,7 +153,7 @@ class _Scene:
         if call.malformed:
             given: JsonObject = {UNPARSED_INPUT: self._filled(call.input, i)}
         else:
-            given = json.loads(self._filled(call.input, i, quoted=True))
+            given = load_json(self._filled(call.input, i, quoted=True))
         return {"type": "tool_use", "id": self._id(), "name": call.name, "input": given}
 
     def _id(self) -> str:

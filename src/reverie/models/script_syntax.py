@@ -7,13 +7,13 @@ Nothing here plays anything.
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, TypeAlias, cast, get_args
 
 from reverie.errors import UserError
+from reverie.parsing import load_json
 from reverie.types import JsonObject, Purpose
 
 FaultKind: TypeAlias = Literal[
@@ -305,7 +305,7 @@ class _Parser:
 
     def _object(self, text: str, what: str) -> JsonObject:
         try:
-            value: Any = json.loads(text)
+            value: Any = load_json(text)
         except ValueError as error:
             self._bad(f"{what} is not valid JSON: {error}")
         if not isinstance(value, dict):

@@ -105,7 +105,7 @@ def mapped_errors(module: Any) -> Generator[None, None, None]:
         raise errors.Unreachable(f"The server cannot be reached, or the connection broke: {why}.") from error
     except module.APIError as error:
         raise model_error(Refusal.read(None, error.body, {}, str(error))) from error
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise errors.Unreachable(f"The server's answer cannot be read: {error}.") from error
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import cast
 
 from reverie.models.base import UNPARSED_INPUT
+from reverie.parsing import load_json
 from reverie.types import Json, JsonObject
 
 
@@ -14,7 +14,7 @@ def read_input(raw: str) -> JsonObject:
     if not raw.strip():
         return {}
     try:
-        given: Json = json.loads(raw)
-    except (ValueError, RecursionError):
+        given: Json = load_json(raw)
+    except ValueError:
         return {UNPARSED_INPUT: raw}
     return cast(JsonObject, given) if isinstance(given, dict) else {UNPARSED_INPUT: raw}

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fnmatch import translate
 
 MAX_ALTERNATIVES = 256
+MAX_PATTERN = 4_096
+"""Characters: no path is longer."""
 _MAGIC = frozenset("*?[{")
 _ANY_DEPTH = "**"
 _NOTHING = re.compile(r"(?!)")
@@ -86,6 +88,8 @@ def _matches(parts: tuple[re.Pattern[str] | None, ...], components: Sequence[str
 
 def expand_braces(pattern: str) -> list[str]:
     """Every pattern that one with `{a,b}` stands for; ValueError beyond `MAX_ALTERNATIVES`."""
+    if len(pattern) > MAX_PATTERN:
+        raise ValueError(f"it is longer than {MAX_PATTERN:,} characters")
     done: list[str] = []
     waiting = [pattern]
     while waiting:

@@ -27,6 +27,12 @@ _WRAPPERS = frozenset(
 )
 _SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "eval"})
 _MAX_DEPTH = 4
+_MOST_PARSED = 16_384  # characters: on text that is no shell the grammar takes time that grows with the square
+_WRAPPED = 64  # how far behind a wrapper's name the program it runs may be, and how many words of it count
+# Where a command may begin in a text that is too long to parse: read once without quotes, once with quotes as breaks.
+_BREAKS = re.compile(r"[\n;&|(){}`]|\$\(")
+_BREAKS_AND_QUOTES = re.compile(r"[\n;&|(){}`\"']|\$\(")
+_QUOTING = str.maketrans("", "", "\"'\\")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,8 @@ def plain_commands(command: str) -> tuple[Simple, ...] | None:
     line breaks, background jobs and comments all give None.
     """
     source = command.strip(" \t\n")
+    if len(source) > _MOST_PARSED:
+        return None
     # Characters that cannot be seen (no-break space, line separator) end a word for the grammar and not for bash.
     if not source or _UNSAFE.search(source) or not source.replace("\t", " ").isprintable():
         return None
@@ -60,7 +68,13 @@ def plain_commands(command: str) -> tuple[Simple, ...] | None:
 
 
 def all_commands(command: str, depth: int = 0) -> Iterator[Simple]:
-    """Every simple command that can be seen: in substitutions and subshells, after `sudo`, in `bash -c '…'`."""
+    """Every simple command that can be seen: in substitutions and subshells, after `sudo`, in `bash -c '…'`.
+
+    What is too long to parse is only taken apart, so that more is found in it than would run.
+    """
+    if len(command) > _MOST_PARSED:
+        yield from _roughly(command)
+        return
     for node in _walk(_parse(command)):
         if node.type != "command":
             continue
@@ -68,12 +82,24 @@ def all_commands(command: str, depth: int = 0) -> Iterator[Simple]:
         yield Simple(words, _text(node))
         program = (words[0] or "").rsplit("/", 1)[-1] if words else ""
         if program in _WRAPPERS:
-            for start in range(1, len(words)):
+            for start in range(1, min(len(words), _WRAPPED)):
                 yield Simple(words[start:], _text(node))
         if (program in _SHELLS or program in _WRAPPERS) and depth < _MAX_DEPTH:
             for word in words[1:]:
                 if word and " " in word:
                     yield from all_commands(word, depth + 1)
+
+
+def _roughly(command: str) -> Iterator[Simple]:
+    for breaks in (_BREAKS, _BREAKS_AND_QUOTES):
+        for piece in breaks.split(command):
+            words = tuple(piece.translate(_QUOTING).split())
+            if not words:
+                continue
+            yield Simple(words, piece)
+            if words[0].rsplit("/", 1)[-1] in _WRAPPERS | _SHELLS:
+                for start in range(1, min(len(words), _WRAPPED)):
+                    yield Simple(words[start : start + _WRAPPED], piece)
 
 
 def _parse(source: str) -> Node:

@@ -26,6 +26,7 @@ from reverie.layers.l5_extraction.span import Span
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.opening import OpenedMemory, ProjectGate, open_memory
 from reverie.memory.topic_file import decode
+from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.session.extracting import Learnt
 from reverie.session.recorded import Learner, Talk, read_talk, spans
@@ -204,7 +205,7 @@ class _State:
     def done(self, talk: Talk) -> int:
         """How many entries were looked at; 0 if none, or the file is another one now."""
         try:
-            raw: Any = json.loads(self._path.read_bytes())
+            raw: Any = load_json(self._path.read_bytes())
             given = cast(JsonObject, raw)
             count, last = int(given["entries"]), given.get("last")
         except (OSError, ValueError, TypeError, KeyError):

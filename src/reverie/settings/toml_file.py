@@ -1,7 +1,7 @@
 """Reads a TOML file that anybody may have written, and knows on which line each of its keys stands.
 
 `tomllib` gives values without lines, so the text is scanned a second time, only when an error, a warning or
-`reverie settings` asks for a line. Never blocks on a pipe, reads more than `MAX_BYTES` or guesses an encoding.
+`reverie settings` asks for a line. Never blocks on a pipe, reads more than `MAX_TOML` or guesses an encoding.
 """
 
 from __future__ import annotations
@@ -11,21 +11,14 @@ import re
 import stat
 from bisect import bisect_right
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from reverie.errors import SettingsError
+from reverie.parsing import MAX_TOML, Unparsable, load_toml
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Where a value stands: table keys as text, places in an array as numbers."""
 
-MAX_BYTES = 262_144
-"""A larger settings file is a mistake, not a file of settings."""
-MAX_DEPTH = 100
-"""Deeper tables are an attack: tomllib takes 20 seconds for one key of 32,000 parts."""
-
-_AT_LINE = re.compile(r"\(at line (\d+)")
-_PART = r"""(?:(?<![\w-])[\w-]++|"(?:[^"\\\n]|\\.){0,200}+"|'[^'\n]{0,200}+')"""
-_DEEP_KEY = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_DEPTH}}}")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|x([0-9A-Fa-f]{2})|(.))")
 _ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", "e": "\x1b"}
@@ -77,53 +70,22 @@ def _read_bytes(path: Path) -> bytes | None:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise SettingsError(f"{path}: not a regular file; settings are read from a TOML file.")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            raw = file.read(MAX_BYTES + 1)
+            raw = file.read(MAX_TOML + 1)
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}.") from error
     finally:
         os.close(descriptor)
-    if len(raw) > MAX_BYTES:
-        raise SettingsError(f"{path}: larger than {MAX_BYTES:,} bytes; that is not a file of settings.")
+    if len(raw) > MAX_TOML:
+        raise SettingsError(f"{path}: larger than {MAX_TOML:,} bytes; that is not a file of settings.")
     return raw
 
 
 def _parse(path: Path, text: str) -> dict[str, Any]:
-    import tomllib
-
-    too_deep = f"nested deeper than {MAX_DEPTH} tables; that is not a file of settings."
-    found = _DEEP_KEY.search(text)
-    if found:
-        raise SettingsError(f"{path}:{text.count(chr(10), 0, found.start()) + 1}: {too_deep}")
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = _AT_LINE.search(str(error))
-        line = int(found[1]) if found else text.count("\n") + 1
-        what = str(error).split(" (at ")[0]
-        raise SettingsError(f"{path}:{line}: not valid TOML: {what}.") from error
-    except RecursionError as error:
-        raise SettingsError(f"{path}: {too_deep}") from error
-    except ValueError as error:
-        # tomllib lets through what int() and datetime() say: a number of 5,000 digits, the 30th of February.
-        raise SettingsError(f"{path}: holds a value that cannot be read: {error}.") from error
-    if _is_deep(data):
-        raise SettingsError(f"{path}: {too_deep}")
-    return data
-
-
-def _is_deep(data: object) -> bool:
-    level: list[object] = [data]
-    for _ in range(MAX_DEPTH):
-        inner: list[object] = []
-        for value in level:
-            if isinstance(value, dict):
-                inner.extend(cast("dict[str, object]", value).values())
-            elif isinstance(value, list):
-                inner.extend(cast("list[object]", value))
-        if not inner:
-            return False
-        level = inner
-    return True
+        return load_toml(text)
+    except Unparsable as error:
+        where = f"{path}:{error.line}" if error.line is not None else str(path)
+        raise SettingsError(f"{where}: {error}.") from error
 
 
 def visible(key: str) -> str:

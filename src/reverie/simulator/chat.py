@@ -5,12 +5,12 @@ Requests are translated to the shape of the Messages API, answers back. Knows th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from reverie.models.base import UNPARSED_INPUT
+from reverie.parsing import load_json
 from reverie.simulator.answer import Cut, chunks, input_text
 from reverie.simulator.errors import ApiError, invalid
 from reverie.types import Usage
@@ -117,7 +117,7 @@ def _call(call: Object) -> dict[str, Any]:
     function = cast("Object", call.get("function") or {})
     arguments = str(function.get("arguments") or "{}")
     try:
-        given: Any = json.loads(arguments)
+        given: Any = load_json(arguments)
     except ValueError:
         given = {UNPARSED_INPUT: arguments}
     return {"type": "tool_use", "id": call.get("id"), "name": function.get("name"), "input": given}

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from reverie.errors import ReverieError, Unreachable, UserError
+from reverie.parsing import RECORD_DEPTH, load_json
 from reverie.simulator.check import MAX_BODY_BYTES
 from reverie.simulator.errors import ApiError, invalid
 from reverie.simulator.simulator import Simulator
@@ -193,7 +194,7 @@ async def _read(request: Request, *, key: bool = True) -> Mapping[str, Any]:
         if len(raw) > MAX_BODY_BYTES:
             raise ApiError(413)
     try:
-        body: object = json.loads(raw)
+        body: object = load_json(raw, depth=RECORD_DEPTH)
     except ValueError as error:
         raise invalid("The request body is not valid JSON: " + str(error)) from error
     if not isinstance(body, dict):

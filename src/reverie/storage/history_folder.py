@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reverie.errors import ReverieError, StorageError
+from reverie.parsing import load_json
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history import PACK_ABOVE, FileChange, History, HistoryDamaged, Version, VersionInfo
 from reverie.storage.history_objects import blob_id
@@ -108,7 +109,7 @@ class VersionedFolder:
     def _recover(self) -> None:
         """Brings a change that was cut short to its end, unless the log has gone on without it."""
         try:
-            note: Any = json.loads(self._journal.read_text())
+            note: Any = load_json(self._journal.read_text())
         except FileNotFoundError:
             return
         except (OSError, ValueError):

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from reverie.parsing import load_json
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.history import BRANCH, History
 from reverie.storage.history_objects import TreeEntry, encode_tree
@@ -52,7 +53,7 @@ def finish_purge(history: History) -> None:
     """Carries a purge to its end, also one that was cut short; nothing if there is none."""
     marker = history.git_dir / "reverie-purge.json"
     try:
-        note = json.loads(marker.read_text())
+        note = load_json(marker.read_text())
     except (FileNotFoundError, ValueError):
         return
     except OSError as error:

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, cast
 
 from reverie.errors import SessionBusy, StorageError
+from reverie.parsing import load_json
 from reverie.storage.atomic import storage_error
 from reverie.types import JsonObject
 
@@ -181,7 +182,7 @@ def _body_of_holder(fd: int, path: Path) -> JsonObject | None:
 
 def _parse(raw: bytes) -> JsonObject | None:
     try:
-        body: Any = json.loads(raw)
+        body: Any = load_json(raw)
     except ValueError:
         return None
     if not isinstance(body, dict) or not isinstance(cast(JsonObject, body).get("pid"), int):

@@ -6,13 +6,13 @@ passes over, so the whole conversation stands as it was held. The source file is
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 from reverie.errors import UserError
+from reverie.parsing import load_json
 from reverie.storage.atomic import storage_error
 from reverie.storage.transcript import parse_record
 from reverie.types import Json, JsonObject, Record
@@ -31,7 +31,7 @@ def is_pi_session(path: Path) -> bool:
     """Whether the file opens as pi's sessions do."""
     try:
         with path.open("rb") as file:
-            first: Json = json.loads(file.readline(1_000_000))
+            first: Json = load_json(file.readline(1_000_000))
     except (OSError, ValueError):
         return False
     return isinstance(first, dict) and cast(JsonObject, first).get("type") == "session" and "cwd" in first
@@ -40,7 +40,7 @@ def is_pi_session(path: Path) -> bool:
 def read_pi_session(path: Path) -> list[Record]:
     """The session as our records, in order; the same file always gives the same records."""
     try:
-        lines = path.read_bytes().splitlines()
+        lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise storage_error(error, path, "read the session") from error
     return list(_converted(path, lines))
@@ -53,9 +53,14 @@ def _converted(path: Path, lines: list[bytes]) -> Iterator[Record]:
         if not line.strip():
             continue
         try:
-            entry = cast(JsonObject, json.loads(line))
+            entry: Json = load_json(line)
         except ValueError as error:
+            if number == len(lines):
+                return  # torn: the writer was stopped in the middle of its last line
             raise UserError(f"{path}, line {number}: not JSON ({error})") from None
+        if not isinstance(entry, dict):
+            raise UserError(f"{path}, line {number}: not a JSON object")
+        entry = cast(JsonObject, entry)
         if entry.get("type") == "session":
             common |= {"sessionId": entry.get("id", path.stem), "cwd": entry.get("cwd", "")}
         name = str(uuid.uuid5(_NAMESPACE, f"{common['sessionId']}:{number}"))
@@ -64,7 +69,11 @@ def _converted(path: Path, lines: list[bytes]) -> Iterator[Record]:
         if entry.get("type") != "message" or not isinstance(message, dict):
             yield Record({**head, **entry, "type": f"pi:{entry.get('type')}", "uuid": name})
             continue
-        yield parse_record({**head, **_message(cast(JsonObject, message), name)})
+        try:
+            converted = _message(cast(JsonObject, message), name)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{path}, line {number}: not a message as pi writes it ({error!r})") from None
+        yield parse_record({**head, **converted})
         parent = name
 
 

@@ -267,7 +267,9 @@ def from_record(record: Record) -> Payload | None:
     if not isinstance(body, dict):
         return _foreign_boundary(record) if kind is CompactBoundary else None
     given: JsonObject = body  # pyright: ignore[reportUnknownVariableType]
-    known = {f.name for f in dataclasses.fields(kind)}
+    known = {f.name: str(f.type) for f in dataclasses.fields(kind)}
+    if not all(_fits(value, known[key]) for key, value in given.items() if key in known):
+        return None
     try:
         return kind(**{key: _frozen(value) for key, value in given.items() if key in known})
     except TypeError:  # a payload without a field we need (written by another version): kept on disk, skipped here
@@ -276,15 +278,36 @@ def from_record(record: Record) -> Payload | None:
 
 def _foreign_boundary(record: Record) -> CompactBoundary:
     """A compaction boundary written by Claude Code."""
-    meta: JsonObject = record.data.get("compactMetadata") or {}
-    kept: JsonObject = meta.get("preservedSegment") or {}
+    meta = _object(record.data.get("compactMetadata"))
+    kept = _object(meta.get("preservedSegment"))
+    last: Json = record.data.get("logicalParentUuid")
+    tokens: Json = meta.get("preTokens")
     names = (kept.get("headUuid"), kept.get("anchorUuid"), kept.get("tailUuid"))
     return CompactBoundary(
         trigger="manual" if meta.get("trigger") == "manual" else "auto",
-        tokens_before=int(meta.get("preTokens") or 0),
-        last_uuid=record.data.get("logicalParentUuid"),
+        tokens_before=tokens if isinstance(tokens, int) else 0,
+        last_uuid=last if isinstance(last, str) else None,
         preserved=cast(tuple[str, str, str], names) if all(isinstance(name, str) for name in names) else None,
     )
+
+
+def _object(value: Json) -> JsonObject:
+    return cast(JsonObject, value) if isinstance(value, dict) else {}
+
+
+def _fits(value: Json, wanted: str) -> bool:
+    """Whether a value from a file is of the kind that a field's annotation names."""
+    if value is None:
+        return wanted.endswith("| None")
+    kinds = {"str": str, "Literal": str, "int": int, "float": (int, float), "bool": bool, "tuple": list}
+    kind = next((types for name, types in kinds.items() if wanted.startswith(name)), dict)
+    if isinstance(value, dict) and wanted.startswith("dict[str, "):
+        inner = str if wanted.startswith("dict[str, str") else int
+        return all(isinstance(item, inner) for item in cast(JsonObject, value).values())
+    if isinstance(value, list) and wanted.startswith(("tuple[str", "tuple[JsonObject")):
+        inner = str if wanted.startswith("tuple[str") else dict
+        return all(isinstance(item, inner) for item in cast(list[Json], value))
+    return isinstance(value, kind)
 
 
 def _plain(value: Json) -> Json:

@@ -91,7 +91,7 @@ def describe(path: Path) -> SessionInfo | None:
 def _records(line: bytes) -> list[Record]:
     try:
         return parse_line(line)
-    except (ValueError, RecursionError):
+    except ValueError:
         return []
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from reverie.errors import StorageError, UserError
+from reverie.parsing import load_json_values
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.types import Json, JsonObject, Origin, Record, parse_message
 
@@ -82,15 +83,11 @@ def _foreign_origin(part: Json, typed: Origin) -> Origin:
 
 def parse_line(line: bytes) -> list[Record]:
     """The records of one line: one, or more where writers ran into each other. ValueError if it is not JSON objects."""
-    text = line.decode("utf-8").strip()
-    decoder, at, found = json.JSONDecoder(), 0, list[Record]()
-    while at < len(text):
-        value, at = decoder.raw_decode(text, at)
+    found = list[Record]()
+    for value in load_json_values(line.decode("utf-8").strip()):
         if not isinstance(value, dict):
             raise ValueError("not a JSON object")
         found.append(parse_record(cast(JsonObject, value)))
-        while at < len(text) and text[at].isspace():
-            at += 1
     return found
 
 
@@ -120,7 +117,7 @@ def read_records(path: Path) -> Loaded:
             continue
         try:
             found = parse_line(line)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             if number == len(lines):
                 return Loaded(records, bad, doubled, torn=True)
             bad.append(BadLine(number, _why(error)))
@@ -214,7 +211,7 @@ class Transcript:
             return
         try:
             parse_line(fragment)
-        except (ValueError, RecursionError):
+        except ValueError:
             aside = os.open(f"{self.path}.torn", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 os.write(aside, fragment + b"\n")
@@ -247,5 +244,5 @@ def tail_records(path: Path, *, limit_bytes: int = 65536) -> Iterator[Record]:
     for line in reversed(lines[1:] if start else lines):
         try:
             yield from reversed(parse_line(line))
-        except (ValueError, RecursionError):
+        except ValueError:
             continue

@@ -20,7 +20,7 @@ _NAME = re.compile(
     r"\b(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b"
 )
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,._]*\d(?![\w])")
-_LINE_NUMBER = re.compile(r"^\s*\d+(?:\t|→)", re.MULTILINE)
+_LINE_NUMBER = re.compile(r"^[ \t]*\d+(?:\t|→)", re.MULTILINE)
 _SENTENCE = re.compile(r"[.!?\n]+")
 _LIMITING = re.compile(
     r"\b(?:must|never|always|don't|do not|only|without|at most|at least|no more than|avoid|keep)\b", re.IGNORECASE

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from reverie.errors import ReverieError
+from reverie.parsing import load_json
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.storage.locks import exclusive
 
@@ -168,7 +169,7 @@ class ConsolidationLock:
 
     def _read_side(self) -> _Side | None:
         try:
-            raw: Any = json.loads(self._side.read_bytes()[:_LARGEST_BODY])
+            raw: Any = load_json(self._side.read_bytes()[:_LARGEST_BODY])
         except (OSError, ValueError):
             return None
         if not isinstance(raw, dict):

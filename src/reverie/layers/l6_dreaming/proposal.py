@@ -21,6 +21,7 @@ from reverie.layers.l6_dreaming.loss import Loss, listed, loss, statements
 from reverie.layers.l6_dreaming.state import FOLDER
 from reverie.memory.taxonomy import is_index
 from reverie.memory.topic_file import decode
+from reverie.parsing import load_json
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 
 _LONGEST_REASON: Final = 400
@@ -228,7 +229,7 @@ class Proposals:
 
 def _read(path: Path) -> Proposal | None:
     try:
-        raw: Any = json.loads(path.read_text("utf-8", "surrogateescape"))
+        raw: Any = load_json(path.read_text("utf-8", "surrogateescape"))
         given = cast("dict[str, Any]", raw)
         return Proposal(
             id=str(given["id"]),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from reverie.memory.ranking.text import stem
+from reverie.parsing import LONGEST_MESSAGE
 
 MOST_TERMS = 6
 _LEAST_ROOT = 4
@@ -82,7 +83,8 @@ class Question:
 
 
 def read_question(text: str) -> Question:
-    """Quoted phrases first, then names as they stand in code, then the long words."""
+    """Quoted phrases first, then names as they stand in code, then the long words; of a long text, of its beginning."""
+    text = text[:LONGEST_MESSAGE]
     paths = tuple(dict.fromkeys(found for found in _PATH.findall(text) if found not in _ABBREVIATIONS))
     quoted = [found.strip() for found in _QUOTED.findall(text)]
     skipped = _STOP_WORDS | _ABBREVIATIONS

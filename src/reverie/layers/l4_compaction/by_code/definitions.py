@@ -26,7 +26,7 @@ _TYPED = re.compile(r"^\s{0,8}[\w:<>\[\],*&~ ]*[\w>\]*&]\s+\*?((?:\w+::)?~?[^\W\
 _NOT_NAMES = frozenset(
     ("if", "for", "while", "switch", "catch", "return", "else", "elif", "match", "with", "select", "new", "when", "in")
 )
-_NUMBERED = re.compile(r"^\s*\d+(?:→|\t)", re.MULTILINE)
+_NUMBERED = re.compile(r"^[ \t]*\d+(?:→|\t)", re.MULTILINE)
 _LOW = re.compile(
     r'^(?:[\W_]*|["\'][^"\']*["\'],?|import\b.*|from\b.*import\b.*|use\b.*;|#include.*|package\b.*|else\b.*)$'
 )

@@ -7,7 +7,6 @@ cut or holds bytes that are no text is looked at but never changed.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from reverie.memory.taxonomy import INDEX, TEAM
 from reverie.models.embedded.consolidate.brief import Brief
 from reverie.models.embedded.conversation import Done
 from reverie.models.embedded.step import Act, Call
+from reverie.parsing import load_json
 
 MOST_MATCHES: Final = 50
 MOST_BYTES: Final = 24_000
@@ -141,7 +141,7 @@ def _said(lines: Iterable[str]) -> list[Said]:
         found = _MATCH.match(line)
         if found is not None:
             try:
-                value = json.loads(f'"{found["value"]}"')
+                value = load_json(f'"{found["value"]}"')
             except ValueError:
                 continue
             key = "timestamp" if found["key"] == "timestamp" else "text"

@@ -7,6 +7,7 @@ mostly prose: whoever keeps one there wants it there, as long as the index is wi
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -112,9 +113,9 @@ def rows(text: str) -> list[Row]:
 
 def _documents(found: list[Row]) -> list[Row]:
     """Marks the sections that are mostly prose."""
-    loose = [row.section for row in found if row.part is Part.LOOSE]
-    listed = [row.section for row in found if row.part is Part.ENTRY]
-    prose = {section for section in loose if loose.count(section) >= 3 and loose.count(section) > listed.count(section)}
+    loose = Counter(row.section for row in found if row.part is Part.LOOSE)
+    listed = Counter(row.section for row in found if row.part is Part.ENTRY)
+    prose = {section for section, times in loose.items() if times >= 3 and times > listed[section]}
     return [
         Row(row.line, Part.DOCUMENT, row.entry, row.section)
         if row.section in prose and row.part in (Part.LOOSE, Part.OWN)

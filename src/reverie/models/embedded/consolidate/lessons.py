@@ -74,9 +74,10 @@ _NOTE_THAT = re.compile(
     r"^(?:please )?(?:also )?(?:note|remember|mind|bear in mind|keep in mind)(?:,? (?:also|too|as well),?)? that\s+",
     re.IGNORECASE,
 )
-_BY_THE_WAY = re.compile(r"[\s,;–—-]+(?:by the way|btw|übrigens|por cierto)[.!]*$", re.IGNORECASE)
+_BY_THE_WAY = re.compile(r"(?<![\s,;–—-])[\s,;–—-]+(?:by the way|btw|übrigens|por cierto)[.!]*$", re.IGNORECASE)
 _ASKED_AFTER = re.compile(
-    r"[\s,;–—-]+(?:and )?(?:please )?(?:remember (?:that|this|it)|keep (?:that|this) in mind|note (?:that|this) down"
+    r"(?<![\s,;–—-])[\s,;–—-]+(?:and )?(?:please )?(?:remember (?:that|this|it)"
+    r"|keep (?:that|this) in mind|note (?:that|this) down"
     r"|make a note(?: of (?:that|it|this))?|merk dir das(?: bitte)?|recuérdalo)[.!]*$",
     re.IGNORECASE,
 )

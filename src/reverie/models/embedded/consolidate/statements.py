@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from reverie.memory.evidence import content_terms
 from reverie.memory.topic_file import TopicFile
+from reverie.parsing import in_stretches
 
 _LINE = re.compile(r"[^\n]+")
 _LEAD = re.compile(
@@ -64,11 +65,12 @@ def statements_in(text: str, start: int = 0) -> list[Statement]:
         at = begin
         for pause in [*_BREAK.finditer(text, begin, line.end()), None]:
             end = pause.start() if pause else line.end()
-            said = text[at:end]
-            if any(char.isalnum() for char in said):
-                found.append(
-                    Statement(said.strip(), at + len(said) - len(said.lstrip()), at + len(said.rstrip()), label)
-                )
+            for said in in_stretches(text[at:end]):
+                if any(char.isalnum() for char in said):
+                    found.append(
+                        Statement(said.strip(), at + len(said) - len(said.lstrip()), at + len(said.rstrip()), label)
+                    )
+                at += len(said)
             at = pause.end() if pause else end
     return found
 

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from reverie.parsing import LONGEST_MESSAGE, in_stretches
+
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _TAGGED = re.compile(
     r"<(system-reminder|persisted-output|command-[\w-]+|local-command-[\w-]+|task-notification|recalled[\w-]*)\b[^<>]*>"
@@ -35,7 +37,7 @@ _END = re.compile(
     r"|You|Please|So|And|But|Then|Our|My|No)\b)|;\s+|(?<=\?)(?=\()|(?<=[?!])(?=[\u3040-\u30ff\u3400-\u9fff])"
 )
 _QUOTE = re.compile(
-    r"[\"“„«「『](?P<said>[^\"“”„»」』\n]{2,}?)[\"”“»」』]|(?<!\w)['‘‚](?P<word>[^'’‘\n]{2,}?)['’‘](?!\w)"
+    r"[\"“„«「『](?P<said>[^\"“”„«»「」『』\n]{2,}?)[\"”“»」』]|(?<!\w)['‘‚](?P<word>[^'’‘‚\n]{2,}?)['’‘](?!\w)"
 )
 _BLANK = re.compile(r"\n[ \t]*\n")
 _PASTED: Final = 0.3  # of a paragraph's lines: then all of it was pasted
@@ -73,7 +75,7 @@ class Prose:
 
 def read_prose(text: str) -> Prose:
     """The sentences of a message."""
-    said = _TAGGED.sub("\n", _FENCE.sub("\n", text))
+    said = _TAGGED.sub("\n", _FENCE.sub("\n", text[:LONGEST_MESSAGE]))
     prose = "\n\n".join(kept for block in _BLANK.split(said) if (kept := _spoken(block)))
     bullets, headings = len(_BULLET.findall(prose)), len(_HEADING.findall(prose))
     is_document = len(prose) > _LONG or headings >= 1 or bullets >= _MANY_BULLETS
@@ -82,7 +84,8 @@ def read_prose(text: str) -> Prose:
 
 def sentences(text: str) -> list[Sentence]:
     """Cuts a text of prose; bullets and list numbers are taken off."""
-    pieces = (_BULLET.sub("", piece).strip() for piece in _END.split(without_quotes(text)))
+    parts = (part for whole in _END.split(without_quotes(text)) for part in in_stretches(whole))
+    pieces = (_BULLET.sub("", part).strip() for part in parts)
     return [Sentence(piece) for piece in pieces if any(char.isalnum() for char in piece)]
 
 

@@ -5,7 +5,6 @@ Decides the next call, or None when there is nothing left to look at; then `foun
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from reverie.models.embedded.talk.findings import ENOUGH, Finding, pointers
 from reverie.models.embedded.talk.turn import Talk
 from reverie.models.embedded.talk.wording import listed
 from reverie.models.embedded.terms import Question, coverage, defines, fit, pattern
+from reverie.parsing import load_json
 
 MOST_CALLS = 7
 """Calls a turn; then it answers with what it has."""
@@ -244,7 +244,7 @@ def _unescaped(raw: str) -> str:
     end = re.search(r'(?<!\\)(?:\\\\)*"', raw)
     body = raw[: end.end() - 1] if end else raw.rstrip("…").rstrip("\\")
     try:
-        text = str(json.loads(f'"{body}"'))
+        text = str(load_json(f'"{body}"'))
     except ValueError:
         text = body.replace("\\n", " ").replace('\\"', '"')
     return " ".join(text.split())

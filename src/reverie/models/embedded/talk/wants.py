@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from reverie.parsing import LONGEST_MESSAGE
+
 
 @dataclass(frozen=True, slots=True)
 class Remember:
@@ -266,7 +268,7 @@ _PATH = re.compile(r"(?<![\w/])(?:[\w.~-]*/)*[\w-]+\.[A-Za-z]\w{0,7}(?![\w(])")
 
 def read_want(text: str) -> Want:
     """What the message wants. The order matters: what must not be mistaken for something else comes first."""
-    said = text.strip()
+    said = text.strip()[:LONGEST_MESSAGE]
     asks = bool(_ASKING.search(said))
     if commands := _commands(said):
         return Run(commands)

@@ -1,0 +1,255 @@
+"""How long parsers of foreign text take: twice the text, at most about twice the time, whatever the text is.
+
+`make test` looks at one size of every pair of parser and text and only stops what is far off; `make soak` doubles each
+text from 32 KB to 1 MB. A parser of foreign text that is not in the list below belongs there.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import date
+from types import FrameType
+
+import pytest
+
+from reverie.agents.mailbox import _good_line, _parsed  # pyright: ignore[reportPrivateUsage]
+from reverie.agents.structured import parse as structured
+from reverie.cli.markdown_stream import MarkdownStream
+from reverie.cli.output import Paint, one_line, printable, width
+from reverie.errors import ReverieError
+from reverie.hooks import _json_object  # pyright: ignore[reportPrivateUsage]
+from reverie.instructions.includes import expanded, includes
+from reverie.instructions.markdown import without_comments
+from reverie.instructions.rules import gitignore, split_rule
+from reverie.layers.l1_tool_results.replacement import preview
+from reverie.layers.l3_session_notes.sections import outline
+from reverie.layers.l4_compaction.by_code.definitions import definitions, without_numbers
+from reverie.layers.l4_compaction.summary import compact_instructions
+from reverie.layers.l4_compaction.survival import inventory
+from reverie.memory.evidence import content_terms, hard_facts, statements
+from reverie.memory.importing import _heading, _sections  # pyright: ignore[reportPrivateUsage]
+from reverie.memory.index import entries, linked_files, load_index
+from reverie.memory.note import classify, doubt, title_of
+from reverie.memory.ranking.text import terms, words
+from reverie.memory.recall import chosen
+from reverie.memory.references import named_files
+from reverie.memory.secrets import find_secrets
+from reverie.memory.topic_file import TopicFile
+from reverie.memory.verify import symbols
+from reverie.models.embedded.consolidate.index_rows import rows
+from reverie.models.embedded.consolidate.lessons import cleaned
+from reverie.models.embedded.consolidate.statements import statements_in
+from reverie.models.embedded.language.dates import find_days
+from reverie.models.embedded.language.sentences import read_prose
+from reverie.models.embedded.language.tongue import tongue_of
+from reverie.models.embedded.talk.wants import read_want
+from reverie.models.embedded.terms import read_question
+from reverie.models.tokens import estimate_text
+from reverie.models.tool_input import read_input
+from reverie.parsing import in_stretches, load_json, load_toml, load_yaml
+from reverie.permissions.lookalikes import deceptive_text
+from reverie.permissions.path_glob import expand_braces
+from reverie.permissions.shell import is_read_only_shell
+from reverie.permissions.shell_commands import all_commands, plain_commands
+from reverie.storage.transcript import parse_line
+from tests.counts import SOAK, count
+
+
+def _streamed(text: str) -> None:
+    for colour in (True, False):
+        stream = MarkdownStream(lambda _: None, Paint(colour), 80)
+        stream.feed(text)
+        stream.finish()
+
+
+def _in_sentences(judge: Callable[[str], object]) -> Callable[[str], None]:
+    """What is only ever asked about a sentence; sentences are cut by `in_stretches`."""
+    return lambda text: [judge(one) for one in in_stretches(text)].clear()
+
+
+TODAY = date(2026, 1, 1)
+PARSERS: dict[str, Callable[[str], object]] = {
+    "topic file": TopicFile.parse,
+    "head": lambda text: TopicFile.parse(f"---\n{text}\n---\nbody"),
+    "head of one field": lambda text: TopicFile.parse(f"---\ndescription: {text}\n---\nbody"),
+    "rule": split_rule,
+    "rule with paths": lambda text: gitignore.__wrapped__(split_rule(f"---\npaths: {text}\n---\n")[0]),
+    "rule with a list": lambda text: gitignore.__wrapped__(split_rule(f"---\npaths:\n  - {text}\n---\n")[0]),
+    "braces": expand_braces,
+    "includes": lambda text: list(includes(text)),
+    "expanded includes": lambda text: expanded(text, lambda _: True, lambda _: None),
+    "comments": without_comments,
+    "import": _sections,
+    "import's heading": _heading,
+    "index": lambda text: load_index(text) and entries(text),
+    "links": linked_files,
+    "index rows": rows,
+    "code names": named_files,
+    "symbols": symbols,
+    "statements": statements,
+    "facts": hard_facts,
+    "terms": content_terms,
+    "words": words,
+    "search terms": terms,
+    "secrets": find_secrets,
+    "kind of a note": classify,
+    "doubt about a note": doubt,
+    "title of a note": title_of,
+    "chosen memories": lambda text: chosen(text, ()),
+    "instructions for compaction": compact_instructions,
+    "notes": outline,
+    "survival": lambda text: inventory(text, ()),
+    "definitions": definitions,
+    "shown file": without_numbers,
+    "preview": lambda text: preview(text, 2_000),
+    "answer": _streamed,
+    "one line": one_line,
+    "printable": printable,
+    "width": width,
+    "read-only shell": is_read_only_shell,
+    "shell of allow rules": plain_commands,
+    "shell of deny rules": lambda text: list(all_commands(text)),
+    "arguments of a wrapper": lambda text: list(all_commands(f"sudo env {text}")),
+    "lookalikes": deceptive_text,
+    "transcript": lambda text: parse_line(text.encode()),
+    "JSON": load_json,
+    "tool input": read_input,
+    "YAML": load_yaml,
+    "TOML": load_toml,
+    "mailbox": lambda text: (_parsed(text.encode()), _good_line(text.encode())),
+    "letter": structured,
+    "hook's answer": _json_object,
+    "tokens": estimate_text,
+    "message": read_prose,
+    "language": tongue_of,
+    "wish": read_want,
+    "question": read_question,
+    "statements of a memory": statements_in,
+    "days": _in_sentences(lambda text: find_days(text, TODAY)),
+    "lesson": _in_sentences(cleaned),
+}
+
+_UNITS = [
+    *" \n\t[(#`*<,1'\"\\/|@:-_=>;~{$a中A.%&?!«‚",
+    "- ",
+    "a.",
+    "a b ",
+    "A. ",
+    "](",
+    "[a](b.md) ",
+    "<!--",
+    "<a>\n",
+    "a\n",
+    "- a\n",
+    "> ",
+    "\r\n",
+    "1. ",
+    "key: v\n",
+    "paths:\n",
+    "- [a](b.md) c\n",
+    "@a ",
+    "a/",
+    "a: ",
+    "{a,",
+    "never ",
+    "please, ",
+    "password = ",
+    "because ",
+    "function is ",
+    "$(",
+    "sudo ",
+    '{"a":',
+    '"a",',
+    "<summary>",
+    "  a",
+]
+
+
+def _random(size: int) -> str:
+    draw = random.Random(7)
+    return "".join(draw.choices([*_UNITS, "word ", "Another sentence. "], k=size))[:size]
+
+
+def _repeated(unit: str) -> Callable[[int], str]:
+    return lambda size: (unit * (size // len(unit) + 1))[:size]
+
+
+TEXTS: dict[str, Callable[[int], str]] = {repr(unit): _repeated(unit) for unit in _UNITS} | {
+    "blanks inside a heading": lambda size: f"# b{' ' * size}c",
+    "blanks inside a sentence": lambda size: f"Always x{' ' * size}because y.",
+    "blanks then text": lambda size: f"{' ' * size}a b",
+    "lines inside a text": lambda size: "a" + "\n" * size + "b",
+    "an open text": lambda size: '"' + '\\"' * (size // 2),
+    "an open fence": lambda size: "```\n" + "x\n" * (size // 2),
+    "an open bracket": lambda size: "[" + "[a]" * (size // 3),
+    "random": _random,
+}
+_FIRST, _LAST = 32_768, 1_048_576
+_FACTOR = 2.6
+_NOISE_S = 0.02
+_STOP_S = 2.0 if SOAK else 0.6
+
+
+class _TooSlow(Exception):
+    pass
+
+
+@contextmanager
+def _stopped_after(seconds: float) -> Iterator[None]:
+    """Ends what runs inside after so much CPU time; regular expressions look for signals too."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise _TooSlow
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def _cpu(parse: Callable[[str], object], text: str, stop: float) -> float:
+    began = time.process_time()
+    with suppress(ValueError, ReverieError), _stopped_after(stop):
+        parse(text)
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_no_text_takes_long(name: str) -> None:
+    """A parser whose time grows with the square is far beyond a linear one here; every third text, unless in a soak."""
+    parse, size = PARSERS[name], count(8_192, _FIRST)
+    chosen_texts = list(TEXTS.items())[len(name) % 3 :: 1 if SOAK else 3]
+    slow = list[str]()
+    for kind, made in chosen_texts:
+        try:
+            _cpu(parse, made(size), _STOP_S)
+        except _TooSlow:
+            slow.append(kind)
+    assert not slow, f"{name} takes more than {_STOP_S} s for {size:,} characters of {', '.join(slow)}"
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="minutes per parser: make soak")
+@pytest.mark.parametrize("name", PARSERS)
+def test_twice_the_text_takes_twice_the_time(name: str) -> None:
+    """From 32 KB to 1 MB; what takes hardly any time is not judged by its noise."""
+    parse = PARSERS[name]
+    for kind, made in TEXTS.items():
+        size, before = _FIRST, 0.0
+        while size <= _LAST:
+            text = made(size)
+            try:
+                took = statistics.median(_cpu(parse, text, 120) for _ in range(5))
+            except _TooSlow:
+                pytest.fail(f"{name} takes more than two minutes for {size:,} characters of {kind}")
+            if before > _NOISE_S:
+                assert took <= _FACTOR * before, f"{name}: {kind}: {before:.3f} s, then {took:.3f} s ({size:,})"
+            size, before = size * 2, took
