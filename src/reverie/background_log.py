@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reverie.errors import StorageError
+from reverie.moments import parsed
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.types import Json, JsonObject
 
@@ -149,11 +150,11 @@ def _parse(line: bytes) -> LogEntry | None:
         if not isinstance(raw, dict):
             return None
         fields = dict(cast(JsonObject, raw))
-        time = datetime.fromisoformat(fields.pop("time"))
+        time = parsed(fields.pop("time"))
         kind, session = fields.pop("kind"), fields.pop("session", None)
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    if time.tzinfo is None or not isinstance(kind, str) or not isinstance(session, str | None):
+    if time is None or not isinstance(kind, str) or not isinstance(session, str | None):
         return None
     return LogEntry(time, kind, session, fields)
 

@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any, cast
 
 from reverie.agents.letters import Letter
 from reverie.errors import UserError
+from reverie.moments import parsed
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.locks import exclusive
 from reverie.storage.session_log import timestamp
@@ -260,10 +261,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _letter(entry: JsonObject, to: str) -> Letter:
-    at = datetime.now(UTC)
-    with suppress(ValueError, TypeError):
-        found = datetime.fromisoformat(str(entry.get("timestamp")))
-        at = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    at = parsed(entry.get("timestamp")) or datetime.now(UTC)
     summary, color = entry.get("summary"), entry.get("color")
     return Letter(
         id=entry["id"],

@@ -19,6 +19,7 @@ from reverie.agents.letters import Letter, new_letter
 from reverie.agents.mailbox import Mailbox
 from reverie.agents.structured import parse
 from reverie.errors import UserError
+from reverie.moments import changed
 from reverie.paths import Places, check_session_id
 from reverie.paths.places import check_name
 from reverie.storage.atomic import make_private_dir, write_atomic
@@ -88,7 +89,7 @@ class Team:
             self.mailbox(member.name).close()
         for left in (self.folder / "inboxes").glob(".*.tmp"):  # of a writer that was killed
             with suppress(OSError):
-                if time.time() - left.stat().st_mtime > _ABANDONED_S:
+                if time.time() - changed(left.stat()) > _ABANDONED_S:
                     left.unlink()
         self._write(lead, members)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from time import time
 from typing import Any
@@ -32,6 +31,7 @@ from reverie.memory.opening import OpenedMemory
 from reverie.memory.scan import ScanEntry
 from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile, decode
+from reverie.moments import iso
 
 _UNTYPED = "untyped"
 _LINES_A_FILE = 3
@@ -114,7 +114,7 @@ def _as_json(entry: ScanEntry) -> dict[str, Any]:
         "description": entry.description,
         "type": entry.type.value if entry.type else None,
         "trust": entry.trust.value if entry.trust else None,
-        "modified": datetime.fromtimestamp(entry.modified, UTC).isoformat(timespec="seconds"),
+        "modified": iso(entry.modified),
         "age_days": age_days(entry.modified, now),
         "bytes": entry.size,
         "path": str(entry.path),
@@ -157,7 +157,7 @@ def show_command(file: str, as_json: bool, cwd: Path) -> None:
                 "description": topic.description,
                 "type": topic.type.value if topic.type else None,
                 "trust": topic.trust.value if topic.trust else None,
-                "modified": datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds"),
+                "modified": iso(modified),
                 "path": str(memory.directory.root / name),
                 "body": _sound(topic.body),
                 "problems": list(topic.problems),

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ import click
 
 from reverie.cli.output import age, paint_for, printable
 from reverie.cli.sessions import session_ids
+from reverie.moments import iso
 
 if TYPE_CHECKING:
     from reverie.layers.l3_session_notes.numbers import NoteNumbers
@@ -108,7 +108,7 @@ class Shown:
         return [f"{self.path}, {age(self.modified)} old", *self.standing.in_words()]
 
     def to_json(self) -> dict[str, object]:
-        when = datetime.fromtimestamp(self.modified, UTC).isoformat() if self.modified is not None else None
+        when = iso(self.modified) if self.modified is not None else None
         return {"path": str(self.path), "text": self.text, "modified": when, **self.standing.to_json()}
 
 

@@ -18,6 +18,7 @@ import click
 from reverie.cli.output import Paint, age, columns, cut, one_line, pad, paint_for, plural, size, width
 from reverie.cli.sessions_import import import_command
 from reverie.errors import ReverieError, UserError
+from reverie.moments import iso
 from reverie.paths import Places
 from reverie.settings import load_settings
 from reverie.storage.lease import Lease
@@ -112,12 +113,11 @@ def _holder(info: SessionInfo) -> int | None:
 
 
 def _as_json(info: SessionInfo) -> dict[str, Any]:
-    from datetime import UTC, datetime
 
     return {
         "id": info.id,
         "title": info.title,
-        "modified": datetime.fromtimestamp(info.modified, UTC).isoformat(timespec="seconds"),
+        "modified": iso(info.modified),
         "size": info.size,
         "cwd": info.cwd,
         "branch": info.git_branch,

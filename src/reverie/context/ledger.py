@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost, input_equivalents, price
 from reverie.models.wire import model_id
+from reverie.moments import parsed
 from reverie.storage.atomic import storage_error
 from reverie.storage.records import CacheBreak, Clears, CompactBoundary, ForkUsage, from_record
 from reverie.storage.transcript import parse_line
@@ -344,11 +345,7 @@ def telling_records(path: Path) -> Iterator[Record]:
 
 def when(record: Record) -> datetime | None:
     """When a record was written, if it says so."""
-    try:
-        moment = datetime.fromisoformat(str(record.timestamp))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None
+    return parsed(record.timestamp)
 
 
 class RunningLedger:

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from reverie.models.base import Ttl
 from reverie.models.catalogue import ModelFacts
+from reverie.moments import changed, parsed
 from reverie.types import Usage
 
 SESSIONS = 8
@@ -92,7 +93,7 @@ def newest(project: Path, skip: str = "") -> list[Path]:
     try:
         with os.scandir(project) as entries:
             found = [
-                (entry.stat().st_mtime, entry.path)
+                (changed(entry.stat()), entry.path)
                 for entry in entries
                 if entry.name.endswith(".jsonl")
                 and not entry.name.startswith("agent-")
@@ -136,13 +137,7 @@ def _last_lines(path: Path) -> list[bytes]:
 
 def _moment(line: bytes) -> datetime | None:
     found = _TIMESTAMP.search(line)
-    if found is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(found[1].decode())
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None
+    return None if found is None else parsed(found[1].decode("ascii", "replace"))
 
 
 def _prompt(line: bytes) -> tuple[int, str]:

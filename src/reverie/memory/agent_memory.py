@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import load_index
 from reverie.memory.taxonomy import INDEX
 from reverie.memory.topic_file import decode
+from reverie.moments import happened, parsed
 from reverie.paths import Places
 from reverie.permissions.inside import PermissionRefused, is_inside
 from reverie.prompts import render
@@ -138,7 +140,11 @@ class AgentMemory:
         """When the snapshot was made that this memory has neither begun from nor passed over; None if there is none."""
         made = _stamp(self.place.snapshot / SNAPSHOT_MARK)
         seen = _stamp(self.root / _TAKEN)
-        return made if made is not None and (seen is None or made > seen) else None
+        if made is None or made == seen:
+            return None
+        # A mark of a day to come, from a machine with a wrong clock, must not hide all that follow.
+        is_new = seen is None or made > seen or happened(seen.timestamp(), time.time()) is None
+        return made if is_new else None
 
     @property
     def is_empty(self) -> bool:
@@ -220,7 +226,6 @@ def _stamp(path: Path) -> datetime | None:
     """The time in a mark; None if there is none, or it cannot be read."""
     try:
         raw: Any = json.loads(path.read_bytes())
-        made = datetime.fromisoformat(str(cast("dict[str, Any]", raw)["made"]))
-    except (OSError, ValueError, TypeError, KeyError):
+        return parsed(cast("dict[str, Any]", raw)["made"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
-    return made if made.tzinfo is not None else made.replace(tzinfo=UTC)

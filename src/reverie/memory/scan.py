@@ -10,11 +10,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from reverie.memory.frontmatter import split
 from reverie.memory.taxonomy import INDEX, LOGS, MemoryType, Trust
+from reverie.moments import iso
 from reverie.storage.atomic import storage_error
 
 HEADER_LINES = 30
@@ -87,7 +87,7 @@ def manifest(entries: Iterable[ScanEntry]) -> str:
 
 def manifest_line(entry: ScanEntry) -> str:
     kind = f"[{entry.type}] " if entry.type else ""
-    when = datetime.fromtimestamp(entry.modified, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    when = iso(entry.modified).replace("+00:00", "Z")
     line = f"- {kind}{entry.name} ({when})"
     line = f"{line}: {entry.description}" if entry.description else line
     return _CONTROL.sub(" ", line)

@@ -22,6 +22,7 @@ from reverie.memory.ranking.files import FileStat, scan
 from reverie.memory.ranking.index_file import open_database
 from reverie.memory.ranking.text import ANALYSIS_VERSION, terms
 from reverie.memory.ranking.topic import Topic, parse_topic
+from reverie.moments import change_ns
 
 SCHEMA_VERSION: Final = f"1.{ANALYSIS_VERSION}"
 BATCH_FILES: Final = 2_000
@@ -158,8 +159,9 @@ class SearchIndex:
                 if row is not None:
                     gone.append(path)
                 continue
-            if row != (found.st_mtime_ns, found.st_size):
-                changed.append(FileStat(path, found.st_mtime_ns, found.st_size))
+            stat = FileStat(path, change_ns(found), found.st_size)
+            if row != (stat.mtime_ns, stat.size):
+                changed.append(stat)
         return self._apply(changed, gone, ())
 
     def _stored(self) -> dict[str, tuple[int, int]]:
@@ -191,7 +193,7 @@ class SearchIndex:
             return None
         topic = parse_topic(stat.path, data)
         found = terms(f"{topic.header}\n{topic.body}")
-        racy = time.time_ns() - stat.mtime_ns < RACY_NS
+        racy = abs(time.time_ns() - stat.mtime_ns) < RACY_NS
         digest = hashlib.blake2b(stat.path.encode() + b"\0" + data, digest_size=16).digest()
         return _Read(stat, -1 if racy else stat.mtime_ns, topic, Counter(found), len(found), digest)
 

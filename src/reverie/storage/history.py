@@ -13,10 +13,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from reverie.errors import UserError
+from reverie.moments import moment
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history_objects import (
     FOLDER,
@@ -162,7 +163,7 @@ class History:
         commit = Commit(tree, (parent,) if parent else (), info.writer, when, message)
         name = self.objects.put("commit", encode_commit(commit))
         ordered = tuple(sorted(changes, key=lambda change: change.name))
-        return Version(name, parent, datetime.fromtimestamp(when, UTC), _info(commit), ordered)
+        return Version(name, parent, moment(when), _info(commit), ordered)
 
     def move_branch(self, version: str) -> None:
         """Makes a prepared version the newest. Callers hold the folder's lock."""
@@ -182,7 +183,7 @@ class History:
         commit = self.objects.commit(name)
         parent = commit.parents[0] if commit.parents else None
         files = tuple(self._changes(self.objects.commit(parent).tree if parent else None, commit.tree))
-        return Version(name, parent, datetime.fromtimestamp(commit.when, UTC), _info(commit), files)
+        return Version(name, parent, moment(commit.when), _info(commit), files)
 
     def log(self, name: str | None = None, *, limit: int | None = None) -> Iterator[Version]:
         """Versions, newest first; of one file if it is named."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import SessionBusy, UserError
+from reverie.moments import changed
 from reverie.storage.atomic import storage_error
 from reverie.storage.lease import Lease
 from reverie.storage.transcript import parse_line, tail_records
@@ -82,7 +83,7 @@ def describe(path: Path) -> SessionInfo | None:
     summary = next(
         (str(r.data["summary"]) for r in tail_records(path) if r.type == "summary" and "summary" in r.data), ""
     )
-    return SessionInfo(path.stem, path, status.st_mtime, status.st_size, _short(summary or title), cwd, branch)
+    return SessionInfo(path.stem, path, changed(status), status.st_size, _short(summary or title), cwd, branch)
 
 
 def _records(line: bytes) -> list[Record]:
