@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 LARGEST: Final = 512 * 1024 * 1024
-"""No file is read whole beyond this, whatever it is; most readers have a smaller bound of their own."""
+"""No file is read whole beyond this, whatever it is: transcripts, logs, objects of a history."""
+LARGEST_TEXT: Final = 16_000_000
+"""What one memory, definition or note of state may have. The usual bound."""
 
 _Name: TypeAlias = str | Path
 _PIECE: Final = 1 << 20
@@ -48,7 +50,7 @@ def open_regular(path: _Name, *, follow: bool = True, append: bool = False, crea
     return fd
 
 
-def read_regular(path: _Name, most: int = LARGEST, *, follow: bool = True) -> bytes:
+def read_regular(path: _Name, most: int = LARGEST_TEXT, *, follow: bool = True) -> bytes:
     """The whole content of a regular file. `OSError` if it is something else, or has more than `most` bytes."""
     fd = open_regular(path, follow=follow)
     with os.fdopen(fd, "rb", buffering=0) as file:
@@ -57,6 +59,11 @@ def read_regular(path: _Name, most: int = LARGEST, *, follow: bool = True) -> by
     if size > most or len(data) > most:
         raise OSError(errno.EOVERFLOW, f"it has more than {most:,} bytes", str(path))
     return data
+
+
+def read_regular_text(path: _Name, most: int = LARGEST_TEXT, *, errors: str = "strict") -> str:
+    """The same as text in UTF-8, line ends made plain."""
+    return read_regular(path, most).decode("utf-8", errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_head(path: _Name, most: int, *, follow: bool = True) -> bytes:

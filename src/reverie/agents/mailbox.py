@@ -21,6 +21,7 @@ from typing import Any, cast
 from reverie.agents.letters import Letter
 from reverie.errors import UserError
 from reverie.moments import parsed
+from reverie.regular_files import LARGEST, open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.locks import exclusive
 from reverie.storage.session_log import timestamp
@@ -131,7 +132,7 @@ class Mailbox:
 
     def _bytes(self) -> bytes:
         try:
-            return self.path.read_bytes()
+            return read_regular(self.path, LARGEST)
         except FileNotFoundError:
             return b""
         except OSError as error:
@@ -165,8 +166,7 @@ class Mailbox:
         try:
             if self.archive.exists() and self.archive.stat().st_size > self._largest:
                 self.archive.replace(self.archive.with_suffix(".older.jsonl"))
-            fd = os.open(self.archive, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            with open(fd, "ab") as file:  # noqa: PTH123 (a descriptor, for its mode)
+            with os.fdopen(open_regular(self.archive, append=True, follow=False), "ab") as file:
                 file.write(lines)
         except OSError as error:
             raise storage_error(error, self.archive, "write") from error

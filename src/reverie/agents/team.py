@@ -22,6 +22,7 @@ from reverie.errors import UserError
 from reverie.moments import changed
 from reverie.paths import Places, check_session_id
 from reverie.paths.places import check_name
+from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.lease import Lease
 from reverie.storage.locks import exclusive
@@ -96,7 +97,7 @@ class Team:
     def read(self) -> tuple[str, tuple[TeamMember, ...]]:
         """The lead's name, and everybody in the order of the team file. UserError if there is no such team."""
         try:
-            raw: Any = json.loads(self.file.read_bytes())
+            raw: Any = json.loads(read_regular(self.file))
             found = cast(JsonObject, raw)
             members = tuple(_member(entry) for entry in found["members"])
             return str(found["lead"]), members

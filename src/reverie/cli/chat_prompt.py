@@ -31,6 +31,7 @@ from reverie.cli.output import Paint
 from reverie.errors import StorageError
 from reverie.events import PermissionAsked
 from reverie.paths import make_private
+from reverie.regular_files import open_regular
 
 _STOP = "stop"
 _MOST_PATHS = 200
@@ -191,7 +192,7 @@ def _history(path: Path) -> History:
     """What was typed in this project, for this user's eyes only; in memory where the disk refuses."""
     try:
         make_private(path.parent)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+        os.close(open_regular(path, append=True))
     except (OSError, StorageError):
         return InMemoryHistory()
     return FileHistory(str(path))

@@ -20,6 +20,7 @@ from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
 from reverie.layers.l5_extraction.state import WRITER as EXTRACTION
 from reverie.moments import happened, parsed
 from reverie.paths import Places
+from reverie.regular_files import read_regular
 from reverie.settings import Settings
 from reverie.types import JsonObject, Purpose
 
@@ -109,7 +110,7 @@ def spent_on(books: Path, purpose: Purpose, *, days: int = _DAYS) -> Spent:
     found = Spent()
     for back in range(days):
         try:
-            lines = (books / f"{today - timedelta(days=back)}.jsonl").read_bytes().splitlines()
+            lines = read_regular(books / f"{today - timedelta(days=back)}.jsonl").splitlines()
         except OSError:
             continue
         for line in lines:

@@ -16,6 +16,7 @@ import click
 from reverie.cli.output import age, paint_for, printable
 from reverie.cli.sessions import session_ids
 from reverie.moments import iso
+from reverie.regular_files import read_regular_text
 
 if TYPE_CHECKING:
     from reverie.layers.l3_session_notes.numbers import NoteNumbers
@@ -120,7 +121,7 @@ def look(path: Path, template: Path, view: View, numbers: NoteNumbers) -> Shown:
 
     def read(file: Path) -> str | None:
         try:
-            return file.read_text(encoding="utf-8", errors="replace")
+            return read_regular_text(file, errors="replace")
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

@@ -18,6 +18,7 @@ from typing import Any, cast
 from reverie.models.base import Ttl
 from reverie.models.catalogue import ModelFacts
 from reverie.moments import changed, parsed
+from reverie.regular_files import read_tail
 from reverie.types import Usage
 
 SESSIONS = 8
@@ -126,13 +127,11 @@ def steps(path: Path) -> Iterator[Step]:
 
 def _last_lines(path: Path) -> list[bytes]:
     try:
-        with path.open("rb") as file:
-            start = max(0, file.seek(0, os.SEEK_END) - SESSION_BYTES)
-            file.seek(start)
-            lines = file.read().split(b"\n")
+        tail, is_whole = read_tail(path, SESSION_BYTES)
     except OSError:
         return []
-    return lines[1:] if start else lines
+    lines = tail.split(b"\n")
+    return lines if is_whole else lines[1:]
 
 
 def _moment(line: bytes) -> datetime | None:

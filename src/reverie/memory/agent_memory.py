@@ -27,6 +27,7 @@ from reverie.moments import happened, parsed
 from reverie.paths import Places
 from reverie.permissions.inside import PermissionRefused, is_inside
 from reverie.prompts import render
+from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 
 SNAPSHOT_MARK = "snapshot.json"
@@ -199,7 +200,7 @@ class AgentMemory:
                 ):
                     continue
                 try:
-                    data = path.read_bytes()
+                    data = read_regular(path)
                 except OSError as error:
                     raise storage_error(error, path, "read the snapshot") from error
                 size += len(data)
@@ -225,7 +226,7 @@ def _ignore(folder: Path, text: str) -> None:
 def _stamp(path: Path) -> datetime | None:
     """The time in a mark; None if there is none, or it cannot be read."""
     try:
-        raw: Any = json.loads(path.read_bytes())
+        raw: Any = json.loads(read_regular(path))
         return parsed(cast("dict[str, Any]", raw)["made"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None

@@ -20,6 +20,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.inbox import Inbox
 from reverie.memory.purge_forms import Forms, Wanted
 from reverie.memory.topic_file import decode, encode
+from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.lease import Lease
 
@@ -153,7 +154,7 @@ def _files(memory: MemoryDirectory, scope: PurgeScope) -> Iterator[_File]:
                 continue
             if path.is_dir():
                 yield from _session_files(path, own)
-            elif path.name.endswith((".jsonl", ".torn")):
+            elif path.name.endswith((".jsonl", ".torn")) and path.is_file():
                 session = path.name.partition(".")[0]
                 yield _File(path, "transcript", project / session / Lease.NAME)
     for path in scope.files:
@@ -223,7 +224,7 @@ def _rewrite(path: Path, forms: Forms) -> None:
 
 def _read(path: Path) -> str:
     try:
-        return decode(path.read_bytes())
+        return decode(read_regular(path, LARGEST))
     except FileNotFoundError:
         return ""
     except OSError as error:

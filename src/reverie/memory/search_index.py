@@ -23,6 +23,7 @@ from reverie.memory.ranking.index_file import open_database
 from reverie.memory.ranking.text import ANALYSIS_VERSION, terms
 from reverie.memory.ranking.topic import Topic, parse_topic
 from reverie.moments import change_ns
+from reverie.regular_files import read_regular
 
 SCHEMA_VERSION: Final = f"1.{ANALYSIS_VERSION}"
 BATCH_FILES: Final = 2_000
@@ -188,7 +189,7 @@ class SearchIndex:
 
     def _read(self, stat: FileStat) -> _Read | None:
         try:
-            data = (self.memory_dir / stat.path).read_bytes()
+            data = read_regular(self.memory_dir / stat.path)
         except OSError:
             return None
         topic = parse_topic(stat.path, data)
@@ -299,7 +300,7 @@ class SearchIndex:
     def read(self, file: IndexedFile) -> Topic:
         """The file as it is on disk now; empty if it cannot be read."""
         try:
-            return parse_topic(file.path, (self.memory_dir / file.path).read_bytes())
+            return parse_topic(file.path, read_regular(self.memory_dir / file.path))
         except OSError:
             return Topic(file.path, file.name, file.description, file.type, "")
 

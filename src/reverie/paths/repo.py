@@ -10,6 +10,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from reverie.regular_files import LARGEST, read_head, read_regular
+
 _LINK_BYTES = 4_096
 _ENTRY, _ENTRY_SHA256 = 62, 74
 """Bytes of an index entry before its name."""
@@ -73,8 +75,7 @@ def _link(file: Path, prefix: str = "") -> Path | None:
 
 def _head(file: Path) -> str:
     try:
-        with file.open("rb") as opened:
-            return os.fsdecode(opened.read(_LINK_BYTES))
+        return os.fsdecode(read_head(file, _LINK_BYTES))
     except OSError:
         return ""
 
@@ -120,12 +121,12 @@ def is_own_untracked(file: Path, repo: Repo) -> bool:
 def _tracks(git_dir: Path, name: bytes) -> bool:
     """Whether the index has a file of this name, whatever the case of its letters."""
     try:
-        indexes = [(git_dir / "index").read_bytes()]
+        indexes = [read_regular(git_dir / "index", LARGEST)]
     except FileNotFoundError:
         return False  # nothing was ever added
     if b"link" in indexes[0]:
         # A split index: what is not in it may stand in the file it links to.
-        indexes += [shared.read_bytes() for shared in git_dir.glob("sharedindex.*")]
+        indexes += [read_regular(shared, LARGEST) for shared in git_dir.glob("sharedindex.*")]
     config = _head((_link(git_dir / "commondir") or git_dir) / "config")
     entry = _ENTRY_SHA256 if "sha256" in config.lower() else _ENTRY
     for raw in indexes:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from reverie.errors import UserError
 from reverie.moments import moment
+from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history_objects import (
     FOLDER,
@@ -115,7 +116,7 @@ class History:
     def head(self) -> str | None:
         """The newest version, or None if there is none yet."""
         try:
-            return self.branch_file.read_text().strip() or None
+            return read_regular_text(self.branch_file).strip() or None
         except FileNotFoundError:
             return self.packed_refs().get(BRANCH)
         except OSError as error:
@@ -125,7 +126,7 @@ class History:
         """Branches and tags that `git gc` moved into one file."""
         path = self.git_dir / "packed-refs"
         try:
-            lines = path.read_text().splitlines()
+            lines = read_regular_text(path).splitlines()
         except FileNotFoundError:
             return {}
         except OSError as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reverie.errors import ReverieError, StorageError
+from reverie.regular_files import read_regular, read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history import PACK_ABOVE, FileChange, History, HistoryDamaged, Version, VersionInfo
 from reverie.storage.history_objects import blob_id
@@ -108,7 +109,7 @@ class VersionedFolder:
     def _recover(self) -> None:
         """Brings a change that was cut short to its end, unless the log has gone on without it."""
         try:
-            note: Any = json.loads(self._journal.read_text())
+            note: Any = json.loads(read_regular_text(self._journal))
         except FileNotFoundError:
             return
         except (OSError, ValueError):
@@ -297,7 +298,7 @@ class Held:
 
     def _on_disk(self, name: str) -> bytes | None:
         try:
-            return (self._folder.root / name).read_bytes()
+            return read_regular(self._folder.root / name)
         except OSError:
             return None
 
@@ -324,7 +325,7 @@ def _found(head: str | None, count: int) -> VersionInfo:
 
 def _content(path: Path) -> str | None:
     try:
-        return blob_id(path.read_bytes())
+        return blob_id(read_regular(path))
     except FileNotFoundError:
         return None
     except OSError as error:

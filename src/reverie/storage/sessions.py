@@ -14,6 +14,7 @@ from pathlib import Path
 
 from reverie.errors import SessionBusy, UserError
 from reverie.moments import changed
+from reverie.regular_files import read_head
 from reverie.storage.atomic import storage_error
 from reverie.storage.lease import Lease
 from reverie.storage.transcript import parse_line, tail_records
@@ -65,8 +66,7 @@ def describe(path: Path) -> SessionInfo | None:
     """What a listing shows of one file; None if there is no conversation in it, or it cannot be read."""
     try:
         status = path.stat()
-        with path.open("rb") as file:
-            lines = file.read(_HEAD_BYTES).split(b"\n")
+        lines = read_head(path, _HEAD_BYTES).split(b"\n")
     except OSError:
         return None
     title, cwd, branch, is_conversation = "", "", "", False

@@ -158,6 +158,8 @@ def changed_transcripts(folders: Sequence[Path], since: float | None, *, without
                     if not name.endswith(".jsonl") or name.startswith("agent-") or name == f"{without}.jsonl":
                         continue
                     try:
+                        if not entry.is_file():
+                            continue  # a pipe or a device of that name is no transcript
                         modified = changed(entry.stat())
                     except OSError:
                         continue  # deleted while we looked

@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 
 from reverie.errors import ReverieError
 from reverie.moments import happened
+from reverie.regular_files import open_regular, read_head
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.storage.locks import exclusive
 
@@ -164,7 +165,7 @@ class ConsolidationLock:
 
     def _read(self) -> tuple[bytes, int | None]:
         try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            fd = open_regular(self.path)
         except FileNotFoundError:
             return b"", None
         except OSError as error:
@@ -178,8 +179,8 @@ class ConsolidationLock:
 
     def _read_side(self) -> _Side | None:
         try:
-            raw: Any = json.loads(self._side.read_bytes()[:_LARGEST_BODY])
-        except (OSError, ValueError):
+            raw: Any = json.loads(read_head(self._side, _LARGEST_BODY))
+        except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(raw, dict):
             return None

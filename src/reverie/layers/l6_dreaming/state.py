@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from reverie.errors import StorageError
+from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.types import JsonObject
 
@@ -57,7 +58,7 @@ class StateFile:
     def read(self) -> DreamState:
         """What is known; nothing at all if there is no file, or it cannot be read."""
         try:
-            raw: Any = json.loads(self.path.read_bytes())
+            raw: Any = json.loads(read_regular(self.path))
         except (OSError, ValueError):
             return DreamState()
         if not isinstance(raw, dict):
