@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import create_app_session
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
@@ -23,11 +24,13 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output.defaults import create_output
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from reverie.cli.chat_input import TWICE_S, Verdict
 from reverie.cli.output import Paint
+from reverie.cli.screen import clean, guarded, raw_stream
 from reverie.errors import StorageError
 from reverie.events import PermissionAsked
 from reverie.paths import make_private
@@ -54,7 +57,9 @@ class TerminalInput:
         self._toolbar = toolbar
         self._interrupted_at = -TWICE_S
         depth = None if paint.on else ColorDepth.DEPTH_1_BIT
+        self._output = create_output(raw_stream(sys.stdout))
         self._session: PromptSession[str | None] = PromptSession(
+            output=self._output,
             history=_history(history),
             multiline=True,
             prompt_continuation="  ",
@@ -66,15 +71,24 @@ class TerminalInput:
             style=_PLAIN,
             color_depth=depth,
         )
-        self._asking: PromptSession[str] = PromptSession(key_bindings=_answer_keys(), style=_PLAIN, color_depth=depth)
-        self._why: PromptSession[str] = PromptSession(key_bindings=_stop_keys(), style=_PLAIN, color_depth=depth)
+        self._asking: PromptSession[str] = PromptSession(
+            output=self._output, key_bindings=_answer_keys(), style=_PLAIN, color_depth=depth
+        )
+        self._why: PromptSession[str] = PromptSession(
+            output=self._output, key_bindings=_stop_keys(), style=_PLAIN, color_depth=depth
+        )
         for session in (self._session, self._asking, self._why):
             session.app.renderer.cpr_not_supported_callback = None  # a terminal that is less able is no reason to talk
 
     async def next(self) -> str | None:
-        with patch_stdout(raw=True):  # what happens in the background is written above the prompt
+        # What a library draws here goes past our own writer; what we write meanwhile does not.
+        with (
+            create_app_session(output=self._output),
+            patch_stdout(raw=True),
+            guarded(),
+        ):  # what happens in the background is written above the prompt
             try:
-                return await self._session.prompt_async(ANSI(self._paint.bold(self._paint.accent("›")) + " "))
+                return await self._session.prompt_async(_ansi(self._paint.bold(self._paint.accent("›")) + " "))
             except EOFError:
                 return None
 
@@ -88,8 +102,8 @@ class TerminalInput:
 
     def _bottom(self) -> ANSI:
         if time.monotonic() - self._interrupted_at < TWICE_S:
-            return ANSI(self._paint.dim(" Ctrl-C again leaves"))
-        return ANSI(self._paint.dim(f" {self._toolbar()}"))
+            return _ansi(self._paint.dim(" Ctrl-C again leaves"))
+        return _ansi(self._paint.dim(f" {self._toolbar()}"))
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -125,7 +139,7 @@ class TerminalInput:
     async def confirm(self, question: str) -> bool:
         paint = self._paint
         text = f"  {question}  {paint.bold('y')} yes  {paint.bold('n')} no {paint.accent('›')} "
-        return await self._asking.prompt_async(ANSI(text)) == "yes"
+        return await self._asking.prompt_async(_ansi(text)) == "yes"
 
     async def ask(self, question: PermissionAsked, rule: str | None) -> Verdict | None:
         paint = self._paint
@@ -135,19 +149,24 @@ class TerminalInput:
         with suppress(termios.error):
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
         text = f"  Allow?  {paint.bold('y')} yes{always}  {paint.bold('n')} no {paint.accent('›')} "
-        answer = await self._asking.prompt_async(ANSI(text))
+        answer = await self._asking.prompt_async(_ansi(text))
         match answer:
             case "always" if rule:
                 return Verdict(True, always=True)
             case "yes":
                 return Verdict(True)
             case "no":
-                reason = await self._why.prompt_async(ANSI(paint.dim("  Why not? (Enter: no reason) ")))
+                reason = await self._why.prompt_async(_ansi(paint.dim("  Why not? (Enter: no reason) ")))
                 return None if reason == _STOP else Verdict(False, reason=reason)
             case "stop":  # Ctrl-C
                 return None
             case _:
                 return Verdict(False)
+
+
+def _ansi(text: str) -> ANSI:
+    """Our own styles and nothing else: `ANSI` lets what stands between two control characters through unseen."""
+    return ANSI(clean(text))
 
 
 def _answer_keys() -> KeyBindings:

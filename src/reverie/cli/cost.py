@@ -5,7 +5,6 @@ Only reads: no event loop, no SDK, no flags. The chat shows the same for its own
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from reverie.cli.output import Paint, columns, one_line, pad, paint_for, plural, tokens, width
+from reverie.cli.screen import json_text
 from reverie.cli.sessions import session_ids
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def command(session: str | None, today: bool, by: str, everywhere: bool, as_json
     if day is not None:
         ledger = ledger.only(day=day)
     if as_json:
-        click.echo(json.dumps(ledger.to_json(cast("By", by)), ensure_ascii=False, indent=2))
+        click.echo(json_text(ledger.to_json(cast("By", by)), indent=2))
         return
     paint = paint_for(sys.stdout)
     for line in cost_lines(ledger, cast("By", by), paint, columns() if sys.stdout.isatty() else 120):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from reverie.cli.output import Paint, one_line, plural, printable
+from reverie.cli.output import Paint, one_line, plural
+from reverie.cli.screen import printable
 from reverie.layers.l6_dreaming.landing import Landed
 from reverie.layers.l6_dreaming.loss import Words, statements
 from reverie.layers.l6_dreaming.outcome import Dreamt

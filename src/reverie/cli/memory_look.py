@@ -23,7 +23,9 @@ from reverie.cli.memory_open import (
     say,
     say_json,
 )
-from reverie.cli.output import age, columns, cut, one_line, pad, plural, printable, width
+from reverie.cli.output import age, columns, cut, one_line, pad, plural, width
+from reverie.cli.screen import document as show_document
+from reverie.cli.screen import printable
 from reverie.errors import UserError
 from reverie.memory.age import age_days, age_words
 from reverie.memory.index import load_index
@@ -173,7 +175,7 @@ def show_command(file: str, as_json: bool, cwd: Path) -> None:
         say()
         say(printable(text).rstrip("\n"))
     else:
-        click.echo(_sound(text), nl=not text.endswith("\n"))
+        show_document(_sound(text) + "\n" * (not text.endswith("\n")))
 
 
 def _with_end(name: str) -> str:
@@ -276,7 +278,7 @@ def path_command(as_json: bool, cwd: Path) -> None:
             }
         )
         return
-    click.echo(memory.directory.root)
+    show_document(f"{memory.directory.root}\n")
     if sys.stdout.isatty():
         paint = painted(err=True)
         state = "on" if memory.switch.on else "off"

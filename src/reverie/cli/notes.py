@@ -5,7 +5,6 @@ Looking loads no event loop, no SDK and no flags. An update is made by a live se
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.output import age, paint_for, printable
+from reverie.cli.output import age, paint_for
+from reverie.cli.screen import json_text, printable
 from reverie.cli.sessions import session_ids
 from reverie.moments import iso
 from reverie.regular_files import read_regular_text
@@ -62,7 +62,7 @@ def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
     numbers = NoteNumbers(**{field.name: getattr(settings.notes, field.name) for field in fields(NoteNumbers)})
     shown = look(path, places.notes_config / "template.md", _view(found.path), numbers)
     if as_json:
-        click.echo(json.dumps({"session": found.id, **shown.to_json()}, ensure_ascii=False))
+        click.echo(json_text({"session": found.id, **shown.to_json()}))
         return
     paint = paint_for(sys.stderr)
     for line in shown.about():

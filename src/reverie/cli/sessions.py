@@ -5,7 +5,6 @@ Only reads (but for delete): no event loop, no SDK, no flags, so that it starts 
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from typing import Any
 import click
 
 from reverie.cli.output import Paint, age, columns, cut, one_line, pad, paint_for, plural, size, width
+from reverie.cli.screen import clean, document, json_text
 from reverie.cli.sessions_import import import_command
 from reverie.errors import ReverieError, UserError
 from reverie.moments import iso
@@ -83,7 +83,7 @@ def list_command(everywhere: bool, limit: int | None, as_json: bool, cwd: Path) 
     found = _everywhere(places) if everywhere else list_sessions(places.project)
     found = found[:limit]
     if as_json:
-        click.echo(json.dumps({"sessions": [_as_json(info) for info in found]}, ensure_ascii=False, indent=2))
+        click.echo(json_text({"sessions": [_as_json(info) for info in found]}, indent=2))
         return
     if not found:
         where = "There are no sessions yet" if everywhere else f"There are no sessions of {places.cwd} yet"
@@ -222,7 +222,7 @@ def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
     loaded = read_records(path)
     if as_json:
         for record in loaded.records:
-            click.echo(dump_record(record), nl=False)
+            document(dump_record(record).decode("utf-8", "replace"))
         return
     from reverie.cli.session_text import transcript_text
 
@@ -242,7 +242,7 @@ def _paged(text: str, paint: Paint) -> None:
     if text.count("\n") < shutil.get_terminal_size().lines - 2:
         click.echo(text, color=paint.on)
     else:
-        click.echo_via_pager(text, color=paint.on)
+        click.echo_via_pager(clean(text), color=paint.on)
 
 
 @command.command("path")
@@ -255,7 +255,7 @@ def path_command(session: str, cwd: Path) -> None:
     Example:
       grep -c tool_use "$(reverie sessions path last)"
     """
-    click.echo(_find(session, cwd).path)
+    document(f"{_find(session, cwd).path}\n")
 
 
 @command.command("delete")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from reverie.cli.output import printable
+from reverie.cli.screen import printable
 from reverie.errors import UserError
 from reverie.settings import Explained, Settings, explain, load_settings
 from reverie.settings.reference import default_text, plain, reference_page, toml_text
