@@ -11,11 +11,11 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import create_app_session
+from prompt_toolkit.application import get_app_session
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
@@ -24,7 +24,6 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
-from prompt_toolkit.output.defaults import create_output
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
@@ -57,9 +56,10 @@ class TerminalInput:
         self._toolbar = toolbar
         self._interrupted_at = -TWICE_S
         depth = None if paint.on else ColorDepth.DEPTH_1_BIT
-        self._output = create_output(raw_stream(sys.stdout))
+        with redirect_stdout(raw_stream(sys.stdout)):  # this library draws the screen itself
+            output = get_app_session().output
         self._session: PromptSession[str | None] = PromptSession(
-            output=self._output,
+            output=output,
             history=_history(history),
             multiline=True,
             prompt_continuation="  ",
@@ -72,21 +72,17 @@ class TerminalInput:
             color_depth=depth,
         )
         self._asking: PromptSession[str] = PromptSession(
-            output=self._output, key_bindings=_answer_keys(), style=_PLAIN, color_depth=depth
+            output=output, key_bindings=_answer_keys(), style=_PLAIN, color_depth=depth
         )
         self._why: PromptSession[str] = PromptSession(
-            output=self._output, key_bindings=_stop_keys(), style=_PLAIN, color_depth=depth
+            output=output, key_bindings=_stop_keys(), style=_PLAIN, color_depth=depth
         )
         for session in (self._session, self._asking, self._why):
             session.app.renderer.cpr_not_supported_callback = None  # a terminal that is less able is no reason to talk
 
     async def next(self) -> str | None:
-        # What a library draws here goes past our own writer; what we write meanwhile does not.
-        with (
-            create_app_session(output=self._output),
-            patch_stdout(raw=True),
-            guarded(),
-        ):  # what happens in the background is written above the prompt
+        # What happens in the background is written above the prompt, through our own writer like everything else.
+        with patch_stdout(raw=True), guarded():
             try:
                 return await self._session.prompt_async(_ansi(self._paint.bold(self._paint.accent("›")) + " "))
             except EOFError:
