@@ -151,7 +151,7 @@ def _parse(line: bytes) -> LogEntry | None:
         if not isinstance(raw, dict):
             return None
         fields = dict(cast(JsonObject, raw))
-        time = parsed(fields.pop("time"))
+        time = parsed(fields.pop("time"), needs_zone=True)
         kind, session = fields.pop("kind"), fields.pop("session", None)
     except (ValueError, KeyError, TypeError, RecursionError):
         return None

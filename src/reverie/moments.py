@@ -40,13 +40,19 @@ def local_minutes(seconds: float) -> str:
     return f"{moment(seconds).astimezone():%Y-%m-%d %H:%M}"
 
 
-def parsed(text: object) -> datetime | None:
-    """The time that a time stamp (ISO 8601) says; one without a zone is in UTC. None if it says none."""
+def parsed(text: object, *, needs_zone: bool = False) -> datetime | None:
+    """The time that a time stamp (ISO 8601) says; one without a zone is in UTC. None if it says none.
+
+    With `needs_zone`, one without a zone is none.
+    """
     if not isinstance(text, str):
         return None
     try:
         found = datetime.fromisoformat(text.strip())
-        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found
+        if found.tzinfo is None:
+            if needs_zone:
+                return None
+            found = found.replace(tzinfo=UTC)
         return min(max(found, FIRST), LAST)
     except (ValueError, OverflowError):
         return None

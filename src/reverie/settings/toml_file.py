@@ -69,6 +69,8 @@ def _read_bytes(path: Path) -> bytes | None:
         raw = read_head(path, MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except IsADirectoryError as error:
+        raise SettingsError(f"{path}: not a regular file; settings are read from a TOML file.") from error
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}; fix its permissions or remove it.") from error
     if len(raw) > MAX_BYTES:
