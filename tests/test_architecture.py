@@ -13,7 +13,20 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Floors from the ground up. A module may import its own floor and those below it.
 FLOORS = (
-    ("types", "origins", "events", "errors", "parsing", "settings", "flags", "paths", "prompts", "__init__"),
+    (
+        "types",
+        "origins",
+        "events",
+        "errors",
+        "parsing",
+        "settings",
+        "flags",
+        "paths",
+        "prompts",
+        "moments",
+        "regular_files",
+        "__init__",
+    ),
     (
         "models",
         "storage",
@@ -163,3 +176,56 @@ def test_foreign_text_is_parsed_in_one_place() -> None:
             if isinstance(node, ast.ImportFrom) and node.module in banned:
                 taken = {alias.name for alias in node.names} & banned[node.module]
                 assert not taken, f"{name}:{node.lineno}: use reverie.parsing"
+
+
+READS_ITS_OWN = {  # package data, /proc, and the measurements over data of our own
+    "prompts.py",
+    "regular_files.py",
+    "tools/description.py",
+    "tools/process.py",
+    "memory/ranking/manner.py",
+    "memory/encoder.py",
+    "layers/l6_dreaming/lock.py",
+    "cli/team_run.py",
+}
+
+
+def calls(path: Path) -> list[tuple[int, str]]:
+    """The name of every method that a module calls, with its line."""
+    found = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    return [(node.lineno, node.func.attr) for node in found if isinstance(node.func, ast.Attribute)]
+
+
+def product_modules() -> list[tuple[str, Path]]:
+    named = [(str(path.relative_to(SOURCE)), path) for path in MODULES]
+    return [(name, path) for name, path in named if not name.startswith(("lab/", "cli/demo"))]
+
+
+def test_foreign_files_are_read_in_one_place() -> None:
+    """A pipe, a device or a file of a terabyte may lie anywhere: `regular_files` opens what others may have put."""
+    for name, path in product_modules():
+        if name not in READS_ITS_OWN:
+            for line, call in calls(path):
+                assert call not in ("read_bytes", "read_text"), f"{name}:{line}: read it with `reverie.regular_files`"
+
+
+def test_foreign_times_are_read_in_one_place() -> None:
+    """A file may say any time, and so may a record: `moments` makes dates of them, and never raises."""
+    dates = {"moments.py", "models/embedded/place.py", "memory/daily_log.py"}  # the last two: a day that they check
+    for name, path in product_modules():
+        if name not in dates:
+            for line, call in calls(path):
+                assert call not in ("fromtimestamp", "fromisoformat", "utcfromtimestamp"), f"{name}:{line}: see moments"
+
+
+def test_nothing_goes_past_the_writer_to_the_terminal() -> None:
+    """`cli/screen.py` cleans what is written; styles are made there, and two modules draw the screen themselves."""
+    draws = {"cli/screen.py", "cli/chat_prompt.py", "cli/team_view.py"}
+    for name, path in product_modules():
+        text = path.read_text()
+        if name.startswith("cli/") and name != "cli/screen.py":
+            assert "\\x1b" not in text and "\\033" not in text, f"{name}: styles come from `output.Paint`"
+            assert "ensure_ascii=False" not in text, f"{name}: write JSON with `screen.json_text`"
+        if name not in draws:
+            for word in ("raw_stream", "__stdout__", "__stderr__", "stdout.buffer", "Console(", "/dev/tty"):
+                assert word not in text, f"{name}: {word} goes past the writer of `cli/screen.py`"

@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from reverie.errors import StorageError
+from reverie.moments import parsed
 from reverie.parsing import load_json
+from reverie.regular_files import LARGEST, open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.types import Json, JsonObject
 
@@ -101,7 +103,7 @@ class BackgroundLog:
     def _append(self, line: bytes) -> None:
         try:
             while True:
-                fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+                fd = open_regular(self.path, append=True, follow=False)
                 try:
                     if os.fstat(fd).st_size + len(line) <= self._rotate_bytes or not self._rotate(fd):
                         whole = b"\n" * self._torn + line
@@ -133,7 +135,7 @@ class BackgroundLog:
     def _newest_first(self) -> Iterator[LogEntry]:
         for path in (self.path, self._older):
             try:
-                lines = path.read_bytes().split(b"\n")
+                lines = read_regular(path, LARGEST).split(b"\n")
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -150,11 +152,11 @@ def _parse(line: bytes) -> LogEntry | None:
         if not isinstance(raw, dict):
             return None
         fields = dict(cast(JsonObject, raw))
-        time = datetime.fromisoformat(fields.pop("time"))
+        time = parsed(fields.pop("time"), needs_zone=True)
         kind, session = fields.pop("kind"), fields.pop("session", None)
     except (ValueError, KeyError, TypeError):
         return None
-    if time.tzinfo is None or not isinstance(kind, str) or not isinstance(session, str | None):
+    if time is None or not isinstance(kind, str) or not isinstance(session, str | None):
         return None
     return LogEntry(time, kind, session, fields)
 

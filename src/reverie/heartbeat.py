@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 
 from reverie.errors import StorageError
 from reverie.parsing import load_json
+from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.types import JsonObject, Usage
 
@@ -62,7 +63,7 @@ class Heartbeat:
     def read(self) -> Beat:
         """What the file says; nothing if there is none, or it cannot be understood."""
         try:
-            raw: Any = load_json(self._path.read_bytes())
+            raw: Any = load_json(read_regular(self._path))
             given = cast(JsonObject, raw)
             known: dict[str, type[object]] = {name: type(value) for name, value in asdict(Beat()).items()}
             return Beat(**{name: given[name] for name, kind in known.items() if isinstance(given.get(name), kind)})

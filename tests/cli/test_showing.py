@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reverie.cli.diff_preview import PAGE_LINES, Pages, preview
 from reverie.cli.markdown_stream import MarkdownStream
 from reverie.cli.output import Paint, age, cut, exact, one_line, printable, seconds, size, tokens, width
+from reverie.cli.screen import clean
 from reverie.cli.tool_lines import call_text, finished_line
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -42,6 +43,7 @@ def test_marks_become_style_on_a_colour_terminal() -> None:
     shown = streamed(
         "# Head\n\nsome **bold words** and `code here`, but **/*.py and 2 ** 3 stay", paint=COLOUR, columns=80
     )
+    shown = clean(shown)
     assert "\x1b[1mHead\x1b[0m" in shown
     assert "\x1b[1mbold\x1b[0m \x1b[1mwords\x1b[0m" in shown
     assert "\x1b[36mcode\x1b[0m" in shown

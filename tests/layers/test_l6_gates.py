@@ -159,3 +159,15 @@ def test_a_torn_heartbeat_stops_nothing(tmp_path: Path) -> None:
     assert isinstance(place.gates().look(NOW), Open)
     state.path.write_text('{"failures_in_a_row": "many", "rounds": 4, "told": 1, "strange": []}')
     assert state.read().failures_in_a_row == 0 and state.read().rounds == 4
+
+
+def test_a_last_dream_in_the_future_counts_as_none(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.slept(hours=-24 * 365 * 70)
+    assert isinstance(place.gates().look(NOW), Open)
+
+
+def test_a_pipe_is_no_transcript(tmp_path: Path) -> None:
+    place = Place(tmp_path, transcripts=0)
+    os.mkfifo(place.project / "s9.jsonl")
+    assert changed_transcripts([place.project], None) == ()

@@ -18,6 +18,7 @@ from reverie.memory.agent_memory import Scope
 from reverie.memory.frontmatter import split
 from reverie.paths import Places
 from reverie.prompts import render
+from reverie.regular_files import read_head
 from reverie.settings.reach import Risk
 from reverie.settings.trust import Part, TrustBook, digest_of, digests
 
@@ -149,8 +150,7 @@ def _files(folder: Path, problems: list[str]) -> Iterator[Path]:
 def read_definition(path: Path) -> AgentDefinition | str:
     """The kind a file defines, or one sentence that says what is wrong with it."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_head(path, MAX_BYTES + 1)
     except OSError as error:
         return f"{path}: this agent cannot be read: {error.strerror or error}."
     if len(data) > MAX_BYTES:

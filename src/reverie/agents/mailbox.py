@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,9 @@ from typing import Any, cast
 
 from reverie.agents.letters import Letter
 from reverie.errors import UserError
+from reverie.moments import parsed
 from reverie.parsing import load_json
+from reverie.regular_files import LARGEST, open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.locks import exclusive
 from reverie.storage.session_log import timestamp
@@ -131,7 +133,7 @@ class Mailbox:
 
     def _bytes(self) -> bytes:
         try:
-            return self.path.read_bytes()
+            return read_regular(self.path, LARGEST)
         except FileNotFoundError:
             return b""
         except OSError as error:
@@ -165,8 +167,7 @@ class Mailbox:
         try:
             if self.archive.exists() and self.archive.stat().st_size > self._largest:
                 self.archive.replace(self.archive.with_suffix(".older.jsonl"))
-            fd = os.open(self.archive, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            with open(fd, "ab") as file:  # noqa: PTH123 (a descriptor, for its mode)
+            with os.fdopen(open_regular(self.archive, append=True, follow=False), "ab") as file:
                 file.write(lines)
         except OSError as error:
             raise storage_error(error, self.archive, "write") from error
@@ -261,10 +262,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _letter(entry: JsonObject, to: str) -> Letter:
-    at = datetime.now(UTC)
-    with suppress(ValueError, TypeError):
-        found = datetime.fromisoformat(str(entry.get("timestamp")))
-        at = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    at = parsed(entry.get("timestamp")) or datetime.now(UTC)
     summary, color = entry.get("summary"), entry.get("color")
     return Letter(
         id=entry["id"],

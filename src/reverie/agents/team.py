@@ -19,9 +19,11 @@ from reverie.agents.letters import Letter, new_letter
 from reverie.agents.mailbox import Mailbox
 from reverie.agents.structured import parse
 from reverie.errors import UserError
+from reverie.moments import changed
 from reverie.parsing import load_json
 from reverie.paths import Places, check_session_id
 from reverie.paths.places import check_name
+from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.lease import Lease
 from reverie.storage.locks import exclusive
@@ -89,14 +91,14 @@ class Team:
             self.mailbox(member.name).close()
         for left in (self.folder / "inboxes").glob(".*.tmp"):  # of a writer that was killed
             with suppress(OSError):
-                if time.time() - left.stat().st_mtime > _ABANDONED_S:
+                if time.time() - changed(left.stat()) > _ABANDONED_S:
                     left.unlink()
         self._write(lead, members)
 
     def read(self) -> tuple[str, tuple[TeamMember, ...]]:
         """The lead's name, and everybody in the order of the team file. UserError if there is no such team."""
         try:
-            raw: Any = load_json(self.file.read_bytes())
+            raw: Any = load_json(read_regular(self.file))
             found = cast(JsonObject, raw)
             members = tuple(_member(entry) for entry in found["members"])
             return str(found["lead"]), members

@@ -14,6 +14,7 @@ from reverie.agents.roster import MAIN
 from reverie.errors import UserError
 from reverie.parsing import load_toml
 from reverie.paths.places import check_name
+from reverie.regular_files import read_regular_text
 from reverie.types import JsonObject
 
 MODES = ("ask", "accept_edits", "accept_all", "read_only")
@@ -71,7 +72,7 @@ class TeamPlan:
 def load_team(path: Path) -> TeamPlan:
     """Reads a team file. UserError with one sentence for whatever is wrong."""
     try:
-        raw = load_toml(path.read_text("utf-8"))
+        raw = load_toml(read_regular_text(path))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}.") from error
     except ValueError as error:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TextIO, cast
 import click
 
 from reverie import __version__
+from reverie.cli.screen import guard
 from reverie.errors import ReverieError
 
 PIPE_CLOSED = 141
@@ -141,6 +142,7 @@ def app() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):  # a terminal in another encoding, or half an emoji, must not end a command
         if hasattr(stream, "reconfigure"):
             cast(Any, stream).reconfigure(errors="backslashreplace")
+    guard()
     code = _run()
     try:
         sys.stdout.flush()

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from reverie.cli.output import one_line, plural, printable
+from reverie.cli.output import one_line, plural
+from reverie.cli.screen import printable
 from reverie.errors import ReverieError, UserError
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from datetime import datetime
 from time import time
 from typing import TYPE_CHECKING
 
-from reverie.cli.output import columns, cut, one_line, pad, plural, printable, width
+from reverie.cli.output import columns, cut, one_line, pad, plural, width
+from reverie.cli.screen import printable
 from reverie.errors import ReverieError, UserError
 from reverie.memory.age import age_words
 from reverie.memory.changes import WriteInfo, Writer

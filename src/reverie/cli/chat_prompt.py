@@ -11,10 +11,11 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app_session
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -31,9 +32,11 @@ from prompt_toolkit.styles import Style
 from reverie.cli.chat_input import TWICE_S, Verdict
 from reverie.cli.diff_preview import Pages
 from reverie.cli.output import Paint
+from reverie.cli.screen import clean, guarded, raw_stream
 from reverie.errors import StorageError
 from reverie.origins import SHORT_PASTE, fence
 from reverie.paths import make_private
+from reverie.regular_files import open_regular
 from reverie.types import Origin, TextBlock
 
 _STOP = "stop"
@@ -60,7 +63,10 @@ class TerminalInput:
         self._typed = True
         self._pastes: dict[str, str] = {}
         depth = None if paint.on else ColorDepth.DEPTH_1_BIT
+        with redirect_stdout(raw_stream(sys.stdout)):  # this library draws the screen itself
+            output = get_app_session().output
         self._session: PromptSession[str | None] = PromptSession(
+            output=output,
             history=_history(history),
             multiline=True,
             prompt_continuation="  ",
@@ -74,17 +80,23 @@ class TerminalInput:
         )
         self._offered = frozenset[str]()
         self._asking: PromptSession[str] = PromptSession(
-            key_bindings=_answer_keys(lambda key: key in self._offered), style=_PLAIN, color_depth=depth
+            output=output,
+            key_bindings=_answer_keys(lambda key: key in self._offered),
+            style=_PLAIN,
+            color_depth=depth,
         )
-        self._why: PromptSession[str] = PromptSession(key_bindings=_stop_keys(), style=_PLAIN, color_depth=depth)
+        self._why: PromptSession[str] = PromptSession(
+            output=output, key_bindings=_stop_keys(), style=_PLAIN, color_depth=depth
+        )
         for session in (self._session, self._asking, self._why):
             session.app.renderer.cpr_not_supported_callback = None  # a terminal that is less able is no reason to talk
 
     async def next(self) -> list[TextBlock] | None:
         self._typed = True
-        with patch_stdout(raw=True):  # what happens in the background is written above the prompt
+        # What happens in the background is written above the prompt, through our own writer like everything else.
+        with patch_stdout(raw=True), guarded():
             try:
-                text = await self._session.prompt_async(ANSI(self._paint.bold(self._paint.accent("›")) + " "))
+                text = await self._session.prompt_async(_ansi(self._paint.bold(self._paint.accent("›")) + " "))
             except EOFError:
                 return None
         return None if text is None else self._by_origin(text)
@@ -123,8 +135,8 @@ class TerminalInput:
 
     def _bottom(self) -> ANSI:
         if time.monotonic() - self._interrupted_at < TWICE_S:
-            return ANSI(self._paint.dim(" Ctrl-C again leaves"))
-        return ANSI(self._paint.dim(f" {self._toolbar()}"))
+            return _ansi(self._paint.dim(" Ctrl-C again leaves"))
+        return _ansi(self._paint.dim(f" {self._toolbar()}"))
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -191,12 +203,17 @@ class TerminalInput:
             case "yes":
                 return Verdict(True)
             case "no":
-                reason = await self._why.prompt_async(ANSI(paint.dim("  Why not? (Enter: no reason) ")))
+                reason = await self._why.prompt_async(_ansi(paint.dim("  Why not? (Enter: no reason) ")))
                 return None if reason == _STOP else Verdict(False, reason=reason)
             case "stop":  # Ctrl-C
                 return None
             case _:
                 return Verdict(False)
+
+
+def _ansi(text: str) -> ANSI:
+    """Our own styles and nothing else: `ANSI` lets what stands between two control characters through unseen."""
+    return ANSI(clean(text))
 
 
 def _answer_keys(is_offered: Callable[[str], bool]) -> KeyBindings:
@@ -250,7 +267,7 @@ def _history(path: Path) -> History:
     """What was typed in this project, for this user's eyes only; in memory where the disk refuses."""
     try:
         make_private(path.parent)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+        os.close(open_regular(path, append=True))
     except (OSError, StorageError):
         return InMemoryHistory()
     return FileHistory(str(path))

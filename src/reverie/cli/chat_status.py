@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from reverie.cli.output import Paint, cut
+from reverie.cli.screen import CLEAR_LINE
 
 _PATIENCE_S = 0.8
 
@@ -37,7 +38,7 @@ class StatusLine:
     def clear(self) -> None:
         """Takes the line away; what is going on is shown again when it goes on."""
         if self._shown:
-            self._write("\r\x1b[K")
+            self._write(CLEAR_LINE)
             self._shown = False
 
     def stop(self) -> None:
@@ -52,6 +53,6 @@ class StatusLine:
             passed = time.monotonic() - self._since
             if self._text and passed >= _PATIENCE_S:
                 line = cut(f"  ⋯ {self._text} {passed:.0f} s", self._columns() - 1)
-                self._write("\r\x1b[K" + self._paint.dim(line))
+                self._write(CLEAR_LINE + self._paint.dim(line))
                 self._shown = True
             await asyncio.sleep(0.5)

@@ -8,6 +8,7 @@ from typing import cast
 
 import click
 
+from reverie.cli.screen import json_text
 from reverie.cli.session_action import act, action_options
 from reverie.types import JsonObject
 
@@ -58,7 +59,7 @@ def command(
     request |= {"up_to": up_to} if up_to is not None else {}
     done = cast(JsonObject, act(session, cwd.resolve(), request)["compacted"])
     if as_json:
-        click.echo(json.dumps(done, ensure_ascii=False))
+        click.echo(json_text(done))
     elif preview:
         click.echo(done["text"])
         click.echo(f"\n{done['notice']}", err=True)

@@ -5,7 +5,6 @@ Asks a live session over its socket; for any other it reads the transcript. No e
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import click
 from reverie.cli.cost import find_transcript
 from reverie.cli.options import cwd_option, json_option, session_choice
 from reverie.cli.output import Paint, columns, pad, paint_for, plural, size, tokens
+from reverie.cli.screen import json_text
 
 if TYPE_CHECKING:
     from reverie.context.window_fill import WindowFill
@@ -51,7 +51,7 @@ def command(session: str, as_json: bool, cwd: Path) -> None:
     path = find_transcript(session, places)
     found = _ask(path, places) or _read(path, settings)
     if as_json:
-        click.echo(json.dumps({"session": path.stem, **found.to_json()}, ensure_ascii=False, indent=2))
+        click.echo(json_text({"session": path.stem, **found.to_json()}, indent=2))
         return
     for line in context_lines(found, paint_for(sys.stdout), columns() if sys.stdout.isatty() else 100):
         click.echo(line)

@@ -5,7 +5,6 @@ Only reads: no event loop, no SDK, no flags. The chat shows the same for its own
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
@@ -17,6 +16,7 @@ from click.core import ParameterSource
 
 from reverie.cli.options import cwd_option, json_option, session_choice
 from reverie.cli.output import Paint, columns, one_line, pad, paint_for, plural, tokens, width
+from reverie.cli.screen import json_text
 
 if TYPE_CHECKING:
     from reverie.context.ledger import By, Ledger, Totals
@@ -71,7 +71,7 @@ def command(
     if day is not None:
         ledger = ledger.only(day=day)
     if as_json:
-        click.echo(json.dumps(ledger.to_json(cast("By", by)), ensure_ascii=False, indent=2))
+        click.echo(json_text(ledger.to_json(cast("By", by)), indent=2))
         return
     paint = paint_for(sys.stdout)
     for line in cost_lines(ledger, cast("By", by), paint, columns() if sys.stdout.isatty() else 120):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from reverie.cli.output import Paint, exact, width
+from reverie.regular_files import read_regular_text
 from reverie.types import Json, JsonObject
 
 PAGE_LINES = 1_000
@@ -121,7 +122,7 @@ def _text(cwd: Path, call: JsonObject) -> str | None:
         path = cwd / Path(str(call.get("file_path", ""))).expanduser()
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return None
-        return path.read_bytes().decode("utf-8", "replace")
+        return read_regular_text(path, errors="replace")
     except (OSError, RuntimeError, ValueError):  # it cannot be read: the call itself will say why
         return None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import click
 
 from reverie.cli.options import cwd_option, json_option
+from reverie.cli.screen import json_text
 
 
 @click.command("doctor")
@@ -34,7 +34,7 @@ def command(as_json: bool, cwd: Path) -> int:
     healthy = all(check.state != "broken" for check in checks)
     if as_json:
         found = {"healthy": healthy, "checks": [check.to_json() for check in checks]}
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        click.echo(json_text(found, indent=2))
         return 0 if healthy else 1
     import textwrap
 

@@ -268,9 +268,9 @@ def _dream(settings: Settings, places: Places) -> Iterator[Check]:
         found = look(memory, flags)
     finally:
         flags.close()
-    state: State = "warning" if found.state.failures_in_a_row >= 3 or found.lock.stale else "ok"
+    state: State = "warning" if (found.state.failures_in_a_row >= 3 or found.lock.stale or found.lock.ahead) else "ok"
     spent = spent_on(places.day_books, Purpose.DREAM)
     cost = f"; in 7 days {spent.told()}" if spent.requests else ""
-    yield Check(
-        "dream", state, found.line() + cost, "`reverie dream log` shows what went wrong" if state == "warning" else ""
-    )
+    todo = "check this machine's clock; the next dream dates the lock right" if found.lock.ahead else ""
+    todo = todo or ("`reverie dream log` shows what went wrong" if state == "warning" else "")
+    yield Check("dream", state, found.line() + cost, todo)

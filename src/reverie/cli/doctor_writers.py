@@ -6,6 +6,7 @@ its own (`dream_look`). Looks only.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,8 +17,10 @@ from reverie.cli.output import age, plural
 from reverie.heartbeat import FAILURES_TOLD, Beat, Heartbeat
 from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
 from reverie.layers.l5_extraction.state import WRITER as EXTRACTION
+from reverie.moments import happened, parsed
 from reverie.parsing import load_json
 from reverie.paths import Places
+from reverie.regular_files import read_regular
 from reverie.settings import Settings
 from reverie.types import JsonObject, Purpose
 
@@ -38,8 +41,11 @@ def writer_checks(places: Places) -> Iterator[Check]:
             parts.append(f"in {_DAYS} days {spent.told()}")
         if beat.failures:
             parts.append(f"failed {plural(beat.failures, 'time')} in a row, last: {beat.error}")
-        state = "warning" if beat.failures >= FAILURES_TOLD else "ok"
-        todo = "`reverie log --kind task_failed` shows them" if state == "warning" else ""
+        ahead = any(_is_ahead(one) for one in (beat.succeeded, beat.failed, beat.stopped))
+        state = "warning" if ahead or beat.failures >= FAILURES_TOLD else "ok"
+        todo = "`reverie log --kind task_failed` shows them" if beat.failures >= FAILURES_TOLD else ""
+        if ahead:
+            todo = f"{places.heartbeat(writer)} names a time in the future: check this machine's clock"
         yield Check(name, state, "; ".join(parts), todo)
 
 
@@ -76,11 +82,14 @@ def _last(beat: Beat) -> str:
     return f"last run {_ago(beat.succeeded)} ago ({', '.join(figures)})"
 
 
+def _is_ahead(moment: str) -> bool:
+    found = parsed(moment)
+    return found is not None and happened(found.timestamp(), time.time()) is None
+
+
 def _ago(moment: str) -> str:
-    try:
-        return age(datetime.fromisoformat(moment).timestamp())
-    except ValueError:
-        return "some time"
+    found = parsed(moment)
+    return "some time" if found is None else age(found.timestamp())
 
 
 class Spent(NamedTuple):
@@ -101,7 +110,7 @@ def spent_on(books: Path, purpose: Purpose, *, days: int = _DAYS) -> Spent:
     found = Spent()
     for back in range(days):
         try:
-            lines = (books / f"{today - timedelta(days=back)}.jsonl").read_bytes().splitlines()
+            lines = read_regular(books / f"{today - timedelta(days=back)}.jsonl").splitlines()
         except OSError:
             continue
         for line in lines:

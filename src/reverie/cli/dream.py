@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from reverie.cli.memory_open import cwd_option, json_option, memory_in, painted, say, say_json, version_json
+from reverie.cli.screen import CLEAR_LINE
 from reverie.errors import ReverieError, UserError
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class _Progress:
 
         if isinstance(event, TaskChanged) and sys.stderr.isatty():
             text = cut(one_line(event.progress or event.state), columns() - 2)
-            click.echo(f"\r\x1b[K{text}" if event.state in ("starting", "running") else "\r\x1b[K", nl=False, err=True)
+            click.echo(CLEAR_LINE + (text if event.state in ("starting", "running") else ""), nl=False, err=True)
 
 
 @command.command("status")

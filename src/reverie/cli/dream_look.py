@@ -14,6 +14,7 @@ from reverie.layers.l6_dreaming.gates import Circumstances, Closed, GateNumbers,
 from reverie.layers.l6_dreaming.lock import ConsolidationLock, LockState
 from reverie.layers.l6_dreaming.proposal import Proposals
 from reverie.layers.l6_dreaming.state import DreamState, StateFile
+from reverie.moments import iso, local_minutes
 from reverie.types import JsonObject, Purpose
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class DreamLook:
         parts.append(f"process {self.lock.pid} dreams now" if self.lock.held else f"next: {self._next()}")
         if self.waiting:
             parts.append(f"{self.waiting} wait for you")
+        if self.lock.ahead and self.lock.mtime is not None:
+            parts.append(f"the lock is dated {local_minutes(self.lock.mtime)}, in the future, and counts as never")
         return "; ".join(parts)
 
     def _cost(self) -> str:
@@ -135,8 +138,8 @@ def _ago(moment: float | None) -> str:
 
 
 def _iso(moment: float | None) -> str | None:
-    return None if moment is None else datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")
+    return None if moment is None else iso(moment)
 
 
 def _local(moment: float | None) -> str:
-    return "" if moment is None else datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d %H:%M")
+    return "" if moment is None else local_minutes(moment)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 
-from reverie.cli.output import Paint, one_line, plural, printable
+from reverie.cli.output import Paint, one_line, plural
+from reverie.cli.screen import printable
 from reverie.layers.l6_dreaming.landing import Landed
 from reverie.layers.l6_dreaming.loss import Words, statements
 from reverie.layers.l6_dreaming.outcome import Dreamt
@@ -15,12 +15,13 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.evidence import content_terms
 from reverie.memory.taxonomy import is_index
 from reverie.memory.topic_file import decode
+from reverie.moments import local_minutes
 from reverie.storage.history import Version
 
 
 def show_proposal(proposal: Proposal, paint: Paint) -> Iterator[str]:
     """A proposal for a person to judge: every file with its reason, and where each statement goes or comes from."""
-    when = datetime.fromtimestamp(proposal.created).astimezone().strftime("%Y-%m-%d %H:%M")
+    when = local_minutes(proposal.created)
     yield f"{paint.bold(f'Dream {proposal.id}')}  {paint.dim(when)}  {_counted(proposal.changes)}"
     yield from _files(proposal.changes, paint)
     if proposal.kept:

@@ -12,6 +12,7 @@ import click
 
 from reverie.cli.memory_open import cwd_option, json_option, say, say_json, warn
 from reverie.cli.output import one_line, plural
+from reverie.cli.screen import CLEAR_LINE
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
 
     def progress(text: str) -> None:
         if live:
-            click.echo(f"\r\x1b[K{one_line(text)[:100]}", nl=False, err=True)
+            click.echo(CLEAR_LINE + one_line(text)[:100], nl=False, err=True)
         elif not as_json:
             say(text, err=True)
 
@@ -59,7 +60,7 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
         extract_all(files, cwd.resolve(), model=model, dry_run=dry_run, again=again, progress=progress)
     )
     if live:
-        click.echo("\r\x1b[K", nl=False, err=True)
+        click.echo(CLEAR_LINE, nl=False, err=True)
     if as_json:
         say_json(report.to_json())
     else:

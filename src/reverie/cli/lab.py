@@ -12,6 +12,7 @@ from reverie.cli.lab_extraction import extraction
 from reverie.cli.lab_forks import forks
 from reverie.cli.lab_mind import mind
 from reverie.cli.lab_recall import recall
+from reverie.cli.screen import CLEAR_LINE
 
 
 @click.group(name="lab")
@@ -157,7 +158,7 @@ def replay(
     sessions = load(files)
 
     def progress(done: int, of: int, name: str) -> None:
-        click.echo(f"\rreplayed {done} of {of}: {name[:36]:<36}", nl=done == of, err=True)
+        click.echo(f"{CLEAR_LINE}replayed {done} of {of}: {name[:36]:<36}", nl=done == of, err=True)
 
     click.echo(f"replaying {len(sessions)} sessions under {len(policies)} policies", err=True)
     found = replay_all(sessions, policies, prefix_tokens=prefix_tokens, window=window, progress=progress)

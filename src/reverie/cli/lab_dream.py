@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from reverie.cli.screen import CLEAR_LINE, json_text
+
 _MINDS = ("right", "wrong", "idle", "deletes", "contradicts", "invents", "misdates", "obeys", "leaks")
 
 
@@ -89,10 +91,10 @@ def dream(
     folders = scenarios(folder)
 
     def progress(done: int, name: str) -> None:
-        click.echo(f"\r{done} of {len(folders)}: {name:<40}", nl=done == len(folders), err=True)
+        click.echo(f"{CLEAR_LINE}{done} of {len(folders)}: {name:<40}", nl=done == len(folders), err=True)
 
     if mind == "wrong":
         scored = measure_wrong(folders, progress=progress)
     else:
         scored = measure(folders, model if mind is None else Kind(mind), progress=progress)
-    click.echo(json.dumps(summary(scored), ensure_ascii=False) if as_json else table(scored))
+    click.echo(json_text(summary(scored)) if as_json else table(scored))

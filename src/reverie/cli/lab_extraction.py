@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from reverie.cli.screen import CLEAR_LINE, json_text
 from reverie.errors import UserError
 
 
@@ -48,7 +49,7 @@ def extraction(file: Path | None, model: str | None, jobs: int, split: str | Non
         raise UserError(f"No case of {file} belongs to the part {split!r}: look at the field `split` of its lines.")
 
     def progress(done: int) -> None:
-        click.echo(f"\r{done} of {len(cases)} cases", nl=done == len(cases), err=True)
+        click.echo(f"{CLEAR_LINE}{done} of {len(cases)} cases", nl=done == len(cases), err=True)
 
     found = summary(asyncio.run(measure(cases, model, jobs=jobs, progress=progress)))
-    click.echo(json.dumps(found, ensure_ascii=False) if as_json else table(found))
+    click.echo(json_text(found) if as_json else table(found))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reverie.cli.options import cwd_option, json_lines_option, session_option
+from reverie.cli.screen import json_text
 
 if TYPE_CHECKING:
     from reverie.background_log import LogEntry
@@ -58,6 +59,6 @@ def _line(entry: LogEntry) -> str:
 
 
 def _shown(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else json_text(value)
     text = "".join(character if character.isprintable() else " " for character in text)
     return f'"{text}"' if " " in text and isinstance(value, str) else text

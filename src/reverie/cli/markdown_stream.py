@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from reverie.cli.output import Paint, pad, printable, width
+from reverie.cli.output import Paint, pad, width
+from reverie.cli.screen import STYLE, printable
 
 _MAY_BE_MARKER = re.compile(r"\s*(?:[-*+>#|`~_=\s]{0,8}|\d{1,4}[.)]?\s?)")
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,})(.*)")
@@ -237,4 +238,4 @@ def _may_be_marker(line: list[str]) -> bool:
 
 
 def _unstyled(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+    return STYLE.sub("", text)

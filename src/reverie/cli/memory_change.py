@@ -34,6 +34,7 @@ from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import Change, WriteInfo, Writer
 from reverie.memory.taxonomy import INDEX, is_index, is_topic
 from reverie.memory.topic_file import TopicFile, decode
+from reverie.regular_files import read_regular
 from reverie.settings.terminal import editor
 from reverie.storage.history import Version
 
@@ -83,7 +84,7 @@ def add_command(
     memory = memory_in(cwd)
     memory.require_on("nothing is added")
     if source is not None:
-        given = source.read_bytes().decode("utf-8", "replace")
+        given = read_regular(source).decode("utf-8", "replace")
     elif not text and sys.stdin.isatty():
         given = edited(_TEMPLATE.format(name=name, kind=kind or ""), "new memory")
         if not TopicFile.parse(given).body.strip():
@@ -175,6 +176,6 @@ def edited(text: str, name: str) -> str:
         if done.returncode != 0:
             raise ReverieError(f"The editor ended with code {done.returncode}; nothing was changed.")
         try:
-            return decode(draft.read_bytes())
+            return decode(read_regular(draft))
         except FileNotFoundError:
             raise ReverieError("The editor removed the draft; nothing was changed.") from None

@@ -22,7 +22,8 @@ from reverie.cli.memory_open import (
     version_json,
     wrapped,
 )
-from reverie.cli.output import Paint, age, columns, cut, one_line, pad, printable
+from reverie.cli.output import Paint, age, columns, cut, one_line, pad
+from reverie.cli.screen import printable
 from reverie.errors import StorageError
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.opening import OpenedMemory

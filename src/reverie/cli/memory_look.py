@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from time import time
 from typing import Any
@@ -24,7 +23,9 @@ from reverie.cli.memory_open import (
     say,
     say_json,
 )
-from reverie.cli.output import age, columns, cut, one_line, pad, plural, printable, width
+from reverie.cli.output import age, columns, cut, one_line, pad, plural, width
+from reverie.cli.screen import document as show_document
+from reverie.cli.screen import printable
 from reverie.errors import UserError
 from reverie.memory.age import age_days, age_words
 from reverie.memory.index import load_index
@@ -32,6 +33,7 @@ from reverie.memory.opening import OpenedMemory
 from reverie.memory.scan import ScanEntry
 from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile, decode
+from reverie.moments import iso
 
 _UNTYPED = "untyped"
 _LINES_A_FILE = 3
@@ -114,7 +116,7 @@ def _as_json(entry: ScanEntry) -> dict[str, Any]:
         "description": entry.description,
         "type": entry.type.value if entry.type else None,
         "trust": entry.trust.value if entry.trust else None,
-        "modified": datetime.fromtimestamp(entry.modified, UTC).isoformat(timespec="seconds"),
+        "modified": iso(entry.modified),
         "age_days": age_days(entry.modified, now),
         "bytes": entry.size,
         "path": str(entry.path),
@@ -157,7 +159,7 @@ def show_command(file: str, as_json: bool, cwd: Path) -> None:
                 "description": topic.description,
                 "type": topic.type.value if topic.type else None,
                 "trust": topic.trust.value if topic.trust else None,
-                "modified": datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds"),
+                "modified": iso(modified),
                 "path": str(memory.directory.root / name),
                 "body": _sound(topic.body),
                 "problems": list(topic.problems),
@@ -173,7 +175,7 @@ def show_command(file: str, as_json: bool, cwd: Path) -> None:
         say()
         say(printable(text).rstrip("\n"))
     else:
-        click.echo(_sound(text), nl=not text.endswith("\n"))
+        show_document(_sound(text) + "\n" * (not text.endswith("\n")))
 
 
 def _with_end(name: str) -> str:
@@ -276,7 +278,7 @@ def path_command(as_json: bool, cwd: Path) -> None:
             }
         )
         return
-    click.echo(memory.directory.root)
+    show_document(f"{memory.directory.root}\n")
     if sys.stdout.isatty():
         paint = painted(err=True)
         state = "on" if memory.switch.on else "off"

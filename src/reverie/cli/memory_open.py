@@ -5,7 +5,6 @@ Loads no event loop, no SDK, no flags, and the write gate only when something is
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +15,7 @@ import click
 from reverie.cli.options import cwd_option as cwd_option
 from reverie.cli.options import json_option as json_option
 from reverie.cli.output import Paint, columns, one_line, paint_for
+from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
 from reverie.memory.opening import OpenedMemory, open_memory
 from reverie.memory.taxonomy import INDEX, MemoryType, is_index
@@ -93,7 +93,7 @@ def painted(*, err: bool = False) -> Paint:
 
 
 def say_json(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    click.echo(json_text(value, indent=2))
 
 
 def say_undo(version: Version) -> None:

@@ -5,17 +5,18 @@ Looking loads no event loop, no SDK and no flags. An update is made by a live se
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from reverie.cli.options import cwd_option, json_option, session_choice
-from reverie.cli.output import age, paint_for, printable
+from reverie.cli.output import age, paint_for
+from reverie.cli.screen import json_text, printable
+from reverie.moments import iso
+from reverie.regular_files import read_regular_text
 
 if TYPE_CHECKING:
     from reverie.layers.l3_session_notes.numbers import NoteNumbers
@@ -55,7 +56,7 @@ def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
     numbers = NoteNumbers(**{field.name: getattr(settings.notes, field.name) for field in fields(NoteNumbers)})
     shown = look(path, places.notes_config / "template.md", _view(found.path), numbers)
     if as_json:
-        click.echo(json.dumps({"session": found.id, **shown.to_json()}, ensure_ascii=False))
+        click.echo(json_text({"session": found.id, **shown.to_json()}))
         return
     paint = paint_for(sys.stderr)
     for line in shown.about():
@@ -102,7 +103,7 @@ class Shown:
         return [f"{self.path}, {age(self.modified)} old", *self.standing.in_words()]
 
     def to_json(self) -> dict[str, object]:
-        when = datetime.fromtimestamp(self.modified, UTC).isoformat() if self.modified is not None else None
+        when = iso(self.modified) if self.modified is not None else None
         return {"path": str(self.path), "text": self.text, "modified": when, **self.standing.to_json()}
 
 
@@ -114,7 +115,7 @@ def look(path: Path, template: Path, view: View, numbers: NoteNumbers) -> Shown:
 
     def read(file: Path) -> str | None:
         try:
-            return file.read_text(encoding="utf-8", errors="replace")
+            return read_regular_text(file, errors="replace")
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

@@ -1,7 +1,7 @@
 """What all commands that show something share: colour or none, the width, and text made safe for a terminal.
 
-Text that a model, a tool or a file wrote is shown through `printable`, so that nothing in it can move the cursor or
-pass for something else.
+Text that a model, a tool or a file wrote cannot steer the terminal (`screen`). `printable`, `one_line` and `exact` make
+it fit for a place: as lines, on one line, or with nothing in it unseen.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import time
 from dataclasses import dataclass
 from typing import TextIO
 
+from reverie.cli.screen import named, printable, styled
 from reverie.settings.terminal import wants_colour
 
 MOST_COLUMNS = 120
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _INVISIBLE = re.compile(
     r"[\u00ad\u115f\u1160\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\U000e0000-\U000e007f]"
 )
@@ -29,7 +29,7 @@ class Paint:
     on: bool
 
     def _styled(self, text: str, code: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.on and text else text
+        return styled(text, code) if self.on and text else text
 
     def bold(self, text: str) -> str:
         return self._styled(text, "1")
@@ -63,11 +63,6 @@ def columns(most: int = MOST_COLUMNS) -> int:
     return max(20, min(shutil.get_terminal_size((80, 24)).columns, most))
 
 
-def printable(text: str) -> str:
-    """Text with everything that would steer a terminal made visible; line breaks and tabs stay."""
-    return _CONTROL.sub(_named, text.replace("\r\n", "\n"))
-
-
 def one_line(text: str, most: int = 10_000) -> str:
     """The same on one line, cut to `most` columns."""
     return cut(" ".join(printable(text[: most * 4 + 100]).split()), most)
@@ -75,14 +70,7 @@ def one_line(text: str, most: int = 10_000) -> str:
 
 def exact(text: str) -> str:
     """Text that somebody is asked to approve: as `printable`, and with invisible characters named as well."""
-    return _INVISIBLE.sub(_named, printable(text))
-
-
-def _named(found: re.Match[str]) -> str:
-    char = found[0]
-    if char < "\x20":
-        return chr(0x2400 + ord(char))
-    return f"<U+{ord(char):04X}>"
+    return _INVISIBLE.sub(named, printable(text))
 
 
 def cut(text: str, most: int) -> str:

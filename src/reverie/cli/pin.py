@@ -8,6 +8,7 @@ from typing import cast
 
 import click
 
+from reverie.cli.screen import json_text
 from reverie.cli.session_action import act, action_options
 
 
@@ -38,7 +39,7 @@ def command(text: tuple[str, ...], remove: str | None, session: str, cwd: Path, 
     else:
         pins = cast(dict[str, str], act(session, cwd, {"do": "pins"}, model=EMBEDDED)["pins"])
         if as_json:
-            click.echo(json.dumps(pins, ensure_ascii=False))
+            click.echo(json_text(pins))
             return
         for name, pinned in pins.items():
             click.echo(f"{name:>3}  {pinned}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, cast
 
 import click
 
+from reverie.cli.screen import json_text
 from reverie.cli.session_action import act, action_options
 
 
@@ -31,7 +31,7 @@ def command(message: str | None, session: str, cwd: Path, as_json: bool) -> None
     if message is None:
         listed = cast(list[dict[str, Any]], act(session, cwd, {"do": "messages"}, model=EMBEDDED)["messages"])
         if as_json:
-            click.echo(json.dumps(listed, ensure_ascii=False))
+            click.echo(json_text(listed))
             return
         for one in listed:
             click.echo(f"{one['back']:>4}  {str(one['uuid'])[:8]}  {one['text']}")
@@ -39,4 +39,4 @@ def command(message: str | None, session: str, cwd: Path, as_json: bool) -> None
             click.echo("Nothing was said yet.", err=True)
         return
     answer = act(session, cwd, {"do": "rewind", "message": message}, model=EMBEDDED)
-    click.echo(json.dumps(answer, ensure_ascii=False) if as_json else f"Back to before: {answer['rewound']}")
+    click.echo(json_text(answer) if as_json else f"Back to before: {answer['rewound']}")

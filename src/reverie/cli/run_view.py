@@ -6,13 +6,13 @@ held back until it is known to stand, and what was said between tool calls goes 
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Protocol
 
 from reverie.cli.markdown_stream import MarkdownStream
-from reverie.cli.output import columns, one_line, paint_for, printable, seconds
+from reverie.cli.output import columns, one_line, paint_for, seconds
+from reverie.cli.screen import json_text, printable
 from reverie.cli.tool_lines import call_text, finished_line
 from reverie.events import (
     AnswerRestarted,
@@ -38,13 +38,7 @@ class JsonView:
     """Every event, one JSON object a line, the moment it happens."""
 
     def show(self, event: Event) -> None:
-        value = to_json(event)
-        line = json.dumps(value, ensure_ascii=False)
-        try:
-            line.encode()
-        except UnicodeEncodeError:  # half a character, which UTF-8 cannot hold: written escaped
-            line = json.dumps(value)
-        sys.stdout.write(line + "\n")
+        sys.stdout.write(json_text(to_json(event)) + "\n")
         sys.stdout.flush()
 
 

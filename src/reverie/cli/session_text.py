@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reverie.agents.letters import sender_and_text
-from reverie.cli.output import Paint, one_line, printable
+from reverie.cli.output import Paint, one_line
+from reverie.cli.screen import printable
 from reverie.cli.tool_lines import call_text, finished_line
 from reverie.storage.chain import conversation
 from reverie.storage.records import CompactBoundary, Rewind, SessionHeader, from_record

@@ -5,7 +5,6 @@ Only reads (but for delete): no event loop, no SDK, no flags, so that it starts 
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -17,8 +16,10 @@ import click
 
 from reverie.cli.options import cwd_option, json_lines_option, json_option, session_choice, session_ids, session_option
 from reverie.cli.output import Paint, age, columns, cut, one_line, pad, paint_for, plural, size, width
+from reverie.cli.screen import clean, document, json_text
 from reverie.cli.sessions_import import import_command
 from reverie.errors import ReverieError, UserError
+from reverie.moments import iso
 from reverie.paths import Places
 from reverie.settings import load_settings
 from reverie.storage.lease import Lease
@@ -66,7 +67,7 @@ def list_command(everywhere: bool, limit: int | None, as_json: bool, cwd: Path) 
     found = _everywhere(places) if everywhere else list_sessions(places.project)
     found = found[:limit]
     if as_json:
-        click.echo(json.dumps({"sessions": [_as_json(info) for info in found]}, ensure_ascii=False, indent=2))
+        click.echo(json_text({"sessions": [_as_json(info) for info in found]}, indent=2))
         return
     if not found:
         where = "There are no sessions yet" if everywhere else f"There are no sessions of {places.cwd} yet"
@@ -96,12 +97,11 @@ def _holder(info: SessionInfo) -> int | None:
 
 
 def _as_json(info: SessionInfo) -> dict[str, Any]:
-    from datetime import UTC, datetime
 
     return {
         "id": info.id,
         "title": info.title,
-        "modified": datetime.fromtimestamp(info.modified, UTC).isoformat(timespec="seconds"),
+        "modified": iso(info.modified),
         "size": info.size,
         "cwd": info.cwd,
         "branch": info.git_branch,
@@ -197,7 +197,7 @@ def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
     loaded = read_records(path)
     if as_json:
         for record in loaded.records:
-            click.echo(dump_record(record), nl=False)
+            document(dump_record(record).decode("utf-8", "replace"))
         return
     from reverie.cli.session_text import transcript_text
 
@@ -217,7 +217,7 @@ def _paged(text: str, paint: Paint) -> None:
     if text.count("\n") < shutil.get_terminal_size().lines - 2:
         click.echo(text, color=paint.on)
     else:
-        click.echo_via_pager(text, color=paint.on)
+        click.echo_via_pager(clean(text), color=paint.on)
 
 
 @command.command("path")
@@ -232,7 +232,8 @@ def path_command(session: str, as_json: bool, cwd: Path) -> None:
       grep -c tool_use "$(reverie sessions path last)"
     """
     found = _find(session, cwd)
-    click.echo(json.dumps({"session": found.id, "path": str(found.path)}) if as_json else found.path)
+    shown = json_text({"session": found.id, "path": str(found.path)}) if as_json else str(found.path)
+    document(f"{shown}\n")
 
 
 @command.command("delete")
@@ -270,7 +271,7 @@ def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, 
         if not as_json:
             click.echo(f"Deleted {info.id}.")
     if as_json:
-        click.echo(json.dumps({"deleted": [info.id for info in found]}))
+        click.echo(json_text({"deleted": [info.id for info in found]}))
 
 
 def _left_beside(info: SessionInfo) -> tuple[int, int]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from reverie.cli.options import cwd_option, json_option
 from reverie.cli.output import plural
+from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
 from reverie.paths import Places, check_session_id
 from reverie.settings import load_settings
@@ -38,7 +38,7 @@ def import_command(files: tuple[Path, ...], as_json: bool, cwd: Path) -> None:
         except ReverieError as error:  # the other files are taken in all the same
             failed.append(error)
     if as_json:
-        click.echo(json.dumps({"imported": taken}, ensure_ascii=False))
+        click.echo(json_text({"imported": taken}))
     for error in failed[:-1]:
         click.echo(f"reverie: {error}", err=True)
     if failed:

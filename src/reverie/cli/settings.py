@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from reverie.cli.options import cwd_option, json_option
-from reverie.cli.output import printable
+from reverie.cli.screen import json_text, printable
 from reverie.errors import UserError
 from reverie.settings import Explained, Settings, explain, load_settings
 from reverie.settings.reach import reach_of
@@ -90,7 +90,7 @@ def _show_all(chosen: list[Explained]) -> None:
 
 def _show_ignored(one: Explained, indent: int) -> None:
     for part in one.ignored:
-        value = "(hidden)" if part.value is None else json.dumps(part.value, ensure_ascii=False)
+        value = "(hidden)" if part.value is None else json_text(part.value)
         _say(f"{'':<{indent}}ignored: {value}  # {part.where}: {part.ignored}")
 
 

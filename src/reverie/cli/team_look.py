@@ -17,6 +17,7 @@ from reverie.cli.output import cut, pad
 from reverie.errors import ReverieError, UserError
 from reverie.parsing import load_json
 from reverie.paths import Places
+from reverie.regular_files import read_regular
 from reverie.settings import load_settings
 from reverie.storage.lease import Lease
 from reverie.types import JsonObject
@@ -109,7 +110,7 @@ def _status(team: Team) -> JsonObject:
 
 def _unread(team: Team, name: str) -> int:
     try:
-        found: Any = load_json(team.mailbox(name).path.read_bytes() or b"[]")
+        found: Any = load_json(read_regular(team.mailbox(name).path) or b"[]")
     except (OSError, ValueError):
         return 0
     return len(cast("list[Any]", found)) if isinstance(found, list) else 0

@@ -28,6 +28,7 @@ from reverie.errors import ReverieError
 from reverie.flags import Flags
 from reverie.parsing import load_json
 from reverie.paths import Places
+from reverie.regular_files import read_regular_text
 from reverie.settings import Settings, load_settings
 from reverie.storage.atomic import make_private_dir
 from reverie.storage.lease import Lease
@@ -287,7 +288,7 @@ def _why(one: _Running) -> str:
         f"its process was ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with code {code}"
     )
     try:
-        said = one.log.read_text("utf-8", "replace").strip().splitlines()
+        said = read_regular_text(one.log, errors="replace").strip().splitlines()
     except OSError:
         said = []
     return f"{how}: {said[-1][:_LAST_WORDS]}" if said else how

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from reverie.agents.team_file import TeamPlan
 from reverie.cli.diff_preview import Pages, preview
-from reverie.cli.output import columns, cut, one_line, pad, paint_for, plural, printable
+from reverie.cli.output import columns, cut, one_line, pad, paint_for, plural
+from reverie.cli.screen import clean, printable, raw_stream
 from reverie.cli.tool_lines import call_text
 from reverie.permissions.patterns import rule_for
 from reverie.permissions.rules import ToolCall
@@ -119,7 +120,12 @@ class TextTeamView(TeamView):
             from rich.live import Live
 
             self._live = Live(
-                get_renderable=self._table, console=Console(stderr=True), transient=True, refresh_per_second=4
+                get_renderable=self._table,
+                console=Console(file=raw_stream(sys.stderr)),  # it draws the screen itself: see `_line`, `_table`
+                transient=True,
+                refresh_per_second=4,
+                redirect_stdout=False,
+                redirect_stderr=False,
             )
             self._live.start()
         return self
@@ -230,7 +236,7 @@ class TextTeamView(TeamView):
         else:
             from rich.text import Text
 
-            self._live.console.print(Text.from_ansi(text), soft_wrap=True)
+            self._live.console.print(Text.from_ansi(clean(text)), soft_wrap=True)
 
     def _table(self) -> Table:
         from rich.table import Table
@@ -242,5 +248,7 @@ class TextTeamView(TeamView):
             busy = what not in ("idle", "ended", "failed")
             took = f"{time.monotonic() - since:.0f} s" if busy else ""
             shown = cut(one_line(what), max(20, columns() - self._wide - 12))
-            table.add_row(Text(name, "bold" if busy else "dim"), Text(shown, "" if busy else "dim"), Text(took, "dim"))
+            table.add_row(
+                Text(one_line(name), "bold" if busy else "dim"), Text(shown, "" if busy else "dim"), Text(took, "dim")
+            )
         return table

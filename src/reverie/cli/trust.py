@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from reverie.cli.options import cwd_option, json_option
+from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def _values(part: Part) -> Iterator[str]:
     value = part.value
     items = cast("list[object]", value) if isinstance(value, list) else [value]
     for item in items:
-        yield f"{part.key} = {'(hidden)' if item is None else json.dumps(item, ensure_ascii=False)}"
+        yield f"{part.key} = {'(hidden)' if item is None else json_text(item)}"
 
 
 def _question(parts: Sequence[Part]) -> str:

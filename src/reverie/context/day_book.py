@@ -18,6 +18,7 @@ from typing import Any, cast
 from reverie.context.ledger import Entry, Ledger
 from reverie.errors import StorageError
 from reverie.parsing import load_json
+from reverie.regular_files import LARGEST, open_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.session_log import Clock, utc_now
 from reverie.types import Purpose
@@ -85,7 +86,7 @@ class DayBook:
         return day
 
     def _append(self, path: Path, line: bytes) -> None:
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = open_regular(path, append=True)
         try:
             if os.write(fd, line) != len(line):
                 raise OSError("the disk took only a part of the line")
@@ -94,11 +95,11 @@ class DayBook:
 
     def _catch_up(self, path: Path) -> None:
         try:
-            with path.open("rb") as file:
+            with os.fdopen(open_regular(path), "rb") as file:
                 if os.fstat(file.fileno()).st_size < self._read:  # rebuilt or cut: begin anew
                     self._read, self._spent = 0, Spent()
                 file.seek(self._read)
-                added = file.read()
+                added = file.read(LARGEST)
         except OSError:
             return
         whole = added.rfind(b"\n") + 1  # another process may be in the middle of a line

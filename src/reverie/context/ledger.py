@@ -6,6 +6,8 @@ purpose, day, session, model or project, in tokens and in currency, next to what
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -15,6 +17,8 @@ from typing import Literal, TypeAlias
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost, input_equivalents, price
 from reverie.models.wire import model_id
+from reverie.moments import parsed
+from reverie.regular_files import LARGEST, open_regular
 from reverie.storage.atomic import storage_error
 from reverie.storage.records import CacheBreak, Clears, CompactBoundary, ForkUsage, from_record
 from reverie.storage.transcript import parse_line
@@ -196,7 +200,8 @@ class Ledger:
         ledger = cls(catalogue)
         for path in paths:
             try:
-                if path.stat().st_mtime >= since:
+                found = path.stat()
+                if found.st_mtime >= since and stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST:
                     for record in telling_records(path):
                         ledger.add(record, session=path.stem, project=path.parent.name)
             except FileNotFoundError:
@@ -328,7 +333,7 @@ def _breaks_json(breaks: Sequence[CacheBreak]) -> JsonObject:
 def telling_records(path: Path) -> Iterator[Record]:
     """The records of a transcript that a ledger reads; other lines are not even parsed, and bad ones passed over."""
     try:
-        with path.open("rb") as lines:
+        with os.fdopen(open_regular(path), "rb") as lines:
             for line in lines:
                 if not any(word in line for word in _TELLING):
                     continue
@@ -344,11 +349,7 @@ def telling_records(path: Path) -> Iterator[Record]:
 
 def when(record: Record) -> datetime | None:
     """When a record was written, if it says so."""
-    try:
-        moment = datetime.fromisoformat(str(record.timestamp))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None
+    return parsed(record.timestamp)
 
 
 class RunningLedger:

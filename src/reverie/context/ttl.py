@@ -16,7 +16,9 @@ from typing import Any, cast
 
 from reverie.models.base import Ttl
 from reverie.models.catalogue import ModelFacts
+from reverie.moments import changed, parsed
 from reverie.parsing import RECORD_DEPTH, load_json
+from reverie.regular_files import read_tail
 from reverie.types import Usage
 
 SESSIONS = 8
@@ -92,7 +94,7 @@ def newest(project: Path, skip: str = "") -> list[Path]:
     try:
         with os.scandir(project) as entries:
             found = [
-                (entry.stat().st_mtime, entry.path)
+                (changed(entry.stat()), entry.path)
                 for entry in entries
                 if entry.name.endswith(".jsonl")
                 and not entry.name.startswith("agent-")
@@ -125,24 +127,16 @@ def steps(path: Path) -> Iterator[Step]:
 
 def _last_lines(path: Path) -> list[bytes]:
     try:
-        with path.open("rb") as file:
-            start = max(0, file.seek(0, os.SEEK_END) - SESSION_BYTES)
-            file.seek(start)
-            lines = file.read().split(b"\n")
+        tail, is_whole = read_tail(path, SESSION_BYTES)
     except OSError:
         return []
-    return lines[1:] if start else lines
+    lines = tail.split(b"\n")
+    return lines if is_whole else lines[1:]
 
 
 def _moment(line: bytes) -> datetime | None:
     found = _TIMESTAMP.search(line)
-    if found is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(found[1].decode())
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None
+    return None if found is None else parsed(found[1].decode("ascii", "replace"))
 
 
 def _prompt(line: bytes) -> tuple[int, str]:

@@ -7,9 +7,10 @@ raises for what it finds on disk.
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path
+
+from reverie.regular_files import open_regular
 
 MAX_FILE_BYTES = 1_000_000
 """Larger files are nobody's instructions."""
@@ -32,18 +33,10 @@ def read_text(path: Path, *, cut: bool = False) -> ReadText:
     With `cut`, a file that is too large is read as far as the limit instead of refused.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY)
+        with os.fdopen(open_regular(path, follow=False), "rb") as file:
+            owner, raw = os.fstat(file.fileno()).st_uid, file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
         return ReadText(problem=f"cannot be read ({_reason(error)})")
-    try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            return ReadText(problem="is not a regular file")
-        raw = _read_bounded(fd)
-    except OSError as error:
-        return ReadText(problem=f"cannot be read ({_reason(error)})")
-    finally:
-        os.close(fd)
     if len(raw) > MAX_FILE_BYTES and not cut:
         return ReadText(problem=f"is larger than {MAX_FILE_BYTES:,} bytes")
     if b"\0" in raw:
@@ -52,16 +45,7 @@ def read_text(path: Path, *, cut: bool = False) -> ReadText:
         text, damaged = raw.decode("utf-8-sig"), False
     except UnicodeDecodeError:
         text, damaged = raw.decode("utf-8-sig", "replace"), True
-    return ReadText(text.replace("\r\n", "\n").replace("\r", "\n"), damaged=damaged, owner=found.st_uid)
-
-
-def _read_bounded(fd: int) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while size <= MAX_FILE_BYTES and (part := os.read(fd, MAX_FILE_BYTES + 1 - size)):
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)
+    return ReadText(text.replace("\r\n", "\n").replace("\r", "\n"), damaged=damaged, owner=owner)
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,10 +23,12 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import load_index
 from reverie.memory.taxonomy import INDEX
 from reverie.memory.topic_file import decode
+from reverie.moments import happened, parsed
 from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.permissions.inside import PermissionRefused, is_inside
 from reverie.prompts import render
+from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 
 SNAPSHOT_MARK = "snapshot.json"
@@ -139,7 +142,11 @@ class AgentMemory:
         """When the snapshot was made that this memory has neither begun from nor passed over; None if there is none."""
         made = _stamp(self.place.snapshot / SNAPSHOT_MARK)
         seen = _stamp(self.root / _TAKEN)
-        return made if made is not None and (seen is None or made > seen) else None
+        if made is None or made == seen:
+            return None
+        # A mark of a day to come, from a machine with a wrong clock, must not hide all that follow.
+        is_new = seen is None or made > seen or happened(seen.timestamp(), time.time()) is None
+        return made if is_new else None
 
     @property
     def is_empty(self) -> bool:
@@ -194,7 +201,7 @@ class AgentMemory:
                 ):
                     continue
                 try:
-                    data = path.read_bytes()
+                    data = read_regular(path)
                 except OSError as error:
                     raise storage_error(error, path, "read the snapshot") from error
                 size += len(data)
@@ -220,8 +227,7 @@ def _ignore(folder: Path, text: str) -> None:
 def _stamp(path: Path) -> datetime | None:
     """The time in a mark; None if there is none, or it cannot be read."""
     try:
-        raw: Any = load_json(path.read_bytes())
-        made = datetime.fromisoformat(str(cast("dict[str, Any]", raw)["made"]))
+        raw: Any = load_json(read_regular(path))
+        return parsed(cast("dict[str, Any]", raw)["made"])
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return made if made.tzinfo is not None else made.replace(tzinfo=UTC)

@@ -33,6 +33,7 @@ from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_log, is_
 from reverie.memory.topic_file import TopicFile, decode, encode
 from reverie.memory.undo import UndoConflict, plan_restore, plan_undo
 from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
+from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.storage.history import Version, VersionInfo
 from reverie.storage.history_folder import ChangedOnDisk, Held, VersionedFolder, history_place
@@ -111,8 +112,7 @@ class MemoryDirectory:
         self.settle()
         path = self._readable(name)
         try:
-            with path.open("rb") as opened:
-                return Document(name, opened.read(), os.fstat(opened.fileno()).st_mtime)
+            return Document(name, read_regular(path), path.stat().st_mtime)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             raise UserError(f"There is no memory {name!r}; `reverie memory list` shows what there is.") from None
         except OSError as error:

@@ -19,6 +19,7 @@ from reverie.memory.evidence_words import NEGATIONS
 from reverie.memory.ranking.files import FileStat, scan
 from reverie.memory.ranking.text import words
 from reverie.memory.topic_file import decode
+from reverie.regular_files import read_regular
 
 NEAR: Final = 0.8
 """The share of a statement's content words that stand in one statement elsewhere."""
@@ -75,7 +76,7 @@ class Standing:
             if held > KEPT_BYTES:
                 break
             try:
-                text = decode(Path(os.path.join(self._root, name)).read_bytes())  # noqa: PTH118  thousands of files
+                text = decode(read_regular(Path(os.path.join(self._root, name))))  # noqa: PTH118  thousands of files
             except OSError:
                 self._texts.pop(name, None)
                 continue

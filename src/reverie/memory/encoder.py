@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from reverie.errors import MissingExtra, UserError
 from reverie.parsing import load_json
+from reverie.regular_files import LARGEST, read_regular_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -169,7 +170,7 @@ def _config(folder: Path) -> Mapping[str, Any]:
 
 def _json(path: Path) -> Any:
     try:
-        return load_json(path.read_text(encoding="utf-8"))
+        return load_json(read_regular_text(path, LARGEST))
     except ValueError as error:
         raise UserError(f"{path}: not JSON ({error}); fetch the encoder again.") from error
 

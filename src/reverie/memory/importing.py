@@ -22,6 +22,7 @@ from reverie.memory.note import DESCRIPTION_CHARACTERS, classify, title_of
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.taxonomy import INDEX, LOGS, MemoryType, file_name, index_of, pointer_of
 from reverie.memory.topic_file import TopicFile, decode
+from reverie.regular_files import read_regular
 from reverie.storage.atomic import storage_error
 from reverie.storage.history import Version
 
@@ -66,7 +67,7 @@ def pieces(paths: Sequence[Path]) -> list[Piece]:
     for path in paths:
         if path.is_dir():
             found += _of_folder(path)
-        elif path.is_file():
+        elif path.exists():
             found += _of_file(path, may_split=True)
         else:
             raise UserError(f"{path} is not there; name a memory directory, a folder of .md files, or a file of notes.")
@@ -228,7 +229,7 @@ def _read(path: Path) -> str:
     try:
         if path.stat().st_size > _LARGEST:
             raise UserError(f"{path} has more than {_LARGEST:,} bytes, too many for notes; leave it out.")
-        return decode(path.read_bytes())
+        return decode(read_regular(path, _LARGEST))
     except OSError as error:
         raise storage_error(error, path, "read") from error
 

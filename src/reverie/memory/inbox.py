@@ -23,6 +23,7 @@ from reverie.memory.secrets import redacted
 from reverie.memory.taxonomy import Trust, is_topic
 from reverie.memory.topic_file import TopicFile
 from reverie.parsing import load_json
+from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error, write_atomic
 from reverie.storage.history import Version
 
@@ -151,7 +152,7 @@ class Inbox:
         for name in self._names():
             path = self.folder / name
             try:
-                before = path.read_text("utf-8", "surrogateescape")
+                before = read_regular_text(path, errors="surrogateescape")
             except OSError as error:
                 raise storage_error(error, path, "read") from error
             after = change(before)
@@ -173,7 +174,7 @@ class Inbox:
 
     def _read(self, path: Path) -> Item | None:
         try:
-            raw: Any = load_json(path.read_text("utf-8", "replace"))
+            raw: Any = load_json(read_regular_text(path, errors="replace"))
         except (OSError, ValueError):
             return None
         return _item(cast("dict[str, Any]", raw)) if isinstance(raw, dict) else None

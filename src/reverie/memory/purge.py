@@ -21,6 +21,7 @@ from reverie.memory.inbox import Inbox
 from reverie.memory.purge_forms import Forms, Wanted
 from reverie.memory.topic_file import decode, encode
 from reverie.paths.kept import Treatment, kept_at
+from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history_objects import decode_tree
 from reverie.storage.history_purge import stored_objects, without_doubles
@@ -297,7 +298,7 @@ def _rewrite(path: Path, forms: Forms) -> None:
 
 def _read(path: Path) -> str:
     try:
-        return decode(path.read_bytes())
+        return decode(read_regular(path, LARGEST))
     except FileNotFoundError:
         return ""
     except OSError as error:

@@ -10,11 +10,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from reverie.memory.frontmatter import split
 from reverie.memory.taxonomy import INDEX, LOGS, MemoryType, Trust
+from reverie.moments import iso
+from reverie.regular_files import read_head
 from reverie.storage.atomic import storage_error
 
 HEADER_LINES = 30
@@ -87,7 +88,7 @@ def manifest(entries: Iterable[ScanEntry]) -> str:
 
 def manifest_line(entry: ScanEntry) -> str:
     kind = f"[{entry.type}] " if entry.type else ""
-    when = datetime.fromtimestamp(entry.modified, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    when = iso(entry.modified).replace("+00:00", "Z")
     line = f"- {kind}{entry.name} ({when})"
     line = f"{line}: {entry.description}" if entry.description else line
     return _CONTROL.sub(" ", line)
@@ -110,8 +111,7 @@ def _entry(name: str, path: Path, modified: float, size: int, head: str) -> Scan
 
 
 def _head(path: str) -> str:
-    with open(path, "rb", buffering=0) as opened:  # noqa: PTH123  thousands of files: a Path for each costs as much
-        lines = opened.read(_HEADER_BYTES).split(b"\n", HEADER_LINES)
+    lines = read_head(path, _HEADER_BYTES, follow=False).split(b"\n", HEADER_LINES)
     text = b"\n".join(lines[:HEADER_LINES]).decode("utf-8", "surrogateescape")
     return text + "\n" if len(lines) > HEADER_LINES else text
 

@@ -22,6 +22,8 @@ from reverie.memory.ranking.files import FileStat, scan
 from reverie.memory.ranking.index_file import open_database
 from reverie.memory.ranking.text import ANALYSIS_VERSION, terms
 from reverie.memory.ranking.topic import Topic, parse_topic
+from reverie.moments import change_ns
+from reverie.regular_files import read_regular
 
 SCHEMA_VERSION: Final = f"1.{ANALYSIS_VERSION}"
 BATCH_FILES: Final = 2_000
@@ -158,8 +160,9 @@ class SearchIndex:
                 if row is not None:
                     gone.append(path)
                 continue
-            if row != (found.st_mtime_ns, found.st_size):
-                changed.append(FileStat(path, found.st_mtime_ns, found.st_size))
+            stat = FileStat(path, change_ns(found), found.st_size)
+            if row != (stat.mtime_ns, stat.size):
+                changed.append(stat)
         return self._apply(changed, gone, ())
 
     def _stored(self) -> dict[str, tuple[int, int]]:
@@ -186,12 +189,12 @@ class SearchIndex:
 
     def _read(self, stat: FileStat) -> _Read | None:
         try:
-            data = (self.memory_dir / stat.path).read_bytes()
+            data = read_regular(self.memory_dir / stat.path)
         except OSError:
             return None
         topic = parse_topic(stat.path, data)
         found = terms(f"{topic.header}\n{topic.body}")
-        racy = time.time_ns() - stat.mtime_ns < RACY_NS
+        racy = abs(time.time_ns() - stat.mtime_ns) < RACY_NS
         digest = hashlib.blake2b(stat.path.encode() + b"\0" + data, digest_size=16).digest()
         return _Read(stat, -1 if racy else stat.mtime_ns, topic, Counter(found), len(found), digest)
 
@@ -297,7 +300,7 @@ class SearchIndex:
     def read(self, file: IndexedFile) -> Topic:
         """The file as it is on disk now; empty if it cannot be read."""
         try:
-            return parse_topic(file.path, (self.memory_dir / file.path).read_bytes())
+            return parse_topic(file.path, read_regular(self.memory_dir / file.path))
         except OSError:
             return Topic(file.path, file.name, file.description, file.type, "")
 

@@ -6,14 +6,13 @@ Links, pipes, hidden, oversized and oddly named files are left out and named. It
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
 from reverie.memory.taxonomy import TEAM, is_index, is_topic
 from reverie.permissions.inside import PermissionRefused, inside_for_write
+from reverie.regular_files import read_regular
 from reverie.storage.atomic import storage_error, write_atomic
 
 Files: TypeAlias = Mapping[str, bytes]
@@ -76,14 +75,8 @@ def _names(folder: Path, above: str, depth: int) -> Iterator[str]:
 def _read(folder: Path, name: str) -> tuple[bytes | None, str]:
     try:
         inside_for_write(f"{os.path.realpath(folder)}/{name}", Path(os.path.realpath(folder)))
-        fd = os.open(folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+        return read_regular(folder / name, MAX_BYTES, follow=False), ""
     except PermissionRefused:
         return None, "has a name or a form that no memory has"
     except OSError as error:
         return None, f"cannot be read ({error.strerror})"
-    with suppress(OSError), os.fdopen(fd, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None, "is not a regular file"
-        data = opened.read(MAX_BYTES + 1)
-        return (data, "") if len(data) <= MAX_BYTES else (None, f"is larger than {MAX_BYTES:,} bytes")
-    return None, "cannot be read"

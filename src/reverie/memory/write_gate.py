@@ -23,6 +23,7 @@ from reverie.memory.index import entries
 from reverie.memory.secrets import find_secrets
 from reverie.memory.taxonomy import INDEX, LOGS, TEAM, Trust
 from reverie.memory.topic_file import TopicFile, decode, encode
+from reverie.regular_files import read_regular
 from reverie.storage.history_objects import blob_id
 
 RefusalKind = Literal["secret", "evidence", "duplicate", "contradiction", "trust"]
@@ -308,7 +309,7 @@ def _source(block: Evidence) -> Source:
 
 def _text_of(path: Path) -> str:
     try:
-        return decode(path.read_bytes())
+        return decode(read_regular(path))
     except OSError:
         return ""
 

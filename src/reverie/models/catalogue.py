@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 
 from reverie.errors import SettingsError
 from reverie.parsing import load_toml
+from reverie.regular_files import read_regular_text
 
 Provider = Literal["anthropic", "openai", "embedded", "scripted", "unknown"]
 Window1M = Literal["none", "beta", "native"]
@@ -197,7 +198,7 @@ def _shipped_tables() -> _Tables:
 
 def _read(path: Path) -> _Tables:
     try:
-        data: dict[str, Any] = load_toml(path.read_text(encoding="utf-8"))
+        data: dict[str, Any] = load_toml(read_regular_text(path))
     except OSError as error:
         raise SettingsError(f"{path}: the model catalogue cannot be read: {error.strerror or error}.") from error
     except ValueError as error:

@@ -18,6 +18,7 @@ from reverie.errors import StorageError
 from reverie.models import wire
 from reverie.models.base import Request
 from reverie.parsing import RECORD_DEPTH, load_json
+from reverie.regular_files import open_regular
 from reverie.types import JsonObject
 
 MAIN = "main"
@@ -79,7 +80,7 @@ class RequestLog:
         if not self._last:
             data = b"\n" + data  # ends what a killed process may have left torn
         try:
-            fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            fd = open_regular(self._path, append=True)
             try:
                 os.write(fd, data)
             finally:
@@ -92,7 +93,7 @@ class RequestLog:
 def read_log(path: Path) -> Iterator[LoggedRequest]:
     """The requests of a log in the order they were sent; a line torn by a kill is left out."""
     last: dict[tuple[int, str, str], list[str]] = {}
-    with path.open(encoding="utf-8", errors="surrogatepass") as lines:
+    with os.fdopen(open_regular(path), encoding="utf-8", errors="surrogatepass") as lines:
         for line in lines:
             try:
                 raw: JsonObject = load_json(line, depth=RECORD_DEPTH)

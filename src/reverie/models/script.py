@@ -33,6 +33,7 @@ from reverie.models.script_syntax import (
     parse_sections,
 )
 from reverie.parsing import load_json
+from reverie.regular_files import read_regular_text
 from reverie.types import JsonObject
 
 ApiMessage: TypeAlias = Mapping[str, Any]
@@ -89,7 +90,7 @@ class Script:
     def load(path: Path | str) -> Script:
         """Reads a script file."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = read_regular_text(Path(path))
         except OSError as error:
             raise UserError(f"The script {path} cannot be read: {error.strerror or error}.") from error
         except UnicodeDecodeError as error:

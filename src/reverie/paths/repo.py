@@ -10,6 +10,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from reverie.regular_files import read_head
+
 _LINK_BYTES = 4_096
 
 
@@ -74,8 +76,7 @@ def _link(file: Path, prefix: str = "") -> Path | None:
 
 def _head(file: Path) -> str:
     try:
-        with file.open("rb") as opened:
-            return os.fsdecode(opened.read(_LINK_BYTES))
+        return os.fsdecode(read_head(file, _LINK_BYTES))
     except OSError:
         return ""
 

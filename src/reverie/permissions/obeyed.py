@@ -12,6 +12,8 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from reverie.regular_files import read_regular_text
+
 OBEYED_NAMES: tuple[str, ...] = (
     # agents
     *("agents.md", "agent.md", "agents.*.md", "claude*.md", "gemini.md", "qwen.md", ".mcp.json", "mcp.json"),
@@ -82,7 +84,7 @@ def _includes(makefile: Path, inside: str) -> bool:
     try:
         if not makefile.is_file() or makefile.stat().st_size > _MOST_BYTES:
             return False
-        text = makefile.read_text("utf-8", "replace").replace("\\\n", " ")
+        text = read_regular_text(makefile, errors="replace").replace("\\\n", " ")
     except OSError:
         return False
     for line in _INCLUDE.findall(text):

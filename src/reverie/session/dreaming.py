@@ -41,6 +41,7 @@ from reverie.memory.daily_log import logs
 from reverie.memory.forgotten import forgotten
 from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED
+from reverie.moments import parsed
 from reverie.session.dream_guard import DreamGuard
 from reverie.session.dream_telling import DreamTelling
 from reverie.session.parts import Parts
@@ -187,7 +188,8 @@ class Dreaming:
     def _undistilled(self, *, also_today: bool = False) -> list[Path]:
         """Logs of past days that no dream has looked at yet, perhaps with today's, to which more is added."""
         told = self.state.read().distilled
-        after, today = date.fromisoformat(told) if told else None, self._now().astimezone().date()
+        today, until = self._now().astimezone().date(), parsed(told)
+        after = until.date() if until is not None and until.date() <= today else None  # a day to come was not distilled
         return logs(self.directory.root, after=after, before=None if also_today else today)
 
     def _keeps_log(self) -> bool:

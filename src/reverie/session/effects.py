@@ -17,6 +17,7 @@ from reverie.flags import Flags
 from reverie.layers.base import AskFork, Effect, EffectResult, ReadFile, RunHook, WaitFor, WriteFile
 from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.single import judge
+from reverie.regular_files import LARGEST, read_head, read_regular
 from reverie.settings import Settings
 from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error
 from reverie.tools.base import ToolOutput
@@ -35,15 +36,14 @@ def _create(effect: WriteFile) -> bool:
     if create_exclusive(effect.path, effect.data):
         return True
     try:
-        return effect.path.stat().st_size == len(effect.data) and effect.path.read_bytes() == effect.data
+        return effect.path.stat().st_size == len(effect.data) and read_regular(effect.path, LARGEST) == effect.data
     except OSError as error:
         raise storage_error(error, effect.path, "read") from error
 
 
 def _read(effect: ReadFile) -> EffectResult:
     try:
-        with effect.path.open("rb") as file:
-            raw = file.read(effect.max_bytes + 1)
+        raw = read_head(effect.path, effect.max_bytes + 1)
     except OSError as error:
         return EffectResult(ok=False, text=str(storage_error(error, effect.path, "read")))
     if b"\0" in raw:

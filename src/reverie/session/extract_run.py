@@ -28,6 +28,7 @@ from reverie.memory.opening import OpenedMemory, ProjectGate, open_memory
 from reverie.memory.topic_file import decode
 from reverie.parsing import load_json
 from reverie.paths import Places
+from reverie.regular_files import read_head, read_regular
 from reverie.session.extracting import Learnt
 from reverie.session.recorded import Learner, Talk, read_talk, spans
 from reverie.settings import load_settings
@@ -78,8 +79,9 @@ def transcripts_in(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         if not path.exists():
             raise UserError(f"{path} is not there: give transcripts (.jsonl), or folders of them.")
-        for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
-            if not file.name.startswith("agent-"):
+        whole = path.is_dir()
+        for file in sorted(path.glob("*.jsonl")) if whole else [path]:
+            if not file.name.startswith("agent-") and (file.is_file() or not whole):
                 found[file] = _began(file)
     return sorted(found, key=lambda file: (found[file], file.name))
 
@@ -87,8 +89,7 @@ def transcripts_in(paths: Sequence[Path]) -> list[Path]:
 def _began(file: Path) -> str:
     """When the first message with a time was said; files without any come first."""
     try:
-        with file.open("rb") as opened:
-            head = opened.read(_HEAD_BYTES)
+        head = read_head(file, _HEAD_BYTES)
     except OSError as error:
         raise storage_error(error, file, "read the transcript") from error
     found = _TIMESTAMP.search(head)
@@ -205,7 +206,7 @@ class _State:
     def done(self, talk: Talk) -> int:
         """How many entries were looked at; 0 if none, or the file is another one now."""
         try:
-            raw: Any = load_json(self._path.read_bytes())
+            raw: Any = load_json(read_regular(self._path))
             given = cast(JsonObject, raw)
             count, last = int(given["entries"]), given.get("last")
         except (OSError, ValueError, TypeError, KeyError):
@@ -249,7 +250,7 @@ def _texts(root: Path) -> dict[str, str]:
     found = sorted(root.rglob("*.md")) if root.is_dir() else []
     inside = [(path.relative_to(root), path) for path in found]
     return {
-        name.as_posix(): decode(path.read_bytes())
+        name.as_posix(): decode(read_regular(path))
         for name, path in inside
-        if not any(part.startswith(".") for part in name.parts)
+        if not any(part.startswith(".") for part in name.parts) and path.is_file()
     }

@@ -27,6 +27,7 @@ from reverie.layers.l4_compaction.summary import compact_instructions
 from reverie.models.tokens import PROSE_BYTES
 from reverie.paths import make_private
 from reverie.permissions.rules import Decision, ToolCall
+from reverie.regular_files import read_regular_text
 from reverie.session.parts import Parts
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.records import Cursor
@@ -233,7 +234,7 @@ class NoteKeeper:
 
     def _read(self, path: Path) -> str | None:
         try:
-            return path.read_text(encoding="utf-8", errors="replace")
+            return read_regular_text(path, errors="replace")
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

@@ -32,6 +32,7 @@ from reverie.models.registry import default_model_name, open_model, split_name
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
 from reverie.models.tokens import PROSE_BYTES
+from reverie.moments import local_day
 from reverie.paths import Places
 from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.session.extracting import Learnt, extraction_numbers, learn
@@ -157,7 +158,7 @@ class Learner:
         parts = self._parts
         shown_from = next((i for i in range(start - 1, -1, -1) if _is_asked(entries[i])), start)
         shown, first = self._fitted(entries[shown_from:end], start - shown_from)
-        day = today or _day(shown[-1].timestamp) or datetime.now().astimezone().date()
+        day = today or local_day(shown[-1].timestamp) or datetime.now().astimezone().date()
         log = SessionLog(None, parts.log.session_id, cwd=parts.places.cwd, version=__version__)
         log.append(new_header(parts, self._schemas, day, _unheard))
         for entry in shown:
@@ -243,13 +244,6 @@ def _bytes(entries: Sequence[Entry]) -> int:
     return sum(
         len(str(block.wire()).encode("utf-8", "replace")) for entry in entries for block in entry.message.content
     )
-
-
-def _day(timestamp: str | None) -> date | None:
-    try:
-        return datetime.fromisoformat((timestamp or "").replace("Z", "+00:00")).astimezone().date()
-    except ValueError:
-        return None
 
 
 def spans(talk: Talk, done: int) -> Iterator[tuple[int, int]]:

@@ -6,15 +6,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from bisect import bisect_right
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from reverie.errors import SettingsError
 from reverie.parsing import MAX_TOML, Unparsable, load_toml
+from reverie.regular_files import read_head
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Where a value stands: table keys as text, places in an array as numbers."""
@@ -60,21 +59,13 @@ class TomlFile:
 
 def _read_bytes(path: Path) -> bytes | None:
     try:
-        # O_NONBLOCK: opening a named pipe would wait for a writer that never comes.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        raw = read_head(path, MAX_TOML + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except IsADirectoryError as error:
+        raise SettingsError(f"{path}: not a regular file; settings are read from a TOML file.") from error
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}; fix its permissions or remove it.") from error
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise SettingsError(f"{path}: not a regular file; settings are read from a TOML file.")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            raw = file.read(MAX_TOML + 1)
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}.") from error
-    finally:
-        os.close(descriptor)
     if len(raw) > MAX_TOML:
         raise SettingsError(f"{path}: larger than {MAX_TOML:,} bytes; that is not a file of settings.")
     return raw

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from reverie.parsing import load_json
 from reverie.settings.reach import Risk
 
 FILE = "trust.json"
@@ -82,7 +83,7 @@ class TrustBook:
                 return cls(problem=f"{path}: others can write it, so no folder is trusted; run `chmod 600 {path}`.")
             raw = file.read(_MAX_BYTES)
         try:
-            data = cast("dict[str, Any]", json.loads(raw))
+            data = cast("dict[str, Any]", load_json(raw))
             return cls(_entries(data["trusted"]), _entries(data["declined"]))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return cls(problem=f"{path}: damaged, so no folder is trusted; remove it and run `reverie trust` again.")

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.lease import Lease
 
 FOLDER = "tool-results"
@@ -106,7 +107,7 @@ def _unasked(project: Path, folder: Path, files: list[_Kept]) -> list[_Kept]:
 def _named(transcript: Path) -> bytes | None:
     """What a session's transcript says; nothing if there is none, None if it is there and cannot be read."""
     try:
-        return transcript.read_bytes()
+        return read_regular(transcript, LARGEST)
     except FileNotFoundError:
         return b""
     except OSError:

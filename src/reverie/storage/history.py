@@ -13,10 +13,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from reverie.errors import UserError
+from reverie.moments import moment
+from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history_objects import (
     FOLDER,
@@ -114,7 +116,7 @@ class History:
     def head(self) -> str | None:
         """The newest version, or None if there is none yet."""
         try:
-            return self.branch_file.read_text().strip() or None
+            return read_regular_text(self.branch_file).strip() or None
         except FileNotFoundError:
             return self.packed_refs().get(BRANCH)
         except OSError as error:
@@ -124,7 +126,7 @@ class History:
         """Branches and tags that `git gc` moved into one file."""
         path = self.git_dir / "packed-refs"
         try:
-            lines = path.read_text().splitlines()
+            lines = read_regular_text(path).splitlines()
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -162,7 +164,7 @@ class History:
         commit = Commit(tree, (parent,) if parent else (), info.writer, when, message)
         name = self.objects.put("commit", encode_commit(commit))
         ordered = tuple(sorted(changes, key=lambda change: change.name))
-        return Version(name, parent, datetime.fromtimestamp(when, UTC), _info(commit), ordered)
+        return Version(name, parent, moment(when), _info(commit), ordered)
 
     def move_branch(self, version: str) -> None:
         """Makes a prepared version the newest. Callers hold the folder's lock."""
@@ -182,7 +184,7 @@ class History:
         commit = self.objects.commit(name)
         parent = commit.parents[0] if commit.parents else None
         files = tuple(self._changes(self.objects.commit(parent).tree if parent else None, commit.tree))
-        return Version(name, parent, datetime.fromtimestamp(commit.when, UTC), _info(commit), files)
+        return Version(name, parent, moment(commit.when), _info(commit), files)
 
     def log(self, name: str | None = None, *, limit: int | None = None) -> Iterator[Version]:
         """Versions, newest first; of one file if it is named."""

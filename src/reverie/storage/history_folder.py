@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from reverie.errors import ReverieError, StorageError
 from reverie.parsing import load_json
+from reverie.regular_files import read_regular, read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history import PACK_ABOVE, FileChange, History, HistoryDamaged, Version, VersionInfo
 from reverie.storage.history_objects import blob_id
@@ -109,7 +110,7 @@ class VersionedFolder:
     def _recover(self) -> None:
         """Brings a change that was cut short to its end, unless the log has gone on without it."""
         try:
-            note: Any = load_json(self._journal.read_text())
+            note: Any = load_json(read_regular_text(self._journal))
         except FileNotFoundError:
             return
         except (OSError, ValueError):
@@ -298,7 +299,7 @@ class Held:
 
     def _on_disk(self, name: str) -> bytes | None:
         try:
-            return (self._folder.root / name).read_bytes()
+            return read_regular(self._folder.root / name)
         except OSError:
             return None
 
@@ -325,7 +326,7 @@ def _found(head: str | None, count: int) -> VersionInfo:
 
 def _content(path: Path) -> str | None:
     try:
-        return blob_id(path.read_bytes())
+        return blob_id(read_regular(path))
     except FileNotFoundError:
         return None
     except OSError as error:

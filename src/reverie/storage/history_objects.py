@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from reverie.errors import StorageError
+from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.atomic import storage_error
 from reverie.storage.history_packs import Pack, PackDamaged
 
@@ -218,7 +219,7 @@ class ObjectStore:
 
     def _loose(self, name: str) -> bytes | None:
         try:
-            return self.path(name).read_bytes()
+            return read_regular(self.path(name), LARGEST)
         except FileNotFoundError:
             return None
         except OSError as error:

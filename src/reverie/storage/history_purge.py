@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.parsing import load_json
+from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.history import BRANCH, History
 from reverie.storage.history_objects import TreeEntry, encode_tree
@@ -53,7 +54,7 @@ def finish_purge(history: History) -> None:
     """Carries a purge to its end, also one that was cut short; nothing if there is none."""
     marker = history.git_dir / "reverie-purge.json"
     try:
-        note = load_json(marker.read_text())
+        note = load_json(read_regular_text(marker))
     except (FileNotFoundError, ValueError):
         return
     except OSError as error:
@@ -185,7 +186,7 @@ def _refs(history: History) -> dict[str, str]:
         for name in names:
             path = Path(folder, name)
             with suppress(OSError):
-                value = path.read_text().strip()
+                value = read_regular_text(path).strip()
                 if len(value) == 40 and not name.startswith("."):
                     found[str(path.relative_to(history.git_dir))] = value
     head = history.head()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import StorageError
+from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.history_objects import blob_id
 from reverie.storage.staging import LEFT_BEHIND
@@ -83,7 +84,7 @@ class FolderState:
             stamp = _stamp(self._path.stat())
             if self._loaded is not None and self._loaded[0] == stamp:
                 return self._loaded[1], self._loaded[2]
-            lines = os.fsdecode(self._path.read_bytes()).split("\n")
+            lines = os.fsdecode(read_regular(self._path, LARGEST)).split("\n")
             header, _, noted_at = lines[0].rpartition(" ")
             if header != _HEADER:
                 return 0, {}
@@ -144,6 +145,6 @@ def _too_fresh(stamp: Stamp, noted_at: int) -> bool:
 
 def _hash(path: str) -> str | None:
     try:
-        return blob_id(Path(path).read_bytes())
+        return blob_id(read_regular(Path(path)))
     except OSError:
         return None

@@ -13,6 +13,7 @@ from typing import cast
 
 from reverie.errors import UserError
 from reverie.parsing import load_json
+from reverie.regular_files import LARGEST, read_head, read_regular
 from reverie.storage.atomic import storage_error
 from reverie.storage.transcript import parse_record
 from reverie.types import Json, JsonObject, Record
@@ -30,8 +31,7 @@ _STOPS = {"toolUse": "tool_use", "stop": "end_turn", "length": "max_tokens"}
 def is_pi_session(path: Path) -> bool:
     """Whether the file opens as pi's sessions do."""
     try:
-        with path.open("rb") as file:
-            first: Json = load_json(file.readline(1_000_000))
+        first: Json = load_json(read_head(path, 1_000_000).partition(b"\n")[0])
     except (OSError, ValueError):
         return False
     return isinstance(first, dict) and cast(JsonObject, first).get("type") == "session" and "cwd" in first
@@ -40,7 +40,7 @@ def is_pi_session(path: Path) -> bool:
 def read_pi_session(path: Path) -> list[Record]:
     """The session as our records, in order; the same file always gives the same records."""
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_regular(path, LARGEST).split(b"\n")
     except OSError as error:
         raise storage_error(error, path, "read the session") from error
     return list(_converted(path, lines))

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import SessionBusy, UserError
+from reverie.moments import changed
 from reverie.origins import untagged
+from reverie.regular_files import read_head
 from reverie.storage.atomic import storage_error
 from reverie.storage.lease import Lease
 from reverie.storage.transcript import parse_line, tail_records
@@ -67,8 +69,7 @@ def describe(path: Path) -> SessionInfo | None:
     """What a listing shows of one file; None if there is no conversation in it, or it cannot be read."""
     try:
         status = path.stat()
-        with path.open("rb") as file:
-            lines = file.read(_HEAD_BYTES).split(b"\n")
+        lines = read_head(path, _HEAD_BYTES).split(b"\n")
     except OSError:
         return None
     title, cwd, branch, is_conversation = "", "", "", False
@@ -85,7 +86,7 @@ def describe(path: Path) -> SessionInfo | None:
     summary = next(
         (str(r.data["summary"]) for r in tail_records(path) if r.type == "summary" and "summary" in r.data), ""
     )
-    return SessionInfo(path.stem, path, status.st_mtime, status.st_size, _short(summary or title), cwd, branch)
+    return SessionInfo(path.stem, path, changed(status), status.st_size, _short(summary or title), cwd, branch)
 
 
 def _records(line: bytes) -> list[Record]:

@@ -16,6 +16,7 @@ from typing import cast
 
 from reverie.errors import StorageError, UserError
 from reverie.parsing import load_json_values
+from reverie.regular_files import LARGEST, open_regular, read_regular, read_tail
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.types import Json, JsonObject, Origin, Record, parse_message
 
@@ -104,7 +105,7 @@ def dump_record(record: Record) -> bytes:
 def read_records(path: Path) -> Loaded:
     """Reads a whole file. A torn last line is left out and reported; a record written twice counts once."""
     try:
-        content = path.read_bytes()
+        content = read_regular(path, LARGEST)
     except FileNotFoundError:
         raise UserError(f"there is no transcript at {path}") from None
     except OSError as error:
@@ -212,7 +213,7 @@ class Transcript:
         try:
             parse_line(fragment)
         except ValueError:
-            aside = os.open(f"{self.path}.torn", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            aside = open_regular(f"{self.path}.torn", append=True)
             try:
                 os.write(aside, fragment + b"\n")
             finally:
@@ -234,14 +235,11 @@ class Transcript:
 def tail_records(path: Path, *, limit_bytes: int = 65536) -> Iterator[Record]:
     """The last records of a file, newest first, without reading all of it: what a listing needs."""
     try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            start = max(0, size - limit_bytes)
-            file.seek(start)
-            lines = file.read().split(b"\n")
+        tail, is_whole = read_tail(path, limit_bytes)
     except OSError as error:
         raise StorageError(f"cannot read {path}: {error.strerror}") from error
-    for line in reversed(lines[1:] if start else lines):
+    lines = tail.split(b"\n")
+    for line in reversed(lines if is_whole else lines[1:]):
         try:
             yield from reversed(parse_line(line))
         except ValueError:

@@ -6,25 +6,27 @@ into files git ignores or that hold secrets by their name, unless the path names
 
 from __future__ import annotations
 
-import base64
-import json
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from reverie.errors import ReverieError, UserError
 from reverie.tools.base import ToolContext, ToolOutput
 from reverie.tools.description import description
 from reverie.tools.files import shown, shown_from
+from reverie.tools.long_lines import SHOWN_BYTES, LongLine, in_view
 from reverie.tools.ripgrep import TIME_LIMIT_SECONDS, Searched, listing_options, ripgrep
 from reverie.tools.text_form import is_clean
 from reverie.types import JsonObject
 
 DEFAULT_HEAD_LIMIT = 250
-_MAX_LINE_CHARS = 500
+_MAX_LINE_CHARS = SHOWN_BYTES
+_OMITTED = b" [... omitted end of long line]"  # ripgrep's own words
+_BINARY = b": binary file matches (found"
+_LINE = re.compile(rb"(?P<number>\d+)(?P<mark>[:-])(?P<at>\d+)(?P=mark)(?P<text>.*)", re.DOTALL)
 _MAX_OUTPUT_BYTES = 400_000
 _INPUT: JsonObject = {
     "type": "object",
@@ -91,7 +93,7 @@ class Grep:
             return ToolOutput(str(error), is_error=True)
         entries = _entries(mode, searched.data, target, numbered=bool(given.get("-n", True)))
         page = entries[offset : offset + limit] if limit else entries[offset:]
-        page, cut = _within_bytes(page)
+        page, cut = _within_bytes(await in_view(page, _matching_options(given), self.timeout_s))
         more = cut or len(entries) > offset + len(page) or searched.stopped
         structured = {"mode": mode, "numLines" if mode == "content" else "numFiles": len(page)}
         return ToolOutput("\n".join([*page, *_notes(searched, page, more, mode)]), structured=structured)
@@ -130,38 +132,42 @@ def _options(given: JsonObject, mode: str, target: _Target) -> list[str]:
     options += listing_options(target.cwd)  # after the caller's glob, because the last one that matches decides
     if given.get("type"):
         options.append(f"--type={given['type']}")
-    if given.get("-i"):
-        options.append("--ignore-case")
-    if given.get("multiline"):
-        options += ["--multiline", "--multiline-dotall"]
+    options += _matching_options(given)
     match mode:
         case "content":
             around = given.get("-C", given.get("context"))
             before, after = given.get("-B", around), given.get("-A", around)
-            options += ["--json", "--sort=path"]
+            # Never `--json`: it takes in whole lines, with every match in them, however long they are.
+            options += ["--no-heading", "--with-filename", "--null", "--line-number", "--byte-offset", "--sort=path"]
+            options += [f"--max-columns={_MAX_LINE_CHARS}", "--max-columns-preview"]
             options += [f"--before-context={before}"] if before else []
             options += [f"--after-context={after}"] if after else []
         case "count":
             options += ["--count", "--null", "--with-filename", "--sort=path"]
         case _:
             options += ["--files-with-matches", "--null", "--sortr=modified"]
-    return [*options, f"--regexp={given['pattern']}", "--", target.operand]
+    return [*options, "--", target.operand]
+
+
+def _matching_options(given: JsonObject) -> list[str]:
+    options = [f"--regexp={given['pattern']}"]
+    options += ["--ignore-case"] if given.get("-i") else []
+    return [*options, "--multiline", "--multiline-dotall"] if given.get("multiline") else options
 
 
 def _enough(mode: str, wanted: int) -> Callable[[bytes], bool]:
     """Says when so many entries have come, and one more to know that there is more."""
-    separator = b'\n{"type":"match"' if mode == "content" else b"\0"
     seen = 0
 
     def enough(chunk: bytes) -> bool:
         nonlocal seen
-        seen += chunk.count(separator)
+        seen += chunk.count(b"\0")
         return seen > wanted
 
     return enough
 
 
-def _entries(mode: str, data: bytes, target: _Target, *, numbered: bool) -> list[str]:
+def _entries(mode: str, data: bytes, target: _Target, *, numbered: bool) -> Sequence[str | LongLine]:
     match mode:
         case "content":
             return _matching_lines(data, target, numbered=numbered)
@@ -174,41 +180,31 @@ def _entries(mode: str, data: bytes, target: _Target, *, numbered: bool) -> list
             return [target.shown(os.fsdecode(path)) for path in data.split(b"\0")[:-1]]
 
 
-def _matching_lines(data: bytes, target: _Target, *, numbered: bool) -> list[str]:
+def _matching_lines(data: bytes, target: _Target, *, numbered: bool) -> list[str | LongLine]:
     """`path:12:text` for a match, `path-11-text` for a line around it, `--` between groups."""
-    out: list[str] = []
-    last: tuple[str, int] | None = None
-    has_context = b'{"type":"context"' in data
-    for raw in data.split(b"\n")[:-1]:  # what follows the last line end is a message cut short
-        message = json.loads(raw)
-        if message["type"] not in ("match", "context"):
+    out: list[str | LongLine] = []
+    pending: list[bytes] = []  # a name may hold line ends: what comes before its NUL is part of it
+    for raw in data.split(b"\n")[:-1]:  # what follows the last line end was cut short
+        name, nul, rest = raw.partition(b"\0")
+        found = _LINE.match(rest) if nul else None
+        if found is None:
+            if raw == b"--" and not pending:
+                out.append("--")
+            elif _BINARY not in raw:
+                pending.append(raw)
             continue
-        body: dict[str, Any] = message["data"]
-        path, number = target.shown(os.fsdecode(_bytes(body["path"]))), int(body["line_number"] or 0)
-        if has_context and last is not None and last != (path, number - 1):
-            out.append("--")
-        mark = ":" if message["type"] == "match" else "-"
-        content = _bytes(body["lines"])
-        first = body["submatches"][0]["start"] if body.get("submatches") else 0
-        for index, line in enumerate(content.removesuffix(b"\n").split(b"\n")):
-            text = _shortened(line.removesuffix(b"\r"), first if index == 0 else 0)
-            out.append(f"{path}{mark}{number + index}{mark}{text}" if numbered else f"{path}{mark}{text}")
-            last = (path, number + index)
+        real = os.fsdecode(b"\n".join([*pending, name]))
+        pending = []
+        mark, text = found["mark"].decode(), found["text"].removesuffix(b"\r")
+        path = target.shown(real)
+        lead = f"{path}{mark}{int(found['number'])}{mark}" if numbered else f"{path}{mark}"
+        if not text.endswith(_OMITTED):
+            out.append(lead + text.decode("utf-8", "replace"))
+            continue
+        shown = text.removesuffix(_OMITTED).decode("utf-8", "replace") + "…"
+        is_match = mark == ":"
+        out.append(LongLine(target.cwd / real, int(found["at"]), lead, shown) if is_match else lead + shown)
     return out
-
-
-def _bytes(value: dict[str, str]) -> bytes:
-    """ripgrep's JSON gives text, or base64 where it is not UTF-8."""
-    return base64.b64decode(value["bytes"]) if "bytes" in value else value["text"].encode()
-
-
-def _shortened(line: bytes, match_start: int) -> str:
-    text = line.decode("utf-8", "replace")
-    if len(text) <= _MAX_LINE_CHARS:
-        return text
-    start = max(0, len(line[:match_start].decode("utf-8", "replace")) - _MAX_LINE_CHARS // 4)
-    piece = text[start : start + _MAX_LINE_CHARS]
-    return f"{'…' if start else ''}{piece}{'…' if start + len(piece) < len(text) else ''}"
 
 
 def _within_bytes(entries: list[str]) -> tuple[list[str], bool]:

@@ -53,7 +53,8 @@ def find_ripgrep() -> Path:
 def listing_options(root: Path) -> list[str]:
     """Options of every search below `root`: hidden files too, but neither git's own nor those that hold secrets."""
     passed_over = [".git", *SENSITIVE_NAMES, *(f"**/{path}" for path in SENSITIVE_PATHS), *sensitive_below(root)]
-    return ["--no-config", "--color=never", "--hidden", *(f"--iglob=!{name}" for name in passed_over)]
+    # Mapped, not read: a line of gigabytes then takes no memory of its own.
+    return ["--no-config", "--color=never", "--mmap", "--hidden", *(f"--iglob=!{name}" for name in passed_over)]
 
 
 async def ripgrep(
@@ -94,6 +95,36 @@ async def ripgrep(
         await asyncio.gather(complaints, process.wait(), return_exceptions=True)
     complaint = "" if complaints.cancelled() else complaints.result()
     return Searched(bytes(data), complaint, process.returncode or 0, stopped, late)
+
+
+async def first_match(options: list[str], data: bytes, timeout_s: float = TIME_LIMIT_SECONDS) -> int | None:
+    """Where in these bytes the first match begins; None if there is none. Reads no more of the answer than that."""
+    process = await asyncio.create_subprocess_exec(
+        find_ripgrep(),
+        *["--no-config", "--color=never", "--text", "--encoding=none", "--only-matching", "--byte-offset"],
+        *["--no-line-number", "--no-filename", "--max-count=1", "--max-columns=1", *options, "--", "-"],
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert process.stdin and process.stdout
+    said = b""
+    try:
+        async with asyncio.timeout(timeout_s):
+            with suppress(ConnectionError):
+                process.stdin.write(data)
+                await process.stdin.drain()
+                process.stdin.close()
+            said = await process.stdout.read(32)
+    except TimeoutError:
+        pass
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        await asyncio.gather(process.wait(), return_exceptions=True)
+    number = said.partition(b":")[0]
+    return int(number) if number.isdigit() else None
 
 
 async def _bounded(stream: asyncio.StreamReader) -> str:

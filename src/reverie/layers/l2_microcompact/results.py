@@ -16,13 +16,14 @@ from reverie.layers.l1_tool_results.replacement import file_name
 from reverie.layers.l2_microcompact.marker import CLEARABLE, cleared
 from reverie.models.features import begins_turn
 from reverie.models.tokens import estimate_block, estimate_text
+from reverie.moments import parsed
 from reverie.storage.view import Entry, View
 from reverie.types import Json, JsonObject, Message, ToolResultBlock, ToolUseBlock
 
 _WRITERS = ("Edit", "Write")
 _RANGE = ("offset", "limit")
 _SHORT_LIFE_S = 300
-_EPOCH = datetime.fromtimestamp(0, UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -95,7 +96,7 @@ class ResultIndex:
         self._calls, self._about = {}, {}
 
     def _take(self, entry: Entry, view: View) -> None:
-        at = _time(entry.timestamp)
+        at = parsed(entry.timestamp)
         if entry.message.role == "assistant":
             self._respond(entry.message, at)
             return
@@ -218,13 +219,3 @@ def _subject(call: ToolUseBlock) -> str:
 def _is_whole(call: ToolUseBlock) -> bool:
     """Whether a call shows all there is: reading another range does not overtake what was read before."""
     return call.name != "Read" or not any(key in call.input for key in _RANGE)
-
-
-def _time(timestamp: str | None) -> datetime | None:
-    if timestamp is None:
-        return None
-    try:
-        found = datetime.fromisoformat(timestamp)
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date
 
 from reverie.memory.changes import Evidence
+from reverie.moments import local_day
 from reverie.storage.view import Entry
 from reverie.types import Block, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
@@ -51,7 +52,7 @@ class Span:
         """The days on which a person wrote, each with the first words of that day. Local time, as they would say it."""
         found = dict[date, str]()
         for entry in self.entries:
-            day = _day(entry.timestamp)
+            day = local_day(entry.timestamp)
             typed = next((b.text for b in entry.message.content if isinstance(b, TextBlock) and _is_typed(b)), "")
             if day is not None and typed:
                 found.setdefault(day, typed)
@@ -117,10 +118,3 @@ def _is_typed(block: Block) -> bool:
 
 def _text(block: Block) -> str:
     return block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
-
-
-def _day(timestamp: str | None) -> date | None:
-    try:
-        return datetime.fromisoformat((timestamp or "").replace("Z", "+00:00")).astimezone().date()
-    except ValueError:
-        return None

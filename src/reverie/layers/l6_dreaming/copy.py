@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 
 LARGEST_FILE: Final = 16_000_000
@@ -73,7 +74,7 @@ class MemoryCopy:
     def read(self, name: str) -> bytes | None:
         """A file as it is in the copy now."""
         try:
-            return (self.folder / name).read_bytes()
+            return read_regular(self.folder / name)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
         except OSError as error:
@@ -149,7 +150,7 @@ def _copy(source: Path, target: Path, above: str, base: dict[str, bytes]) -> Non
             status = entry.stat()
             if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
                 continue
-            data = Path(entry.path).read_bytes()
+            data = read_regular(Path(entry.path))
         except FileNotFoundError:
             continue  # removed while we looked
         place.write_bytes(data)

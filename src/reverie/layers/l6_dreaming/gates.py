@@ -15,6 +15,7 @@ from pathlib import Path
 
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import DreamState, StateFile
+from reverie.moments import changed, happened
 from reverie.paths import Places, slug
 
 
@@ -93,9 +94,9 @@ class Gates:
         if around.is_remote():
             return Closed(Gate.REMOTE, "this machine is a remote one")
         numbers, moment = around.numbers(), now.timestamp()
-        last = self._lock.mtime()
+        last = happened(self._lock.mtime(), moment)  # a time to come counts for nothing
         if last is not None and moment - last < numbers.hours * 3_600:
-            passed = max(0.0, moment - last)
+            passed = moment - last
             left = lasting(numbers.hours * 3_600 - passed)
             return Closed(Gate.TIME, f"the last dream was {lasting(passed)} ago, the next may begin in {left}")
         if self._scanned is not None and 0 <= moment - self._scanned < numbers.scan_minutes * 60:
@@ -111,14 +112,14 @@ class Gates:
         if waiting := around.waiting():
             wait = "1 dream waits" if waiting == 1 else f"{waiting} dreams wait"
             return Closed(Gate.REVIEW, f"{wait} for you: `reverie dream review`")
-        changed = changed_transcripts(around.folders, last, without=around.current())
-        if len(changed) < numbers.transcripts:
+        found = changed_transcripts(around.folders, last, without=around.current())
+        if len(found) < numbers.transcripts:
             since = "since the last dream" if last is not None else "so far"
-            held = f"{len(changed)} other session{'s were' if len(changed) != 1 else ' was'} held {since}"
+            held = f"{len(found)} other session{'s were' if len(found) != 1 else ' was'} held {since}"
             return Closed(Gate.TRANSCRIPTS, f"{held}, and {numbers.transcripts} are needed")
         if reason := around.may_spend():
             return Closed(Gate.BUDGET, reason)
-        return Open(changed)
+        return Open(found)
 
 
 def lasting(seconds: float) -> str:
@@ -139,10 +140,11 @@ def retry_after(state: DreamState, now: float) -> float:
     One that was killed (also because its session ended) waits an hour too: it would only be killed again.
     """
     failures = max(state.failures_in_a_row, 1 if state.outcome == "killed" else 0)
-    if not failures or state.last_attempt is None:
+    tried = happened(state.last_attempt, now)
+    if failures <= 0 or tried is None:
         return 0.0
-    pause = 3_600.0 * min(24, 2 ** (failures - 1))
-    return max(0.0, state.last_attempt + pause - now)
+    pause = 3_600.0 * min(24, 2 ** min(failures - 1, 5))
+    return max(0.0, tried + pause - now)
 
 
 def changed_transcripts(folders: Sequence[Path], since: float | None, *, without: str = "") -> tuple[Path, ...]:
@@ -156,7 +158,9 @@ def changed_transcripts(folders: Sequence[Path], since: float | None, *, without
                     if not name.endswith(".jsonl") or name.startswith("agent-") or name == f"{without}.jsonl":
                         continue
                     try:
-                        modified = entry.stat().st_mtime
+                        if not entry.is_file():
+                            continue  # a pipe or a device of that name is no transcript
+                        modified = changed(entry.stat())
                     except OSError:
                         continue  # deleted while we looked
                     if since is None or modified > since:

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from reverie.errors import ReverieError
+from reverie.moments import happened
 from reverie.parsing import load_json
+from reverie.regular_files import open_regular, read_head
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.storage.locks import exclusive
 
@@ -45,6 +47,9 @@ class LockState:
     mtime: float | None
     """None: there is no file, and no dream ever succeeded."""
     last_success: float | None
+    """None if never, or if the file names a time that has not come yet."""
+    ahead: bool = False
+    """The file is dated in the future; the next dream puts that right."""
 
     @property
     def stale(self) -> bool:
@@ -70,7 +75,10 @@ class ConsolidationLock:
         self._rule_s = rule_s
 
     def mtime(self) -> float | None:
-        """When a dream last succeeded, or the lock was taken; None if there is no file. One stat."""
+        """What the file says when a dream last succeeded, or the lock was taken; None: no file. One stat.
+
+        It may say a time to come: `happened` tells what to make of it.
+        """
         try:
             return self.path.stat().st_mtime
         except FileNotFoundError:
@@ -85,13 +93,16 @@ class ConsolidationLock:
             return LockState(None, False, None, None)
         mtime = mtime_ns / _NS
         if body == b"":
-            return LockState(None, False, mtime, mtime)
+            last = happened(mtime, now)
+            return LockState(None, False, mtime, last, ahead=last is None)
         pid = _pid(body)
         side = self._read_side()
         own = side is not None and side.pid == pid
         previous = side.previous_ns if side is not None and own else mtime_ns
-        last = None if previous is None else previous / _NS
-        return LockState(pid or 0, _lives(pid) and now - mtime < self._rule_s, mtime, last)
+        last = None if previous is None else happened(previous / _NS, now)
+        taken = happened(mtime, now)  # nobody has taken it at a time to come, whoever has that PID by now
+        held = taken is not None and now - taken < self._rule_s and _lives(pid)
+        return LockState(pid or 0, held, mtime, last, ahead=taken is None)
 
     def take(self, now: float) -> Holding | None:
         """The lock, or None if somebody holds it. A stale one is recovered first."""
@@ -155,7 +166,7 @@ class ConsolidationLock:
 
     def _read(self) -> tuple[bytes, int | None]:
         try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            fd = open_regular(self.path)
         except FileNotFoundError:
             return b"", None
         except OSError as error:
@@ -169,7 +180,7 @@ class ConsolidationLock:
 
     def _read_side(self) -> _Side | None:
         try:
-            raw: Any = load_json(self._side.read_bytes()[:_LARGEST_BODY])
+            raw: Any = load_json(read_head(self._side, _LARGEST_BODY))
         except (OSError, ValueError):
             return None
         if not isinstance(raw, dict):

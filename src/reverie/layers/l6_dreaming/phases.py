@@ -6,13 +6,14 @@ Pure but for reading the heads of the files. The words are in `prompts/`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Final
 
 from reverie.memory.daily_log import logs
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES
 from reverie.memory.scan import manifest, scan
+from reverie.moments import moment
 from reverie.prompts import render
 
 _PACKAGE: Final = "reverie.layers.l6_dreaming"
@@ -71,7 +72,7 @@ def _listed(paths: Sequence[Path], most: int) -> str:
 
 def _written(path: Path) -> str:
     try:
-        moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        written = moment(path.stat().st_mtime)
     except OSError:
         return "gone"
-    return moment.isoformat(timespec="minutes").replace("+00:00", "Z")
+    return written.isoformat(timespec="minutes").replace("+00:00", "Z")

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from reverie.models.catalogue import ModelFacts
+from reverie.moments import SKEW_S, parsed
 from reverie.storage.view import View
 
 Way = Literal["fork", "fresh"]
@@ -68,7 +69,8 @@ def expected_rounds(last: int) -> int:
 def is_cached(view: View, now: datetime) -> bool:
     """Whether a server still has what a fork of this conversation would begin with."""
     last = next((entry for entry in reversed(view.entries) if entry.message.role == "assistant"), None)
-    if view.header is None or last is None or last.timestamp is None:
+    answered = parsed(last.timestamp) if last is not None else None
+    if view.header is None or answered is None:
         return False
-    passed = (now - datetime.fromisoformat(last.timestamp)).total_seconds()
-    return passed < (3_600 if view.header.ttl == "1h" else 300)
+    passed = (now - answered).total_seconds()
+    return -SKEW_S <= passed < (3_600 if view.header.ttl == "1h" else 300)

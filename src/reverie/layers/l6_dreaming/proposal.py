@@ -22,6 +22,7 @@ from reverie.layers.l6_dreaming.state import FOLDER
 from reverie.memory.taxonomy import is_index
 from reverie.memory.topic_file import decode
 from reverie.parsing import load_json
+from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 
 _LONGEST_REASON: Final = 400
@@ -210,7 +211,7 @@ class Proposals:
         """Applies `change` to every proposal's file, for a purge; how many differ now."""
         changed = 0
         for path in self._paths():
-            before = path.read_text("utf-8", "surrogateescape")
+            before = read_regular_text(path, errors="surrogateescape")
             after = change(before)
             if after != before:
                 write_atomic(path, after.encode("utf-8", "surrogateescape"))
@@ -229,7 +230,7 @@ class Proposals:
 
 def _read(path: Path) -> Proposal | None:
     try:
-        raw: Any = load_json(path.read_text("utf-8", "surrogateescape"))
+        raw: Any = load_json(read_regular_text(path, errors="surrogateescape"))
         given = cast("dict[str, Any]", raw)
         return Proposal(
             id=str(given["id"]),

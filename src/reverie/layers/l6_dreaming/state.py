@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from reverie.errors import StorageError
 from reverie.parsing import load_json
+from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.types import JsonObject
 
@@ -58,7 +59,7 @@ class StateFile:
     def read(self) -> DreamState:
         """What is known; nothing at all if there is no file, or it cannot be read."""
         try:
-            raw: Any = load_json(self.path.read_bytes())
+            raw: Any = load_json(read_regular(self.path))
         except (OSError, ValueError):
             return DreamState()
         if not isinstance(raw, dict):

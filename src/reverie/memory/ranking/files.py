@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.memory.taxonomy import INDEX, LOGS
+from reverie.moments import change_ns
 
 
 class FileStat(NamedTuple):
@@ -49,7 +50,7 @@ def scan(memory_dir: Path) -> Scan:
                             folders.append(f"{prefix}{name}/")
                     elif name.endswith(".md") and name != INDEX and entry.is_file(follow_symlinks=False):
                         found = entry.stat(follow_symlinks=False)
-                        files.append(FileStat(prefix + name, found.st_mtime_ns, found.st_size))
+                        files.append(FileStat(prefix + name, change_ns(found), found.st_size))
                 except OSError:
                     continue
     return Scan(files, tuple(folders))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 
 from reverie.memory.daily_log import day_of
 from reverie.memory.taxonomy import LOGS
+from reverie.moments import parsed
 from reverie.types import Message, Origin, TextBlock
 
 _ROOT = re.compile(r"\bthe memory directory (?P<root>/.+?) in order\b")
@@ -49,14 +50,21 @@ def read_brief(text: str) -> Brief | None:
     root, today, listed = _ROOT.search(text), _TODAY.search(text), _FILES.search(text)
     if root is None or today is None or listed is None:
         return None
-    around = text[listed.end() :]
+    around, day = text[listed.end() :], parsed(today["day"])
+    if day is None:
+        return None
     found = (_FILE.match(line) for line in listed["files"].splitlines())
     folder = f"- {root['root']}/"
     logs = [line.removeprefix(folder) for line in around.splitlines() if line.startswith(f"{folder}{LOGS}/")]
     return Brief(
         root=root["root"],
-        today=date.fromisoformat(today["day"]),
-        files={one["name"]: datetime.fromisoformat(one["when"]).date() for one in found if one},
+        today=day.date(),
+        files={one["name"]: _written(one["when"], day) for one in found if one},
         logs=tuple(name for name in logs if day_of(name) is not None),
         transcripts=tuple(match["path"] for match in _TRANSCRIPT.finditer(around)),
     )
+
+
+def _written(when: str, today: datetime) -> date:
+    """The day of a file's time, which may be any: never after today, nor before there were such files."""
+    return min(max(parsed(when) or today, datetime(1971, 1, 1, tzinfo=UTC)), today).date()

@@ -17,6 +17,7 @@ from reverie.memory.taxonomy import INDEX, TEAM
 from reverie.models.embedded.consolidate.brief import Brief
 from reverie.models.embedded.conversation import Done
 from reverie.models.embedded.step import Act, Call
+from reverie.moments import local_day
 from reverie.parsing import load_json
 
 MOST_MATCHES: Final = 50
@@ -148,9 +149,8 @@ def _said(lines: Iterable[str]) -> list[Said]:
             records.setdefault(found["line"], {}).setdefault(key, []).append(str(value))
     said: list[Said] = []
     for record in records.values():
-        try:
-            day = date.fromisoformat(record.get("timestamp", [""])[-1][:10])
-        except ValueError:
+        day = local_day(record.get("timestamp", [""])[-1])
+        if day is None:
             continue
         said += [Said(text, day) for text in record.get("text", ()) if text.strip()]
     return said

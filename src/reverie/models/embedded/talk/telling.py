@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from pathlib import PurePath
 
 from reverie.models.embedded.conversation import Done
@@ -12,6 +11,7 @@ from reverie.models.embedded.talk.keeping import below_memory
 from reverie.models.embedded.talk.looking import BY_USER, Said, all_sayings, is_here
 from reverie.models.embedded.talk.turn import Talk
 from reverie.models.embedded.terms import coverage, read_question
+from reverie.moments import moment
 
 _SHOWN = 12
 _FILES = 40
@@ -154,7 +154,7 @@ def tell_changes(talk: Talk) -> Step:
         return talk.act("Let me see what git recorded.", "Bash", {"command": command})
     found = [_RECORDED.match(line) for line in done.text.splitlines()] if done is not None and not done.failed else []
     lines = [
-        f"- {datetime.fromtimestamp(int(one['at']), UTC):%Y-%m-%d} {one['id']} {one['who']}: {one['what']}"
+        f"- {moment(float(one['at'])):%Y-%m-%d} {one['id']} {one['who']}: {one['what']}"
         for one in reversed(found)
         if one is not None
     ]
