@@ -10,8 +10,9 @@ from reverie.cli.output import plural
 from reverie.errors import UserError
 from reverie.paths import Places, check_session_id
 from reverie.settings import load_settings
+from reverie.storage.foreign import as_imported
 from reverie.storage.pi_sessions import is_pi_session, read_pi_session
-from reverie.storage.transcript import Transcript, read_records
+from reverie.storage.transcript import Transcript, parse_record, read_records
 from reverie.types import Record
 
 
@@ -44,7 +45,7 @@ def import_command(files: tuple[Path, ...], cwd: Path) -> None:
         if not held:
             raise UserError(f"{file}: there is no conversation in it")
         transcript = Transcript(target)
-        transcript.append(records)
+        transcript.append(parse_record(as_imported(record.stored())) for record in records)
         transcript.close()
         click.echo(f"{name[:8]}  {plural(held, 'message')}  (reverie chat --resume {name[:8]})")
 
