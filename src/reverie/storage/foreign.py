@@ -1,7 +1,7 @@
 """Whose words the records of another agent hold: the person's, or what that agent put in beside them.
 
-Claude Code and pi send much as the user that nobody typed: commands and their output, reminders, plans, summaries, notes
-of an interruption. One place knows how that looks. It judges form alone, never what a text is about.
+Claude Code and pi send much as the user that nobody typed: commands and their output, reminders, plans, summaries,
+notes of an interruption. One place knows how that looks. It judges form alone, never what a text is about.
 """
 
 from __future__ import annotations

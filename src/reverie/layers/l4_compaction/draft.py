@@ -35,8 +35,6 @@ class Draft:
     ids: Ids = field(init=False)
     all_requests: Path = field(init=False)
     header: SessionHeader = field(init=False)
-    _off: float = field(init=False)
-    """By how much an estimate of the old context is off what was reported of it."""
 
     def __post_init__(self) -> None:
         names = [self.ground.new_id() for _ in range(5)]
@@ -46,8 +44,6 @@ class Draft:
         assert header is not None, "a conversation has a header before it is compacted"
         # Where the first part stays, so does what stands before it: the prefix survives.
         self.header = header if self.scope.kept_first else self.ground.render_header(header)
-        estimate = self.view.showing(self.view.entries).meter.tokens
-        self._off = min(2.0, max(0.5, self.now.used / max(1, estimate)))
 
     def writes(self) -> list[WriteFile]:
         """The long messages of the person, and all of them if they may not fit."""
@@ -84,8 +80,8 @@ class Draft:
             hooks=(TextBlock(heard, Origin.HOOK),) if heard else (),
         )
         then = after(view, appends)
-        tokens = round(then.meter.tokens * self._off)
-        if max(tokens, then.meter.tokens) >= (self.now.autocompact_at * _ROOMY if roomy else self._limit()):
+        tokens = then.meter.tokens
+        if tokens >= (self.now.autocompact_at * _ROOMY if roomy else self._limit()):
             return None
         report = survival(
             inventory(texts_of(view.messages()), requests_in(scope.gone)),
