@@ -63,6 +63,7 @@ class SessionLog:
             "gitBranch": git_branch,
             "isSidechain": agent_id is not None,
             "userType": "external",
+            "opening": uuids.uuid4().hex[:8],
         } | ({"agentId": agent_id} if agent_id is not None else {})
 
     @property

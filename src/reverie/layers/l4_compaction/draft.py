@@ -35,6 +35,8 @@ class Draft:
     ids: Ids = field(init=False)
     all_requests: Path = field(init=False)
     header: SessionHeader = field(init=False)
+    smallest: int = 0
+    """The smallest context that was tried, in tokens."""
 
     def __post_init__(self) -> None:
         names = [self.ground.new_id() for _ in range(5)]
@@ -62,7 +64,7 @@ class Draft:
         *,
         roomy: bool = False,
     ) -> Commit | None:
-        """The commit within these budgets; None if the new context would still be over the threshold.
+        """The commit within these budgets; None if the new context would not be smaller, or still over the threshold.
 
         `roomy`: or if it would leave little room to work in.
         """
@@ -81,7 +83,8 @@ class Draft:
         )
         then = after(view, appends)
         tokens = then.meter.tokens
-        if tokens >= (self.now.autocompact_at * _ROOMY if roomy else self._limit()):
+        self.smallest = min(tokens, self.smallest or tokens)
+        if tokens >= now.used or tokens >= (self.now.autocompact_at * _ROOMY if roomy else self._limit()):
             return None
         report = survival(
             inventory(texts_of(view.messages()), requests_in(scope.gone)),
