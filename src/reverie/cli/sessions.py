@@ -99,7 +99,7 @@ def _everywhere(places: Places) -> list[SessionInfo]:
     except FileNotFoundError:
         return []
     found = [info for folder in folders for info in list_sessions(Path(folder))]
-    return sorted(found, key=lambda info: info.modified, reverse=True)
+    return sorted(found, key=lambda info: (info.said, info.modified), reverse=True)
 
 
 def _holder(info: SessionInfo) -> int | None:
@@ -118,6 +118,7 @@ def _as_json(info: SessionInfo) -> dict[str, Any]:
         "id": info.id,
         "title": info.title,
         "modified": datetime.fromtimestamp(info.modified, UTC).isoformat(timespec="seconds"),
+        "said": datetime.fromtimestamp(info.said, UTC).isoformat(timespec="seconds"),
         "size": info.size,
         "cwd": info.cwd,
         "branch": info.git_branch,
@@ -143,7 +144,7 @@ def _table(found: list[SessionInfo], paint: Paint, wide: int, everywhere: bool) 
     rows = [
         _Row(
             "" if _holder(info) is None else "●",
-            age(info.modified),
+            age(info.said),
             info.id[:short],
             one_line(info.title) or "(untitled)",
             size(info.size),

@@ -57,7 +57,9 @@ def as_imported(raw: JsonObject) -> JsonObject:
     parts = [piece for part in _parts(given) for piece in _pieces(part)]
     if len(parts) != len(_parts(given)):
         given = {**given, "content": parts}
-    return {**raw, "message": given, "origins": [origin.value for origin in foreign_origins(raw, given)]}
+    origins = foreign_origins(raw, given)
+    put_in = {} if {Origin.PERSON, Origin.TOOL} & set(origins) else {"isMeta": True}
+    return {**raw, **put_in, "message": given, "origins": [origin.value for origin in origins]}
 
 
 def _is_persons(mark: Json) -> bool:

@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from reverie.errors import SessionBusy, UserError
@@ -24,7 +25,11 @@ _TITLE_LENGTH = 80
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """One line of a listing. `title` is its summary if it has one, else what the person asked first."""
+    """One line of a listing. `title` is its summary if it has one, else what the person asked first.
+
+    `said` is when something last happened in it by its own records, `modified` when its file was last written: an
+    imported session keeps its age, and is not expired for it.
+    """
 
     id: str
     path: Path
@@ -33,6 +38,7 @@ class SessionInfo:
     title: str
     cwd: str
     git_branch: str
+    said: float
 
     @property
     def folder(self) -> Path:
@@ -47,7 +53,7 @@ class SessionInfo:
 def list_sessions(project: Path) -> list[SessionInfo]:
     """All sessions of one folder, newest first; files that hold no conversation are left out."""
     found = [info for path in _transcripts(project) if (info := describe(path)) is not None]
-    return sorted(found, key=lambda info: info.modified, reverse=True)
+    return sorted(found, key=lambda info: (info.said, info.modified), reverse=True)
 
 
 def _transcripts(project: Path) -> Iterator[Path]:
@@ -79,10 +85,19 @@ def describe(path: Path) -> SessionInfo | None:
             break
     if not is_conversation:
         return None
-    summary = next(
-        (str(r.data["summary"]) for r in tail_records(path) if r.type == "summary" and "summary" in r.data), ""
-    )
-    return SessionInfo(path.stem, path, status.st_mtime, status.st_size, _short(summary or title), cwd, branch)
+    last = list(tail_records(path))
+    summary = next((str(r.data["summary"]) for r in last if r.type == "summary" and "summary" in r.data), "")
+    said = min(max(map(_moment, last), default=0.0) or status.st_mtime, status.st_mtime)
+    return SessionInfo(path.stem, path, status.st_mtime, status.st_size, _short(summary or title), cwd, branch, said)
+
+
+def _moment(record: Record) -> float:
+    """When a record was written, by what it says; 0 if it does not."""
+    try:
+        moment = datetime.fromisoformat(str(record.timestamp))
+        return moment.timestamp() if moment.tzinfo is not None else 0.0
+    except (ValueError, OverflowError, OSError):
+        return 0.0
 
 
 def _records(line: bytes) -> list[Record]:
@@ -95,7 +110,9 @@ def _records(line: bytes) -> list[Record]:
 def _asked(record: Record) -> str:
     if record.message is None or record.message.role != "user" or record.is_sidechain:
         return ""
-    typed = (b.text for b in record.message.content if isinstance(b, TextBlock) and b.origin is Origin.PERSON)
+    is_plan = bool(record.data.get("planContent"))  # not the person's words, but what the session is about
+    texts = [block for block in record.message.content if isinstance(block, TextBlock)]
+    typed = (block.text for block in texts if block.origin is Origin.PERSON or is_plan)
     return next((text for text in typed if text.strip()), "")
 
 

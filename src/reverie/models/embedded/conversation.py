@@ -87,9 +87,10 @@ def read_turn(request: Request) -> Turn:
 
 def said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
     """Who said what: role and text, without what the session injected. What a compaction left is a `summary`."""
+    is_known = any(block.origin is Origin.PERSON for message in messages for block in message.content)
     for message in messages:
         left = {block.text for block in message.content if isinstance(block, TextBlock) and _is_left(block)}
-        for text in _spoken(message):
+        for text in _spoken(message, or_any=not is_known):
             yield "summary" if text in left else message.role, text
 
 
@@ -116,11 +117,14 @@ def _last_question(messages: tuple[Message, ...]) -> int | None:
     return (typed or users or [None])[-1]
 
 
-def _spoken(message: Message) -> list[str]:
-    """Texts of a message that somebody said; what the session injected stands between tags."""
+def _spoken(message: Message, *, or_any: bool = True) -> list[str]:
+    """Texts of a message that somebody said; what the session injected stands between tags.
+
+    `or_any`: where nothing tells who said it, everything but that.
+    """
     texts = [block for block in message.content if isinstance(block, TextBlock) and block.text.strip()]
     typed = [block for block in texts if block.origin in (Origin.PERSON, Origin.MODEL, Origin.AGENT, Origin.SUMMARY)]
-    return [block.text for block in typed or texts if not block.text.lstrip().startswith("<")]
+    return [block.text for block in typed or (texts if or_any else ()) if not block.text.lstrip().startswith("<")]
 
 
 def _letters(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:

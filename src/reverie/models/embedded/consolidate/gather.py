@@ -18,6 +18,7 @@ from reverie.memory.taxonomy import INDEX, TEAM
 from reverie.models.embedded.consolidate.brief import Brief
 from reverie.models.embedded.conversation import Done
 from reverie.models.embedded.step import Act, Call
+from reverie.storage.foreign import is_put_in
 
 MOST_MATCHES: Final = 50
 MOST_BYTES: Final = 24_000
@@ -152,7 +153,7 @@ def _said(lines: Iterable[str]) -> list[Said]:
             day = date.fromisoformat(record.get("timestamp", [""])[-1][:10])
         except ValueError:
             continue
-        said += [Said(text, day) for text in record.get("text", ()) if text.strip()]
+        said += [Said(text, day) for text in record.get("text", ()) if text.strip() and not is_put_in(text)]
     return said
 
 
