@@ -99,7 +99,7 @@ def _everywhere(places: Places) -> list[SessionInfo]:
     except FileNotFoundError:
         return []
     found = [info for folder in folders for info in list_sessions(Path(folder))]
-    return sorted(found, key=lambda info: (info.said, info.modified), reverse=True)
+    return sorted(found, key=lambda info: info.modified, reverse=True)
 
 
 def _holder(info: SessionInfo) -> int | None:

@@ -38,7 +38,7 @@ def foreign_origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
     typed = Origin.PERSON
     if raw.get("isSidechain"):
         typed = Origin.AGENT
-    elif raw.get("isMeta") or raw.get("planContent") or not _is_persons(raw.get("origin")):
+    elif raw.get("isMeta") or not _is_persons(raw.get("origin")):
         typed = Origin.INJECTED
     return [_origin(part, typed) for part in _parts(message)]
 

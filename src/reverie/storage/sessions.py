@@ -53,7 +53,7 @@ class SessionInfo:
 def list_sessions(project: Path) -> list[SessionInfo]:
     """All sessions of one folder, newest first; files that hold no conversation are left out."""
     found = [info for path in _transcripts(project) if (info := describe(path)) is not None]
-    return sorted(found, key=lambda info: (info.said, info.modified), reverse=True)
+    return sorted(found, key=lambda info: info.modified, reverse=True)
 
 
 def _transcripts(project: Path) -> Iterator[Path]:
@@ -110,9 +110,7 @@ def _records(line: bytes) -> list[Record]:
 def _asked(record: Record) -> str:
     if record.message is None or record.message.role != "user" or record.is_sidechain:
         return ""
-    is_plan = bool(record.data.get("planContent"))  # not the person's words, but what the session is about
-    texts = [block for block in record.message.content if isinstance(block, TextBlock)]
-    typed = (block.text for block in texts if block.origin is Origin.PERSON or is_plan)
+    typed = (b.text for b in record.message.content if isinstance(b, TextBlock) and b.origin is Origin.PERSON)
     return next((text for text in typed if text.strip()), "")
 
 

@@ -22,6 +22,7 @@ SEEN = "seen"
 """The key in a structured result that says what was seen of a file."""
 _MOST_COMPARED = 100
 _MOST_BYTES = 2_000_000
+_OTHER = "another"
 _NUMBERED = re.compile(r"^ *\d+[\t→](.*)$")
 
 
@@ -54,7 +55,7 @@ def seen_files(view: View, records: Sequence[Record], cwd: Path) -> ReadCache:
     for order, (path, one) in enumerate(known.items(), 1):
         if not one.digest:
             compared += 1
-            one.digest = _digest_if_same(path, one.text) if compared <= _MOST_COMPARED else ""
+            one.digest = _digest(path, one.text) if compared <= _MOST_COMPARED else ""
         if one.digest:
             cache.note(path, FileSeen(0, 0, one.digest, one.partial, order))
     return cache
@@ -105,15 +106,18 @@ def _after(name: str, given: JsonObject, shown: str, structured: Json, before: _
             return None
 
 
-def _digest_if_same(path: Path, text: str | None) -> str:
-    """The digest of the file if it still holds this text; line ends and a last empty line do not matter."""
+def _digest(path: Path, text: str | None) -> str:
+    """The digest of what was seen: the file's own if it still holds this text, line ends and a last empty line aside.
+
+    Where it holds another text, one that no file has; empty if that cannot be told.
+    """
     try:
         if text is None or not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return ""
         data = path.read_bytes()
     except OSError:
         return ""
-    return digest(data) if _plain(data.decode("utf-8", "replace")) == _plain(text) else ""
+    return digest(data) if _plain(data.decode("utf-8", "replace")) == _plain(text) else _OTHER
 
 
 def _plain(text: str) -> str:

@@ -40,7 +40,8 @@ _MARKERS: Final = (
     "|prefiero|no uses|不要|不是|别|总是|记住|以后|改|换|现在|しないで|常に|覚え|今後|ではなく|変更"
 )
 _TYPED: Final = (
-    r"""grep -hE '"type": ?"user"' {path} | grep -vE '"tool_result"|"is(Sidechain|Meta|CompactSummary)": ?true'"""
+    r"""grep -hE '"type": ?"user"' {path}"""
+    r""" | grep -vE '"tool_result"|"planContent"|"is(Sidechain|Meta|CompactSummary)": ?true'"""
     rf""" | grep -iE '{_MARKERS}' | tail -n {MOST_MATCHES}"""
     r""" | grep -noE '"timestamp": ?"[^"]*"|"(content|text)": ?"([^"\\]|\\.)*"' | tail -c """
     f"{MOST_BYTES}"
