@@ -233,6 +233,9 @@ def test_what_would_be_no_smaller_is_not_compacted(run: Run, tmp_path: Path) -> 
     (tmp_path / "pi.jsonl").write_text("\n".join(map(json.dumps, PI)))
     run("sessions", "import", str(tmp_path / "pi.jsonl"))
     assert "was not compacted" in run("compact", code=1)
+    model = script(tmp_path, "say Fine.\n\n[compaction]\nsay <summary>A boat.</summary>\n")
+    run("run", "-q", "-m", model, "My boat is the Halcyon, and it has two masts and a red sail.")
+    assert "no smaller" in run("compact", code=1), "the summary is short, what stands beside it is not"
     assert "no compaction to take back" in run("compact", "undo", code=2)
 
 
