@@ -144,3 +144,17 @@ def test_switched_off_nobody_is_asked(tmp_path: Path, monkeypatch: pytest.Monkey
 
     overrides = {"agents.progress_s": 0.05, "permissions.mode": "accept_all"}
     in_session(work, cwd=tmp_path, model=script(tmp_path, PLAY), overrides=overrides)
+
+
+def test_the_line_is_not_overwritten_by_the_next_call(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+    slow = 'call Bash {"command": "sleep 0.6"}'
+    play = PLAY.replace(slow, f'{slow}\n---\ncall Glob {{"pattern": "*"}}')
+
+    async def work(session: Session) -> None:
+        said = [event.progress for event in of_kind(await turn(session, "go"), TaskChanged)]
+        found = said.index("Reading the file notes.txt")
+        assert set(said[found:]) <= {"Reading the file notes.txt", ""}, said
+
+    overrides = {"agents.progress_s": 0.1, "permissions.mode": "accept_all"}
+    in_session(work, cwd=tmp_path, model=script(tmp_path, play), overrides=overrides)

@@ -78,7 +78,10 @@ def test_a_session_of_another_agent(reverie: Command, tmp_path: Path) -> None:
     assert json.loads(reverie("cost", str(path), "--json").stdout)["total"]["cache_read_tokens"] == 9_000
     told = json.loads(reverie("context", str(path), "--json").stdout)
     assert told["model"] == "claude-opus-4-5-20251101" and told["window"] == 200_000
-    assert {source["source"] for source in told["sources"]} == {"user", "assistant"}
+    held = {source["source"]: source["tokens"] for source in told["sources"]}
+    assert held.keys() == {"not_recorded", "user", "assistant"}
+    assert held["not_recorded"] > 8_900 and held["user"] + held["assistant"] < 100
+    assert "of the other agent (not recorded)" in reverie("context", str(path)).stdout
 
 
 def test_context_as_a_bar_and_as_json(reverie: Command, spent: float) -> None:

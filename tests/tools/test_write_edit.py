@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import stat
 import subprocess
@@ -27,7 +28,8 @@ def test_a_new_file_with_its_folders(context: ToolContext) -> None:
     output = use(context, "Write", file_path="a/b/c.txt", content="x\ny\n")
     assert text(output) == f"Created {context.cwd}/a/b/c.txt (2 lines)."
     assert (context.cwd / "a/b/c.txt").read_bytes() == b"x\ny\n"
-    assert output.structured == {"type": "create", "filePath": f"{context.cwd}/a/b/c.txt"}
+    seen = {"digest": hashlib.sha256(b"x\ny\n").hexdigest(), "partial": False}
+    assert output.structured == {"type": "create", "filePath": f"{context.cwd}/a/b/c.txt", "seen": seen}
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE((context.cwd / "a/b/c.txt").stat().st_mode) == 0o666 & ~mask

@@ -69,7 +69,10 @@ class Inbox:
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """Somebody who can be written to. `parent` is the id of who started it; `doing` what it was last seen at."""
+    """Somebody who can be written to. `parent` is the id of who started it; `step` is its last call.
+
+    `summary` says in a few words what it is at; it holds until the next look, whatever is called meanwhile.
+    """
 
     name: str
     id: str
@@ -78,7 +81,13 @@ class Member:
     parent: str | None = None
     state: MemberState = MemberState.RUNNING
     title: str = ""
-    doing: str = ""
+    step: str = ""
+    summary: str = ""
+
+    @property
+    def doing(self) -> str:
+        """What it was last seen at."""
+        return self.summary or self.step
 
 
 class Roster:

@@ -258,8 +258,9 @@ class Spawner:
 
     def _heard(self, child: _Child, handle: TaskHandle, event: Event) -> None:
         if isinstance(event, ToolStarted):
-            child.member.doing = step_line(event)
-            handle.progress(child.member.doing)
+            child.member.step = step_line(event)
+            if not child.member.summary:
+                handle.progress(child.member.step)
 
     # -- ending ---------------------------------------------------------------------------------------------------
 

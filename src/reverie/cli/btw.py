@@ -24,5 +24,5 @@ def command(question: tuple[str, ...], session: str, cwd: Path, as_json: bool) -
       reverie btw "Which file are you changing, and why?"
       reverie btw -s 3f2a "What is left to do?" --json
     """
-    answer = act(session, cwd.resolve(), {"do": "aside", "question": " ".join(question)})
+    answer = act(session, cwd.resolve(), {"do": "aside", "question": " ".join(question)}, asks=True)
     click.echo(json.dumps(answer) if as_json else answer["answer"])

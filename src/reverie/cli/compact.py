@@ -57,7 +57,7 @@ def command(
     request: JsonObject = {"do": "compact", "text": " ".join(text), "preview": preview}
     request |= {"from": from_} if from_ is not None else {}
     request |= {"up_to": up_to} if up_to is not None else {}
-    done = cast(JsonObject, act(session, cwd.resolve(), request)["compacted"])
+    done = cast(JsonObject, act(session, cwd.resolve(), request, asks=not preview)["compacted"])
     if as_json:
         click.echo(json_text(done))
     elif preview:

@@ -14,7 +14,7 @@ import click
 
 from reverie.cli.cost import find_transcript
 from reverie.cli.options import cwd_option, json_option, session_choice
-from reverie.cli.output import Paint, columns, pad, paint_for, plural, size, tokens
+from reverie.cli.output import Paint, columns, pad, paint_for, plural, size, tokens, width
 from reverie.cli.screen import json_text
 
 if TYPE_CHECKING:
@@ -103,13 +103,14 @@ def context_lines(found: WindowFill, paint: Paint, wide: int) -> Iterator[str]:
     yield f"{paint.bold(found.model or 'no model yet')}: {found.used:,} of {found.window:,} tokens, {left}"
     yield _bar(found, paint, min(_BAR, wide - 2))
     most = max((share.tokens for share in found.shares), default=0) or 1
-    room = max(0, min(30, wide - _LABEL - 20))
+    label = max(_LABEL, *(width(share.label) + 2 for share in found.shares), 0)
+    room = max(0, min(30, wide - label - 20))
     for share in found.shares:
         bar = paint.accent("█" * round(room * share.tokens / most))
-        yield _line(share.label, share.tokens, found.window, bar)
-    yield paint.dim(_line("free", found.free, found.window, ""))
-    yield paint.dim(_line("buffer after compaction starts", found.buffer, found.window, ""))
-    yield paint.dim(_line("reserve for the reply", found.reserve, found.window, ""))
+        yield _line(share.label, share.tokens, found.window, bar, label)
+    yield paint.dim(_line("free", found.free, found.window, "", label))
+    yield paint.dim(_line("buffer after compaction starts", found.buffer, found.window, "", label))
+    yield paint.dim(_line("reserve for the reply", found.reserve, found.window, "", label))
     if found.on_disk:
         kept = f"{plural(found.on_disk, 'result')} on disk ({size(found.on_disk_bytes)})"
         yield paint.dim(f"{kept}, a preview of each in the window.")
@@ -120,8 +121,8 @@ def context_lines(found: WindowFill, paint: Paint, wide: int) -> Iterator[str]:
         yield paint.dim(f"Its prompt cache is kept for {kept}: {found.ttl_reason}.")
 
 
-def _line(label: str, count: int, window: int, bar: str) -> str:
-    return f"  {pad(label, _LABEL)}{tokens(count):>7} {count / window:>6.1%}  {bar}".rstrip()
+def _line(name: str, count: int, window: int, bar: str, label: int) -> str:
+    return f"  {pad(name, label)}{tokens(count):>7} {count / window:>6.1%}  {bar}".rstrip()
 
 
 def _bar(found: WindowFill, paint: Paint, wide: int) -> str:

@@ -183,7 +183,8 @@ def _cache(ledger: Ledger) -> Iterator[str]:
     told = [one.broken for one in ledger.breaks if one.broken.announcement is not None]
     found = [one.broken for one in ledger.breaks if one.broken.announcement is None]
     if not told and not found:
-        yield "No breaks."
+        seen = main.usage.cache_read_input_tokens + main.usage.cache_creation_input_tokens
+        yield "No breaks." if seen or main.requests < 2 else "Whether the cache broke is not known: no figures of it."
     if found:
         causes = dict[str, int]()
         for one in found:

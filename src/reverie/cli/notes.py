@@ -68,9 +68,8 @@ def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
 def _update(session: str, cwd: Path) -> None:
     from reverie.cli.session_action import act
     from reverie.errors import ReverieError
-    from reverie.models.registry import EMBEDDED
 
-    answer = act(session, cwd, {"do": "notes"}, model=EMBEDDED)
+    answer = act(session, cwd, {"do": "notes"})
     if answer.get("error"):
         raise ReverieError(f"the notes were not brought up to date: {answer['error']}")
 

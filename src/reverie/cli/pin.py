@@ -25,19 +25,17 @@ def command(text: tuple[str, ...], remove: str | None, session: str, cwd: Path, 
       reverie pin
       reverie pin --remove 1
     """
-    from reverie.models.registry import EMBEDDED
-
     cwd = cwd.resolve()
     if remove is not None:
         if text:
             raise click.UsageError("give a text to pin, or --remove ID, not both.")
-        answer = act(session, cwd, {"do": "unpin", "id": remove}, model=EMBEDDED)
+        answer = act(session, cwd, {"do": "unpin", "id": remove})
         click.echo(json.dumps(answer) if as_json else f"No longer pinned: {answer['unpinned']}")
     elif text:
-        answer = act(session, cwd, {"do": "pin", "text": " ".join(text)}, model=EMBEDDED)
+        answer = act(session, cwd, {"do": "pin", "text": " ".join(text)})
         click.echo(json.dumps(answer) if as_json else f"Pinned as {answer['pin']}.")
     else:
-        pins = cast(dict[str, str], act(session, cwd, {"do": "pins"}, model=EMBEDDED)["pins"])
+        pins = cast(dict[str, str], act(session, cwd, {"do": "pins"})["pins"])
         if as_json:
             click.echo(json_text(pins))
             return

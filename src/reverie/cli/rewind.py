@@ -25,11 +25,9 @@ def command(message: str | None, session: str, cwd: Path, as_json: bool) -> None
       reverie rewind
       reverie rewind -1
     """
-    from reverie.models.registry import EMBEDDED
-
     cwd = cwd.resolve()
     if message is None:
-        listed = cast(list[dict[str, Any]], act(session, cwd, {"do": "messages"}, model=EMBEDDED)["messages"])
+        listed = cast(list[dict[str, Any]], act(session, cwd, {"do": "messages"})["messages"])
         if as_json:
             click.echo(json_text(listed))
             return
@@ -38,5 +36,5 @@ def command(message: str | None, session: str, cwd: Path, as_json: bool) -> None
         if not listed:
             click.echo("Nothing was said yet.", err=True)
         return
-    answer = act(session, cwd, {"do": "rewind", "message": message}, model=EMBEDDED)
+    answer = act(session, cwd, {"do": "rewind", "message": message})
     click.echo(json_text(answer) if as_json else f"Back to before: {answer['rewound']}")

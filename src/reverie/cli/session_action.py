@@ -22,8 +22,8 @@ def action_options(function: F) -> F:
     return named(cwd_option(json_option(function)))
 
 
-def act(session: str, cwd: Path, request: JsonObject, *, model: str | None = None) -> JsonObject:
-    """Has the session do what the request says and returns its answer. `model` serves requests that ask none."""
+def act(session: str, cwd: Path, request: JsonObject, *, asks: bool = False) -> JsonObject:
+    """Has the session do what the request says and returns its answer. `asks`: its model, which is then opened."""
     from reverie.live_client import ask_live
     from reverie.paths import Places
     from reverie.settings import load_settings
@@ -35,10 +35,10 @@ def act(session: str, cwd: Path, request: JsonObject, *, model: str | None = Non
     socket = cast(str | None, holder.get("socket")) if holder is not None else None
     if socket:
         return ask_live(Path(socket), request, timeout_s=_TIMEOUT_S)
-    return _beside(found.id, cwd, request, model)
+    return _beside(found.id, cwd, request, asks)
 
 
-def _beside(session: str, cwd: Path, request: JsonObject, model: str | None) -> JsonObject:
+def _beside(session: str, cwd: Path, request: JsonObject, asks: bool) -> JsonObject:
     """The session is not open anywhere: opened, changed and closed."""
     from reverie.cli.running import CANCELLED, Signals, run_async
     from reverie.errors import Cancelled
@@ -49,7 +49,7 @@ def _beside(session: str, cwd: Path, request: JsonObject, model: str | None) -> 
     answer: JsonObject = {}
 
     async def main(_signals: Signals) -> int:
-        async with await Session.open(cwd=cwd, resume=session, model=model) as opened:
+        async with await Session.open(cwd=cwd, resume=session, own_model=asks) as opened:
             verbs = {**context_verbs(opened), **agent_verbs(opened)}
             if str(request["do"]) in _CHANGING and not request.get("preview"):
                 opened.parts.log.confirm()  # before a model is asked for something that could not be stored

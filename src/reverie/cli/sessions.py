@@ -102,6 +102,7 @@ def _as_json(info: SessionInfo) -> dict[str, Any]:
         "id": info.id,
         "title": info.title,
         "modified": iso(info.modified),
+        "said": iso(info.said),
         "size": info.size,
         "cwd": info.cwd,
         "branch": info.git_branch,
@@ -127,7 +128,7 @@ def _table(found: list[SessionInfo], paint: Paint, wide: int, everywhere: bool) 
     rows = [
         _Row(
             "" if _holder(info) is None else "●",
-            age(info.modified),
+            age(info.said),
             info.id[:short],
             one_line(info.title) or "(untitled)",
             size(info.size),

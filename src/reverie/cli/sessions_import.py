@@ -12,8 +12,9 @@ from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
 from reverie.paths import Places, check_session_id
 from reverie.settings import load_settings
+from reverie.storage.foreign import as_imported
 from reverie.storage.pi_sessions import is_pi_session, read_pi_session
-from reverie.storage.transcript import Transcript, read_records
+from reverie.storage.transcript import Transcript, parse_record, read_records
 from reverie.types import Record
 
 
@@ -55,7 +56,7 @@ def _take_in(file: Path, places: Places, *, quiet: bool) -> dict[str, object]:
     if not held:
         raise UserError(f"{file}: there is no conversation in it")
     transcript = Transcript(target)
-    transcript.append(records)
+    transcript.append(parse_record(as_imported(record.stored())) for record in records)
     transcript.close()
     if not quiet:
         click.echo(f"{name[:8]}  {plural(held, 'message')}  (reverie chat --resume {name[:8]})")

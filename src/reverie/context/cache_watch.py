@@ -123,7 +123,7 @@ class CacheWatch:
         found = self._explain(left, request, response, at)
         if announced is None and (response.applied_edits or found[0].kind == "thinking_stripped"):
             announced = found[0].detail  # asked for, or the model's own rule: nothing to find out
-        equivalents = _extra(usage, expected, facts)
+        equivalents = paid_again(usage, expected, facts)
         return CacheBreak(
             cause=found[0].kind,
             detail=_sentence(found),
@@ -202,7 +202,7 @@ def _sentence(causes: list[Cause]) -> str:
     return causes[0].detail + more
 
 
-def _extra(usage: Usage, expected: int, facts: ModelFacts) -> float:
+def paid_again(usage: Usage, expected: int, facts: ModelFacts) -> float:
     """What the lost tokens cost beyond a cache read, in tokens of fresh input."""
     read = usage.cache_read_input_tokens
     first = read + usage.cache_creation_1h

@@ -6,27 +6,25 @@ purpose, day, session, model or project, in tokens and in currency, next to what
 
 from __future__ import annotations
 
-import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from reverie.context.telling import telling_records
+from reverie.context.usage_breaks import UsageWatch
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost, input_equivalents, price
 from reverie.models.wire import model_id
 from reverie.moments import parsed
-from reverie.regular_files import LARGEST, open_regular
-from reverie.storage.atomic import storage_error
+from reverie.regular_files import LARGEST
 from reverie.storage.records import CacheBreak, Clears, CompactBoundary, ForkUsage, from_record
-from reverie.storage.transcript import parse_line
 from reverie.types import JsonObject, Purpose, Record, Usage
 
 By: TypeAlias = Literal["layer", "run", "day", "session", "model", "project"]
 UNDATED = "undated"
-_TELLING = (b'"usage"', b'"fork_usage"', b'"cache_break"', b"keptBytes", b"clears", b"compact_boundary")
 
 BYTES_PER_TOKEN = 4
 """For results that were never sent, so never counted."""
@@ -50,13 +48,16 @@ class Entry:
     priced: bool = True
     thread: str = ""
     """Which run beside the conversation it belongs to, such as `dream-fresh-2`; empty for the conversation."""
+    opening: int = 0
+    """Which opening of the session it was made in, counted from 1; 0 where the records do not say."""
 
     def key(self, by: By) -> str:
         match by:
             case "layer":
                 return self.purpose
             case "run":
-                return " ".join(filter(None, (self.session[:8], self.thread or self.purpose)))
+                opening = f"#{self.opening}" if self.opening else ""
+                return " ".join(filter(None, (self.session[:8], opening, self.thread or self.purpose)))
             case "day":
                 return self.at.astimezone().date().isoformat() if self.at is not None else UNDATED
             case "session":
@@ -77,6 +78,7 @@ def entry(
     session: str = "",
     project: str = "",
     thread: str = "",
+    opening: int = 0,
 ) -> Entry:
     """Books one request."""
     name = model_id(model)
@@ -95,6 +97,7 @@ def entry(
         project,
         facts.priced,
         thread,
+        opening,
     )
 
 
@@ -185,6 +188,10 @@ class Ledger:
         self.spared: list[Spared] = []
         self._places: dict[tuple[str, str], tuple[int, str]] = {}
         self._kept_out: dict[str, dict[str, int]] = {}
+        self._openings: dict[str, dict[str, int]] = {}
+        self._watches: dict[str, UsageWatch] = {}
+        self._told: set[str] = set()
+        """Sessions with a recorded break since their last response."""
 
     @classmethod
     def of_session(cls, records: Iterable[Record], catalogue: Catalogue) -> Ledger:
@@ -225,18 +232,31 @@ class Ledger:
                     session=session,
                     project=project,
                     thread=payload.thread,
+                    opening=self._opening(record, session),
                 )
             )
         elif isinstance(payload, CacheBreak):
             self.breaks.append(Broken(at, payload, session))
+            if payload.purpose == Purpose.MAIN.value:
+                self._told.add(session)
         elif isinstance(payload, CompactBoundary):
             self._kept_out.pop(session, None)
+            self._watch(session).announced = "the conversation was compacted"
         elif isinstance(payload, Clears):
             self._keep_out(session, "cleared", payload.tokens)
         elif kept := int(record.data.get("keptBytes") or 0):
             self._keep_out(session, "on disk", kept // BYTES_PER_TOKEN)
         elif record.message is not None and record.message.role == "assistant":
             self._add_response(record, at, session, project)
+
+    def _opening(self, record: Record, session: str) -> int:
+        """The number of the opening that a record was written in: runs of different processes share their names."""
+        name = str(record.data.get("opening") or "")
+        known = self._openings.setdefault(session, {})
+        return known.setdefault(name, len(known) + 1) if name else 0
+
+    def _watch(self, session: str) -> UsageWatch:
+        return self._watches.setdefault(session, UsageWatch())
 
     def _keep_out(self, session: str, layer: str, tokens: int) -> None:
         out = self._kept_out.setdefault(session, {})
@@ -249,7 +269,16 @@ class Ledger:
             return
         purpose = Purpose.AGENT if record.is_sidechain else Purpose.MAIN
         model = str(message.fields.get("model") or "")
-        found = entry(usage, model, self._catalogue, purpose=purpose.value, at=at, session=session, project=project)
+        found = entry(
+            usage,
+            model,
+            self._catalogue,
+            purpose=purpose.value,
+            at=at,
+            session=session,
+            project=project,
+            opening=self._opening(record, session),
+        )
         # Records split from one response share its id and repeat its usage; resuming may copy them to another file.
         name = (message.id or "", str(record.data.get("requestId") or session))
         known = self._places.get(name) if message.id else None
@@ -257,9 +286,17 @@ class Ledger:
             self._places[name] = (len(self.entries), session)
             self.entries.append(found)
             if purpose is Purpose.MAIN:
+                self._find_break(found)
                 self.spared += [Spared(at, layer, kept) for layer, kept in self._kept_out.get(session, {}).items()]
         elif known[1] == session and usage.output_tokens >= self.entries[known[0]].usage.output_tokens:
             self.entries[known[0]] = found
+
+    def _find_break(self, one: Entry) -> None:
+        """A break that was recorded is known with its cause; where none was, usage may show that there was one."""
+        broken = self._watch(one.session).response(one.usage, one.model, one.at, self._catalogue.facts(one.model))
+        if broken is not None and one.session not in self._told:
+            self.breaks.append(Broken(one.at, broken, one.session))
+        self._told.discard(one.session)
 
     def only(self, *, since: datetime | None = None, day: date | None = None) -> Ledger:
         """The entries and breaks from a moment on, or of one local day."""
@@ -328,23 +365,6 @@ def _breaks_json(breaks: Sequence[CacheBreak]) -> JsonObject:
         "cost_usd": round(sum(one.cost for one in breaks), 6),
         "causes": causes,
     }
-
-
-def telling_records(path: Path) -> Iterator[Record]:
-    """The records of a transcript that a ledger reads; other lines are not even parsed, and bad ones passed over."""
-    try:
-        with os.fdopen(open_regular(path), "rb") as lines:
-            for line in lines:
-                if not any(word in line for word in _TELLING):
-                    continue
-                try:
-                    yield from parse_line(line)
-                except (ValueError, RecursionError):
-                    continue
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise storage_error(error, path, "read the transcript") from error
 
 
 def when(record: Record) -> datetime | None:

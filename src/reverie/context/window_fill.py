@@ -30,6 +30,7 @@ from reverie.types import (
 )
 
 SOURCES = {
+    "not_recorded": "system prompt and tools of the other agent (not recorded)",
     "system": "system prompt",
     "tools": "tool definitions",
     "instructions": "instructions and memory index",
@@ -48,6 +49,7 @@ SOURCES = {
 }
 """Every source, in the order it is shown, with what people call it."""
 
+NOT_RECORDED = "not_recorded"
 _TEXTS = {
     Origin.TYPED: "user",
     Origin.ENTERED: "user",
@@ -153,6 +155,9 @@ def fill(view: View, limits: Thresholds, *, model: str = "") -> WindowFill:
         blocks[key] = blocks.get(key, 0) + 1
     used = view.meter.tokens if blocks else 0
     header = view.header
+    unknown = used - sum(weights.values())
+    if header is None and view.last_usage is not None and unknown > 0:  # counted by its server, and in no record
+        weights[NOT_RECORDED, ""], blocks[NOT_RECORDED, ""] = unknown, 0
     room = max(0, limits.effective - limits.autocompact)
     return WindowFill(
         model=model_id(header.model) if header is not None else model,

@@ -16,6 +16,8 @@ from reverie.types import Block, Message, ThinkingBlock, Usage
 _PLAUSIBLE_SHARE = 0.7
 _PLAUSIBLE_SLACK = 10
 """Recorded output is believed from this share of what its content weighs; below, it was read off mid-stream."""
+_MOST_OFF = 2.0
+"""An estimate is corrected by at most this factor, either way."""
 
 
 def count_context(
@@ -64,13 +66,16 @@ class ContextMeter:
         self._keeps_thinking = keeps_thinking
         self._prompt: int | None = None
         self._pending = Features()
+        self._whole = Features()
+        self._off = 1.0
         self._thinking = Features()
         self._rewritten = False
 
     @property
     def tokens(self) -> int:
         """The size of the next prompt as far as it is known: reported, plus the estimate of what was appended."""
-        return max(0, round((self._prompt or 0) + self.calibrator.estimate(self._pending + ROUND)))
+        added = self.calibrator.estimate(self._pending + ROUND)
+        return max(0, round(added * self._off if self._prompt is None else self._prompt + added))
 
     def append(self, message: Message) -> None:
         """Takes in a message or a part of one (records split from one response come one by one)."""
@@ -78,7 +83,8 @@ class ContextMeter:
             if not self._keeps_thinking:
                 self._pending = self._pending - self._thinking
             self._thinking = Features()
-        self._pending = self._pending + measure_message(message)
+        measured = measure_message(message)
+        self._pending, self._whole = self._pending + measured, self._whole + measured
         thinking = [block for block in message.content if isinstance(block, ThinkingBlock)]
         if thinking:
             self._thinking = self._thinking + measure_blocks(thinking)
@@ -100,16 +106,26 @@ class ContextMeter:
 
     def rewrite(self, before: Iterable[Block], after: Iterable[Block]) -> None:
         """Takes in that blocks already counted were replaced by others; nothing is learnt from the next response."""
-        self._pending = self._pending - measure_blocks(before) + measure_blocks(after)
+        change = measure_blocks(after) - measure_blocks(before)
+        self._pending, self._whole = self._pending + change, self._whole + change
         self._rewritten = True
 
     def copy(self) -> ContextMeter:
         """An independent meter that has seen the same."""
         twin = ContextMeter(self.calibrator, keeps_thinking=self._keeps_thinking)
         twin._prompt, twin._pending, twin._thinking = self._prompt, self._pending, self._thinking
-        twin._rewritten = self._rewritten
+        twin._rewritten, twin._whole, twin._off = self._rewritten, self._whole, self._off
         return twin
 
-    def reset(self) -> None:
-        """Forgets the reported size and what was appended; what was learnt stays."""
-        self._prompt, self._pending, self._thinking = None, Features(), Features()
+    def reset(self, *, same_prompt: bool = False) -> None:
+        """Forgets the reported size and what was appended; what was learnt stays.
+
+        `same_prompt`: what comes next is a part of the same context. By how much the estimate of the whole was off what
+        was reported of it then holds for the part, so that sizes before and after can be compared.
+        """
+        if not same_prompt:
+            self._off = 1.0
+        elif self._prompt is not None:
+            off = self.tokens / max(1.0, self.calibrator.estimate(self._whole + ROUND))
+            self._off = min(_MOST_OFF, max(1 / _MOST_OFF, off))
+        self._prompt, self._pending, self._thinking, self._whole = None, Features(), Features(), Features()

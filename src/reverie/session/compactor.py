@@ -84,6 +84,7 @@ class Compactor:
             return await self._compact(wanted)
 
     async def _compact(self, wanted: Wanted) -> Compacted:
+        self._session.ensure_header()
         commit = await self._walk(self._compaction, self._log.view, wanted, self._session.conversation.carry_out)
         record(self._log, commit)
         self._announce(commit.breaks_prefix or "the conversation was compacted")
@@ -132,7 +133,9 @@ class Compactor:
 
     async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
         """What a compaction would leave, without recording, writing, asking a model or running a hook."""
-        wanted, view = self._wanted(text, from_, up_to), self._log.view.copy()
+        wanted = self._wanted(text, from_, up_to)
+        self._session.ensure_header()
+        view = self._log.view.copy()
         return compacted_by(await self._walk(Compaction(self._compaction.ground), view, wanted, self._pretend))
 
     def _wanted(self, text: str, from_: str | None, up_to: str | None) -> Wanted:
@@ -148,7 +151,6 @@ class Compactor:
         return Wanted("manual", text.strip(), from_, up_to)
 
     async def _walk(self, compaction: Compaction, view: View, wanted: Wanted, carry_out: CarryOut) -> Commit:
-        self._session.ensure_header()
         now = self._session.conversation.now()
         commit = await follow(compaction.steps(view, now, wanted), carry_out)
         if not commit.appends:
@@ -223,8 +225,9 @@ class Compactor:
         return View.of(conversation([*self._log.records, undo]))
 
     def _fitting(self, view: View) -> str:
-        """The last message that does not fit any more, counted from the end."""
+        """The last message that does not fit any more, counted from the end, beside the prefix that is always sent."""
         room = int(self._session.conversation.thresholds.autocompact * _SHARE_KEPT)
+        room -= view.showing(()).meter.tokens
         for at in range(len(view.entries) - 1, 0, -1):
             room -= weigh_entries(view, view.entries[at : at + 1])
             if room < 0:

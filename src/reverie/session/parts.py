@@ -22,10 +22,11 @@ from reverie.errors import StorageError, UserError
 from reverie.events import Event, Notice, SessionOpened
 from reverie.flags import Flags
 from reverie.hooks import HookEvent, HookRule, Hooks
-from reverie.models.base import Model
+from reverie.models.base import Model, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.registry import ModelAccess, default_model_name, open_model, split_name
+from reverie.models.registry import EMBEDDED, ModelAccess, default_model_name, open_model, split_name
 from reverie.models.window import Thresholds
+from reverie.models.wire import model_id
 from reverie.paths import Places, check_session_id, make_private
 from reverie.paths.repo import current_branch, find_repo
 from reverie.settings import Settings, load_settings
@@ -34,6 +35,8 @@ from reverie.storage.records import SessionHeader
 from reverie.storage.session_log import Clock, SessionLog
 from reverie.storage.sessions import expire_sessions, find_session
 from reverie.types import JsonObject
+
+_TTLS: tuple[Ttl, ...] = ("5m", "1h")
 
 
 @dataclass(slots=True)
@@ -54,6 +57,17 @@ class Parts:
     branch: str
     prompt: str = ""
     """A system prompt of its own, in place of ours."""
+    named: str = ""
+    """The model the conversation is held with, where another one serves this opening."""
+
+    @property
+    def held_with(self) -> str:
+        """The name of the model the conversation is held with."""
+        return self.named or self.model.name
+
+    def limits_now(self) -> Thresholds:
+        """The thresholds as settings and flags hold now."""
+        return limits_of(self.held_with, self.facts, self.settings, self.flags)
 
 
 def gather(
@@ -67,6 +81,7 @@ def gather(
     clock: Clock,
     emit: Callable[[Event], None],
     prompt: str = "",
+    own_model: bool = True,
 ) -> Parts:
     """Builds the parts of a session in `cwd`. `resume` is a session id, the beginning of one, or `last`."""
     if not cwd.is_dir():
@@ -94,7 +109,7 @@ def gather(
         if found is not None:
             log.load(found.path)
             _tell_bad_lines(log, emit)
-        opened, facts = _model(model, settings, log)
+        opened, facts, named = _model(model, settings, log, own=own_model)
     except BaseException:
         if lease is not None:
             lease.release()
@@ -109,13 +124,14 @@ def gather(
         log=log,
         model=opened,
         facts=facts,
-        limits=limits_of(opened.name, facts, settings, flags),
+        limits=limits_of(named or opened.name, facts, settings, flags),
         hooks=_hooks(settings, places, name),
         background=BackgroundLog(places.background_log, name, rotate_bytes=settings.background.log_bytes),
         lease=lease,
         resumed=found is not None,
         branch=branch,
         prompt=prompt,
+        named=named,
     )
 
 
@@ -159,9 +175,12 @@ def new_header(
     )
     for text in prefix.warnings:
         emit(Notice(text, "warning", "instructions"))
-    kept = choose_ttl(parts.places.project, parts.facts, parts.model.capabilities.ttls, skip=parts.log.session_id)
+    own: tuple[Ttl, ...] = parts.model.capabilities.ttls
+    if parts.named:  # the model itself is not open: what the catalogue knows of it
+        own = tuple(ttl for ttl in _TTLS if ttl in parts.facts.ttls) if parts.facts.cache_markers else ()
+    kept = choose_ttl(parts.places.project, parts.facts, own, skip=parts.log.session_id)
     return SessionHeader(
-        model=parts.model.name,
+        model=parts.held_with,
         system=prefix.system,
         tools=tools,
         reminder=prefix.reminder,
@@ -198,15 +217,22 @@ def _tell_bad_lines(log: SessionLog, emit: Callable[[Event], None]) -> None:
     emit(Notice(text, "warning", "storage"))
 
 
-def _model(wanted: str | Model | None, settings: Settings, log: SessionLog) -> tuple[Model, ModelFacts]:
-    """The model asked for; else the one this conversation was held with; else the settings'; else the default."""
+def _model(
+    wanted: str | Model | None, settings: Settings, log: SessionLog, *, own: bool
+) -> tuple[Model, ModelFacts, str]:
+    """The model asked for; else the one this conversation was held with; else the settings'; else the default.
+
+    Not its `own`: the embedded one serves, so that no key and no SDK is needed; the last is then the name of its own.
+    """
     catalogue = Catalogue.load(settings.catalogue.files)
     if wanted is not None and not isinstance(wanted, str):
-        return wanted, catalogue.facts(split_name(wanted.name, catalogue)[1])
+        return wanted, catalogue.facts(split_name(wanted.name, catalogue)[1]), ""
     access = model_access(settings)
     header = log.view.header
     name = wanted or (header.model if header is not None else "") or settings.model.name or default_model_name(access)
-    return open_model(name, access, catalogue), catalogue.facts(split_name(name, catalogue)[1])
+    if not own:
+        return open_model(EMBEDDED, access, catalogue), catalogue.facts(model_id(name)), name
+    return open_model(name, access, catalogue), catalogue.facts(split_name(name, catalogue)[1]), ""
 
 
 def model_access(settings: Settings) -> ModelAccess:

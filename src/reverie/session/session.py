@@ -19,7 +19,6 @@ from pathlib import Path
 from types import TracebackType
 
 from reverie.agents.fork import ForkResult
-from reverie.context.limits import limits_of
 from reverie.context.system_prompt import date_change, date_changed
 from reverie.context.unsent import unsent_break
 from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
@@ -69,12 +68,11 @@ class Session:
         self._server: LiveServer | None = None
         self.hook_points = HookPoints(parts.hooks, outlet.emit)
         given = parts.settings.permissions
-        rules = Rules.parse(given.allow, given.ask, given.deny)
         self.memory = Remembering.open(parts, outlet.emit, clock)
         self.gate = Gate(
             parts.hooks,
             Mode(given.mode),
-            rules,
+            Rules.parse(given.allow, given.ask, given.deny),
             can_ask=interactive,
             emit=outlet.emit,
             writes_memory=self.memory.may_write if self.memory is not None else lambda _call: False,
@@ -128,11 +126,12 @@ class Session:
         overrides: JsonObject | None = None,
         tools: Sequence[Tool] | None = None,
         prompt: str = "",
+        own_model: bool = True,
         clock: Clock = utc_now,
     ) -> Session:
         """Opens a new session in `cwd`, or goes on with an old one (`resume`: an id, its beginning, or `last`).
 
-        `prompt`: a system prompt in place of Reverie's own.
+        `prompt`: a system prompt in place of Reverie's own. `own_model`: whether its model is needed, with its key.
         `interactive`: somebody answers `PermissionAsked` events; otherwise what would be asked is refused.
         Raises SessionBusy, naming the process, if the session is open elsewhere.
         """
@@ -147,12 +146,14 @@ class Session:
             clock=clock,
             emit=outlet.emit,
             prompt=prompt,
+            own_model=own_model,
         )
-        window = parts.limits.window
-        chosen = builtin_tools(parts.settings.tools, window=window) if tools is None else tools
+        chosen = builtin_tools(parts.settings.tools, window=parts.limits.window) if tools is None else tools
         session = cls(parts, outlet, interactive=interactive, tools=chosen, clock=clock)
         close_open_calls(parts.log, CRASHED)
         session.conversation.announce = unsent_break(parts.log.records) if parts.resumed else None
+        if parts.log.view.entries and parts.log.view.header is None:
+            session.ensure_header()
         await session._listen()
         await session.letters.look()
         await session.hook_points.started("resume" if parts.resumed else "startup")
@@ -312,8 +313,7 @@ class Session:
         thread = self._thread
         reason, answer, error, code = "failed", "", None, 0
         thread.rounds, thread.usage = 0, Usage()
-        given = self.parts
-        self.conversation.thresholds = limits_of(given.model.name, given.facts, given.settings, given.flags)
+        self.conversation.thresholds = self.parts.limits_now()
         try:
             refusal = await self._take_in(said, images)
             if refusal is None:
@@ -367,16 +367,16 @@ class Session:
         return None
 
     def ensure_header(self) -> None:
-        """The prefix is rendered once; a resumed conversation has it on record, unless the model is another one."""
+        """The prefix is rendered once, also for another agent's conversation; then only its model may change."""
         parts, log = self.parts, self.parts.log
         header = log.view.header
         if header is None:
-            log.append(new_header(parts, self._schemas, self._today(), self.emit))
+            log.hold(new_header(parts, self._schemas, self._today(), self.emit))
             if log.view.entries:
                 self.conversation.announce = "the conversation came without a header"
-        elif header.model != parts.model.name:
-            log.append(replace(header, model=parts.model.name))
-            self.conversation.announce = f"the model changed from {header.model} to {parts.model.name}"
+        elif header.model != parts.held_with:
+            log.hold(replace(header, model=parts.held_with))
+            self.conversation.announce = f"the model changed from {header.model} to {parts.held_with}"
 
     def _today(self) -> date:
         return self._clock().astimezone().date()

@@ -150,8 +150,9 @@ class TeammateHere:
         async with aclosing(session.send("")) as events:
             async for event in events:
                 if isinstance(event, ToolStarted):
-                    self._member.doing = step_line(event)
-                    self._progress(self._member.doing)
+                    self._member.step = step_line(event)
+                    if not self._member.summary:
+                        self._progress(self._member.step)
                 elif isinstance(event, TurnEnded):
                     ended = event
         assert ended is not None, "a turn ends with TurnEnded"

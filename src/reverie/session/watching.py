@@ -39,7 +39,7 @@ class Watcher:
         self._model: Model | None = None
 
     async def watch(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
-        """Until it is cancelled. What it finds stands in `member.doing` and is told."""
+        """Until it is cancelled. What it finds is the member's summary until the next look, and is told."""
         before = ""
         while True:
             await asyncio.sleep(self._number("progress_s"))
@@ -49,8 +49,8 @@ class Watcher:
                 continue
             before = steps.text
             said = judged(await self._ask(messages, question(steps), member.id), steps)
+            member.summary = said or ""
             if said is not None:
-                member.doing = said
                 tell(said)
 
     async def _ask(self, messages: tuple[Message, ...], asked: Message, thread: str) -> str:

@@ -42,7 +42,8 @@ from reverie.session.stand_in import StandIn
 from reverie.storage.records import SessionHeader
 from reverie.storage.session_log import Clock
 from reverie.tasks import Tasks
-from reverie.tools.base import Caller, FileSeen, ReadCache, Tool, ToolContext, ToolOutput
+from reverie.tools.base import Caller, FileSeen, Tool, ToolContext, ToolOutput
+from reverie.tools.seen_files import seen_files
 from reverie.types import Block, Purpose, ToolUseBlock
 
 _INSTRUCTION_FILES = frozenset({"AGENTS.md", "CLAUDE.md", "AGENTS.local.md", "CLAUDE.local.md"})
@@ -245,7 +246,7 @@ class Wiring:
                 cwd=parts.places.cwd,
                 caller=Caller(),
                 permission=self.gate,
-                read_cache=ReadCache(),
+                read_cache=seen_files(parts.log.view, parts.log.records, parts.places.cwd),
                 keep_dir=parts.places.tool_results(parts.log.session_id),
                 keeper=self.memory.keeper if self.memory is not None else lambda _path: None,
                 post=self.letters.send,

@@ -96,8 +96,10 @@ def _message(given: JsonObject, name: str) -> JsonObject:
         case "bashExecution":
             text = f"The user ran `{given.get('command')}` (exit {given.get('exitCode')}):\n{given.get('output')}"
             return {"type": "user", "isMeta": True, "message": {"role": "user", "content": text}}
-        case _:
-            return {"type": "user", "message": {"role": "user", "content": given.get("content", "")}}
+        case role:  # what its extensions and its compactions send is not what the person said
+            put_in: JsonObject = {} if role == "user" else {"isMeta": True}
+            content = given.get("content") or given.get("summary") or ""
+            return {"type": "user", **put_in, "message": {"role": "user", "content": content}}
 
 
 def _assistant(given: JsonObject, name: str) -> JsonObject:

@@ -57,6 +57,7 @@ class SessionLog:
         self._transcript = Transcript(path, fsync=fsync) if path is not None else None
         self._on_storage_error = on_storage_error
         self._disk_failed = False
+        self._waiting = list[Record]()
         self._common: JsonObject = {
             "sessionId": session_id,
             "cwd": str(cwd),
@@ -64,6 +65,7 @@ class SessionLog:
             "gitBranch": git_branch,
             "isSidechain": agent_id is not None,
             "userType": "external",
+            "opening": uuids.uuid4().hex[:8],
         } | ({"agentId": agent_id} if agent_id is not None else {})
 
     @property
@@ -89,6 +91,12 @@ class SessionLog:
     def append(self, payload: Payload, **fields: object) -> Record:
         """Records one decision. Boundaries and headers become the head; the others hang off it."""
         return self._append(self._of_payload(payload, fields))
+
+    def hold(self, payload: Payload) -> Record:
+        """Takes one decision in without writing it: it goes to disk before the next record, or never."""
+        record = self._of_payload(payload, {})
+        self._waiting.append(record)
+        return self._take_in(record)
 
     def append_all(self, parts: Sequence[tuple[Payload | Message, JsonObject]]) -> list[Record]:
         """Records several things that belong together, each after the one before, in one write."""
@@ -156,8 +164,9 @@ class SessionLog:
     def _save(self, records: Iterable[Record]) -> None:
         if self._transcript is None:
             return
+        waiting, self._waiting = self._waiting, []
         try:
-            self._transcript.append(records)
+            self._transcript.append([*waiting, *records])
         except StorageError as error:
             if not self._disk_failed:
                 self._on_storage_error(error)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import SessionBusy, UserError
-from reverie.moments import changed
+from reverie.moments import changed, parsed
 from reverie.origins import untagged
 from reverie.regular_files import read_head
 from reverie.storage.atomic import storage_error
@@ -29,7 +29,11 @@ LAST = "last"
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """One line of a listing. `title` is its summary if it has one, else what the person asked first."""
+    """One line of a listing. `title` is its summary if it has one, else what the person asked first.
+
+    `said` is when something last happened in it by its own records, `modified` when its file was last written: an
+    imported session keeps its age, and is not expired for it.
+    """
 
     id: str
     path: Path
@@ -38,6 +42,7 @@ class SessionInfo:
     title: str
     cwd: str
     git_branch: str
+    said: float
 
     @property
     def folder(self) -> Path:
@@ -83,10 +88,17 @@ def describe(path: Path) -> SessionInfo | None:
             break
     if not is_conversation:
         return None
-    summary = next(
-        (str(r.data["summary"]) for r in tail_records(path) if r.type == "summary" and "summary" in r.data), ""
-    )
-    return SessionInfo(path.stem, path, changed(status), status.st_size, _short(summary or title), cwd, branch)
+    last = list(tail_records(path))
+    summary = next((str(r.data["summary"]) for r in last if r.type == "summary" and "summary" in r.data), "")
+    modified = changed(status)
+    said = min(max(map(_moment, last), default=0.0) or modified, modified)
+    return SessionInfo(path.stem, path, modified, status.st_size, _short(summary or title), cwd, branch, said)
+
+
+def _moment(record: Record) -> float:
+    """When a record was written, by what it says; 0 if it does not."""
+    moment = parsed(record.timestamp, needs_zone=True)
+    return moment.timestamp() if moment is not None else 0.0
 
 
 def _records(line: bytes) -> list[Record]:

@@ -18,9 +18,8 @@ from reverie.errors import StorageError, UserError
 from reverie.parsing import load_json_values
 from reverie.regular_files import LARGEST, open_regular, read_regular, read_tail
 from reverie.storage.atomic import make_private_dir, storage_error
+from reverie.storage.foreign import foreign_origins
 from reverie.types import Json, JsonObject, Origin, Record, parse_message
-
-_INJECTED_OPENINGS = ("<system-reminder>", "<command-", "<local-command-", "Caveat:", "[Request interrupted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +55,7 @@ def _origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
     given = raw.get("origins")
     if isinstance(given, list):
         return [Origin.named(str(name)) for name in cast(list[Json], given)]
-    if message.get("role") == "assistant":
-        return [Origin.MODEL]
-    if raw.get("isCompactSummary"):
-        return [Origin.SUMMARY]
-    if raw.get("isSidechain"):
-        typed = Origin.AGENT
-    elif raw.get("isMeta"):
-        typed = Origin.CODE
-    else:
-        typed = Origin.ENTERED
-    content = message.get("content")
-    parts: list[Json] = cast(list[Json], content) if isinstance(content, list) else [{"type": "text", "text": content}]
-    return [_foreign_origin(part, typed) for part in parts]
-
-
-def _foreign_origin(part: Json, typed: Origin) -> Origin:
-    if not isinstance(part, dict):
-        return Origin.CODE
-    block = cast(JsonObject, part)
-    if block.get("type") == "tool_result":
-        return Origin.TOOL
-    if str(block.get("text", "")).lstrip().startswith(_INJECTED_OPENINGS):
-        return Origin.CODE
-    return typed
+    return foreign_origins(raw, message)
 
 
 def parse_line(line: bytes) -> list[Record]:

@@ -7,7 +7,7 @@ text, results out of order) in one deterministic way. It reads no file and asks 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from reverie.models.count import ContextMeter
@@ -127,8 +127,10 @@ class View:
     def _decide(self, payload: Payload) -> None:
         match payload:
             case SessionHeader():
-                self.header = payload
-                if self.last_usage is None:
+                first, self.header = self.header is None, payload
+                if first and self.entries:  # what was counted held another agent's prompt; from here on it is ours
+                    self._show_only(self.entries, same_prompt=False)
+                elif self.last_usage is None:
                     self.meter.append(as_message(payload))
             case CompactBoundary():
                 self._compact(payload)
@@ -199,17 +201,17 @@ class View:
         shown = [Entry(None, text, brought=True)] if fold.text.strip() else []
         self._show_only([*self.entries[:start], *shown, *self.entries[end:]])
 
-    def _show_only(self, entries: list[Entry]) -> None:
-        self._forget_messages()
+    def _show_only(self, entries: list[Entry], *, same_prompt: bool = True) -> None:
+        self._forget_messages(same_prompt=same_prompt)
         if self.header is not None:
             self.meter.append(as_message(self.header))
         for entry in entries:
             self._add(entry, counted=False)
 
-    def _forget_messages(self) -> None:
+    def _forget_messages(self, *, same_prompt: bool = True) -> None:
         self.entries, self._joined = [], []
         self.on_disk, self.cleared_tokens = [], 0
-        self.meter.reset()
+        self.meter.reset(same_prompt=same_prompt and self.header is not None)
         self._calls, self._answers = {}, {}
         self.last_usage, self._usage_id, self._kept_aside = None, None, None
 
@@ -276,6 +278,14 @@ class View:
             self._joined.append(Joined(role, blocks, message_id))
 
     # -- showing ------------------------------------------------------------------------------------------------
+
+    def shown(self, entry: Entry) -> Iterator[Block]:
+        """The blocks of an entry as the model sees them: decided bytes in their place, nothing for what was deleted."""
+        for block in entry.message.content:
+            if not isinstance(block, ToolResultBlock):
+                yield block
+            elif block.tool_use_id not in self.cache_edits:
+                yield self._as_shown(block)
 
     def _as_shown(self, block: ToolResultBlock) -> ToolResultBlock:
         call = block.tool_use_id

@@ -13,6 +13,7 @@ from reverie.errors import ReverieError, UserError
 from reverie.tools.base import FileSeen, ReadCache, ToolContext, ToolOutput
 from reverie.tools.description import description
 from reverie.tools.files import Located, Snapshot, finish_in_thread, load, locate, require_unchanged, save
+from reverie.tools.seen_files import as_structured
 from reverie.tools.text_form import TextForm, decode, encode, looks_binary, with_newlines
 from reverie.types import JsonObject
 
@@ -57,7 +58,8 @@ class Edit:
         except ReverieError as error:
             return ToolOutput(str(error), is_error=True)
         known.note(where.key, replace(seen, order=known.next_order()))
-        structured = {"filePath": where.shown, "oldString": old, "newString": new, "replaceAll": every}
+        structured: JsonObject = {"filePath": where.shown, "oldString": old, "newString": new, "replaceAll": every}
+        structured |= as_structured(seen)
         return ToolOutput(f"Changed {where.shown} {_places(lines)}.", structured=structured)
 
 

@@ -19,6 +19,7 @@ from reverie.storage.atomic import storage_error
 from reverie.tools.base import FileSeen, ReadCache, ToolContext, ToolOutput
 from reverie.tools.description import description
 from reverie.tools.files import WHOLE_FILE_LIMIT, Located, digest, locate, open_regular
+from reverie.tools.seen_files import as_structured
 from reverie.tools.text_form import looks_binary, mark_and_encoding, printable
 from reverie.types import ImageBlock, JsonObject
 
@@ -97,7 +98,7 @@ class Read:
         total = None if whole is None else _count_lines(whole)
         partial = lines.first > 1 or lines.more or lines.cut
         seen = FileSeen(status.st_mtime_ns, status.st_size, "" if whole is None else digest(whole), partial, 0)
-        return self._output(where, lines, total), seen
+        return self._output(where, lines, total, seen), seen
 
     def _lines(self, source: BinaryIO, start: bytes, first: int, limit: int) -> _Lines:
         """Up to `limit` lines from line `first`, never holding more of one line than is shown."""
@@ -137,11 +138,12 @@ class Read:
         rest = size - len(tail) + len(tail.removesuffix("\n").removesuffix("\r")) - self.max_line_chars
         return (line, 0) if rest <= 0 else (line[: self.max_line_chars], rest)
 
-    def _output(self, where: Located, lines: _Lines, total: int | None) -> ToolOutput:
+    def _output(self, where: Located, lines: _Lines, total: int | None, seen: FileSeen) -> ToolOutput:
         count = len(lines.shown)
         structured = {
             "type": "text",
             "file": {"filePath": where.shown, "numLines": count, "startLine": lines.first, "totalLines": total},
+            **as_structured(seen),
         }
         if not lines.shown and lines.first == 1:
             return ToolOutput(f"{where.shown} is empty.", structured=structured)

@@ -12,6 +12,7 @@ from reverie.errors import ReverieError, UserError
 from reverie.tools.base import FileSeen, ReadCache, ToolContext, ToolOutput
 from reverie.tools.description import description
 from reverie.tools.files import Located, Snapshot, finish_in_thread, load_if_there, locate, require_unchanged, save
+from reverie.tools.seen_files import as_structured
 from reverie.tools.text_form import TextForm, decode, encode, with_newlines
 from reverie.types import JsonObject
 
@@ -53,7 +54,8 @@ class Write:
         lines = content.count("\n") + bool(content and not content.endswith("\n"))
         size = f"{lines:,} {'line' if lines == 1 else 'lines'}{note or ''}"
         done = f"{'Replaced' if existed else 'Created'} {where.shown} ({size})."
-        return ToolOutput(done, structured={"type": "update" if existed else "create", "filePath": where.shown})
+        kind = "update" if existed else "create"
+        return ToolOutput(done, structured={"type": kind, "filePath": where.shown, **as_structured(seen)})
 
 
 def _write(where: Located, content: str, known: ReadCache) -> tuple[FileSeen, str | None]:

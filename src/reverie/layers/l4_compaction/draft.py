@@ -36,8 +36,8 @@ class Draft:
     ids: Ids = field(init=False)
     all_requests: Path = field(init=False)
     header: SessionHeader = field(init=False)
-    _off: float = field(init=False)
-    """By how much an estimate of the old context is off what was reported of it."""
+    smallest: int = 0
+    """The smallest context that was tried, in tokens."""
 
     def __post_init__(self) -> None:
         names = [self.ground.new_id() for _ in range(5)]
@@ -47,8 +47,6 @@ class Draft:
         assert header is not None, "a conversation has a header before it is compacted"
         # Where the first part stays, so does what stands before it: the prefix survives.
         self.header = header if self.scope.kept_first else self.ground.render_header(header)
-        estimate = self.view.showing(self.view.entries).meter.tokens
-        self._off = min(2.0, max(0.5, self.now.used / max(1, estimate)))
 
     def writes(self) -> list[WriteFile]:
         """The long messages of the person, and all of them if they may not fit."""
@@ -67,7 +65,7 @@ class Draft:
         *,
         roomy: bool = False,
     ) -> Commit | None:
-        """The commit within these budgets; None if the new context would still be over the threshold.
+        """The commit within these budgets; None if the new context would not be smaller, or still over the threshold.
 
         `roomy`: or if it would leave little room to work in.
         """
@@ -85,8 +83,9 @@ class Draft:
             hooks=(fence(Origin.HOOK, heard),) if heard else (),
         )
         then = after(view, appends)
-        tokens = round(then.meter.tokens * self._off)
-        if max(tokens, then.meter.tokens) >= (self.now.autocompact_at * _ROOMY if roomy else self._limit()):
+        tokens = then.meter.tokens
+        self.smallest = min(tokens, self.smallest or tokens)
+        if tokens >= now.used or tokens >= (self.now.autocompact_at * _ROOMY if roomy else self._limit()):
             return None
         report = survival(
             inventory(texts_of(view.messages()), requests_in(scope.gone)),

@@ -51,7 +51,7 @@ class Compaction:
             found = yield from writers.from_notes()
         if found is not None:
             trial = yield from self._commit(view, now, wanted, *found)
-            if trial is not None:
+            if isinstance(trial, Commit):
                 self.breakers.succeeded()
                 return self._counted(view, wanted, trial, numbers)
         instructions = "\n\n".join(filter(str.strip, (given, self.ground.instructions(view))))
@@ -59,9 +59,8 @@ class Compaction:
         if prose is None:
             return self._not_done("a summary would be larger than what it replaces", wanted, numbers)
         commit = yield from self._commit(view, now, wanted, scope, prose)
-        if commit is None:
-            why = "what must stay (pins, system prompt, tools) leaves no room: remove pins, or start anew with /clear"
-            return self._not_done(why, wanted, numbers)
+        if isinstance(commit, str):
+            return self._not_done(commit, wanted, numbers)
         told = self._judge(prose, wanted, numbers)
         return self._counted(view, wanted, _told(commit, told), numbers)
 
@@ -103,12 +102,12 @@ class Compaction:
 
     def _commit(
         self, view: View, now: Now, wanted: Wanted, scope: Scope, prose: Prose
-    ) -> Generator[Sequence[Effect], Sequence[EffectResult], Commit | None]:
-        """The records, as large as fits below the threshold; None if nothing does."""
+    ) -> Generator[Sequence[Effect], Sequence[EffectResult], Commit | str]:
+        """The records, as large as fits below the threshold; if nothing does, why."""
         ground, numbers = self.ground, self.ground.numbers()
         draft = Draft(ground, view, now, wanted, scope, prose)
         if prose.writer == "notes" and draft.made((), "", frozenset(), numbers) is None:
-            return None
+            return "the notes and what is kept beside them are too large"
         writes = draft.writes()
         working = working_set(view.history, scope.kept, ground.cwd, ground.home, numbers, ground.leave_out)
         reads = working.reads
@@ -128,7 +127,9 @@ class Compaction:
             made = draft.made(attachments, heard, unsaved, tight)
             if made is not None:
                 return made
-        return None
+        if draft.smallest >= now.used:
+            return f"the new context would be no smaller ({now.used:,} → {draft.smallest:,} tokens)"
+        return "what must stay (pins, system prompt, tools) leaves no room: remove pins, or start anew with /clear"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from reverie.models.embedded.conversation import Done
 from reverie.models.embedded.step import Act, Call
 from reverie.moments import local_day
 from reverie.parsing import load_json
+from reverie.storage.foreign import is_put_in
 
 MOST_MATCHES: Final = 50
 MOST_BYTES: Final = 24_000
@@ -40,7 +41,8 @@ _MARKERS: Final = (
     "|prefiero|no uses|不要|不是|别|总是|记住|以后|改|换|现在|しないで|常に|覚え|今後|ではなく|変更"
 )
 _TYPED: Final = (
-    r"""grep -hE '"type": ?"user"' {path} | grep -vE '"tool_result"|"is(Sidechain|Meta|CompactSummary)": ?true'"""
+    r"""grep -hE '"type": ?"user"' {path}"""
+    r""" | grep -vE '"tool_result"|"planContent"|"is(Sidechain|Meta|CompactSummary)": ?true'"""
     rf""" | grep -iE '{_MARKERS}' | tail -n {MOST_MATCHES}"""
     r""" | grep -noE '"timestamp": ?"[^"]*"|"(content|text)": ?"([^"\\]|\\.)*"' | tail -c """
     f"{MOST_BYTES}"
@@ -152,7 +154,7 @@ def _said(lines: Iterable[str]) -> list[Said]:
         day = local_day(record.get("timestamp", [""])[-1])
         if day is None:
             continue
-        said += [Said(text, day) for text in record.get("text", ()) if text.strip()]
+        said += [Said(text, day) for text in record.get("text", ()) if text.strip() and not is_put_in(text)]
     return said
 
 

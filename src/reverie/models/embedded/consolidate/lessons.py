@@ -130,8 +130,16 @@ _ONLY_GONE = re.compile(
     re.IGNORECASE,
 )
 """Says only what is no more: what is there instead may be said in the next sentence."""
+_FEWEST_WORDS = 3
 _MAIN_CLAUSE = re.compile(r"[,;:(–—]|\s(?:because|since|so|as|weil|porque)\s")
 _GENERAL_NOT = re.compile(r"\b(?:this|that|it|these|those|here|yet|above|below)\b", re.IGNORECASE)
+_NO_SUBJECT = re.compile(r"^(?:should|must|needs? to|has to|ought to) (?:not )?\w+", re.IGNORECASE)
+"""What it is that should be so lies before both: it is at hand."""
+_HAPPENED = re.compile(
+    r"\bno [\w' -]{1,40}?\b(?:was|were|has|have|had|got|came|comes|happens?|happened|appears?|shows?)\b"
+)
+"""Tells what did not happen, and forbids nothing."""
+_NAMES = re.compile(r"(?:https?://|[@~./])\S+|\S+/\S+|\b\S+\.[a-z]{1,5}\b")
 _THIS_PLACE = re.compile(
     r"\bth(?:is|at|ese) (?:code ?base|project|repo(?:sitory)?|team|company|house|lab|office|product)\b", re.I
 )
@@ -145,9 +153,12 @@ def heard(said: Said) -> list[Lesson]:
         return []
     words = lexicon(tongue_of(text))
     found: list[Lesson] = []
-    gone = ""
+    gone, was_asked = "", False
     for sentence in prose.sentences:
         kind = _kind(sentence, words)
+        if kind is Kind.RULE and was_asked and not _stands(sentence.text, words):
+            kind = None  # how to do what was asked just before
+        was_asked = was_asked or sentence.is_question
         if kind is None:
             if (
                 found
@@ -164,6 +175,8 @@ def heard(said: Said) -> list[Lesson]:
             if found and found[-1].text == written_out(gone, said.day):
                 found.pop()
         gone = clean if kind is Kind.CHANGE and _ONLY_GONE.match(clean) else ""
+        if kind is Kind.NOTE and len(_NAMES.sub(" ", clean).split()) < _FEWEST_WORDS:
+            continue  # it names something and says nothing of it
         if len(terms_of(clean)) >= 2 and not holds_secret(clean):
             found.append(Lesson(written_out(clean, said.day), kind, said.day, Source.TYPED))
     return found
@@ -182,7 +195,8 @@ def _kind(sentence: Sentence, words: Lexicon) -> Kind | None:
         return Kind.RULE
     if _NO_MORE.search(bare):
         return Kind.CHANGE
-    orders = words.forbids.search(opening) or (words.habit.search(opening) and _ORDERS.search(opening))
+    forbids = words.forbids.search(opening) and not _HAPPENED.search(opening)
+    orders = forbids or (words.habit.search(opening) and _ORDERS.search(opening))
     use_not = _USE_NOT.match(opening) and (_DISPLEASED.match(bare) or _THIS_PLACE.search(bare))
     orders = orders or _PREFERS.search(opening) or use_not
     if orders and not _is_about_now(opening):
@@ -192,7 +206,14 @@ def _kind(sentence: Sentence, words: Lexicon) -> Kind | None:
 
 def _is_about_now(text: str) -> bool:
     """Whether an order points at something at hand, so that it holds for this task and no longer."""
-    return bool(_GENERAL_NOT.search(_MAIN_CLAUSE.split(_THIS_PLACE.sub(" ", text), maxsplit=1)[0]))
+    return bool(_NO_SUBJECT.match(text)) or bool(
+        _GENERAL_NOT.search(_MAIN_CLAUSE.split(_THIS_PLACE.sub(" ", text), maxsplit=1)[0])
+    )
+
+
+def _stands(text: str, words: Lexicon) -> bool:
+    """Whether an order says itself that it holds for more than the task at hand."""
+    return bool(words.standing.search(text) or words.habit.search(text) or _THIS_PLACE.search(text))
 
 
 def cleaned(text: str) -> str:

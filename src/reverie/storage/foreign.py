@@ -1,0 +1,126 @@
+"""Whose words the records of another agent hold: the person's, or what that agent put in beside them.
+
+Claude Code and pi send much as the user that nobody typed: commands and their output, reminders, plans, summaries,
+notes of an interruption. One place knows how that looks. It judges form alone, never what a text is about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import cast
+
+from reverie.types import Json, JsonObject, Origin
+
+_TAG = re.compile(r"^[ \t]*+<(?P<tag>(?:[a-z]++(?:[-_][a-z]++)++|file|skill))\b[^<>]*+>", re.MULTILINE)
+"""What an agent puts in stands between tags of more than one word, on lines of its own."""
+_LINE_END = re.compile(r"(?:[ \t]*+</?[a-z_-]++>)*+[ \t]*+(?:\n|\Z)")
+_MOST_UNCLOSED = 20
+_OPENINGS = (
+    "Caveat: The messages below",
+    "[Request interrupted",
+    "[Image: source:",
+    "This session is being continued from a previous conversation",
+    "Base directory for this skill:",
+    "Operation stopped by hook:",
+    "Stop hook feedback:",
+)
+_PERSONS_KINDS = ("human", "user", "person")
+
+
+def foreign_origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
+    """One origin per block of a record that carries none, told by the marks of the record and the form of its text."""
+    if message.get("role") == "assistant":
+        return [Origin.MODEL]
+    if raw.get("isCompactSummary"):
+        return [Origin.SUMMARY]
+    typed = Origin.ENTERED
+    if raw.get("isSidechain"):
+        typed = Origin.AGENT
+    elif raw.get("isMeta") or not _is_persons(raw.get("origin")):
+        typed = Origin.IMPORTED
+    elif raw.get("planContent"):  # the user gave it, and a model wrote it
+        typed = Origin.PASTED
+    return [_origin(part, typed) for part in _parts(message)]
+
+
+def is_put_in(text: str) -> bool:
+    """Whether an agent put in all of this text, although it was sent as the user's."""
+    return bool(text.strip()) and not _words(text)
+
+
+def as_imported(raw: JsonObject) -> JsonObject:
+    """A record of another agent as it is kept here: its origins beside it, and a text of two hands in two blocks."""
+    message: Json = raw.get("message")
+    if raw.get("type") != "user" or not isinstance(message, dict):
+        return raw
+    if isinstance(claimed := raw.get("origins"), list):  # a file can claim anything: nobody here saw it typed
+        named = [Origin.named(str(name)) for name in cast(list[Json], claimed)]
+        return {**raw, "origins": [(Origin.ENTERED if one is Origin.TYPED else one).value for one in named]}
+    given = cast(JsonObject, message)
+    parts = [piece for part in _parts(given) for piece in _pieces(part)]
+    if len(parts) != len(_parts(given)):
+        given = {**given, "content": parts}
+    origins = foreign_origins(raw, given)
+    put_in = {} if {Origin.ENTERED, Origin.PASTED, Origin.TOOL} & set(origins) else {"isMeta": True}
+    return {**raw, **put_in, "message": given, "origins": [origin.value for origin in origins]}
+
+
+def _is_persons(mark: Json) -> bool:
+    """Newer records of Claude Code say who sent the message."""
+    kind: Json = cast(JsonObject, mark).get("kind") if isinstance(mark, dict) else None
+    return kind is None or kind in _PERSONS_KINDS
+
+
+def _parts(message: JsonObject) -> list[Json]:
+    content: Json = message.get("content")
+    return cast(list[Json], content) if isinstance(content, list) else [{"type": "text", "text": content}]
+
+
+def _origin(part: Json, typed: Origin) -> Origin:
+    if not isinstance(part, dict):
+        return Origin.IMPORTED
+    block = cast(JsonObject, part)
+    if block.get("type") == "tool_result":
+        return Origin.TOOL
+    return Origin.IMPORTED if is_put_in(str(block.get("text") or "")) else typed
+
+
+def _words(text: str) -> str:
+    """What is left of a text without what was put in."""
+    at, left = 0, list[str]()
+    for start, end in _sections(text):
+        left.append(text[at:start])
+        at = end
+    words = "".join([*left, text[at:]]).strip()
+    return "" if words.startswith(_OPENINGS) or _TAG.match(words) else words
+
+
+def _sections(text: str) -> Iterator[tuple[int, int]]:
+    """Where something was put in: from a tag that opens a line to where it is closed at the end of one."""
+    at, unclosed = 0, set[str]()
+    while len(unclosed) < _MOST_UNCLOSED and (found := _TAG.search(text, at)):
+        at = found.end()
+        closing = f"</{found['tag']}>"
+        close = text.find(closing, at) if closing not in unclosed else -1
+        if close < 0:
+            unclosed.add(closing)
+        elif ended := _LINE_END.match(text, close + len(closing)):
+            at = ended.end()
+            yield found.start(), at
+
+
+def _pieces(part: Json) -> Iterator[Json]:
+    """A text in pieces of one hand each, in their order; anything else as it is."""
+    text: Json = cast(JsonObject, part).get("text") if isinstance(part, dict) else None
+    sections = list(_sections(text)) if isinstance(text, str) and _words(text) else []
+    if not isinstance(text, str) or not sections:
+        yield part
+        return
+    ends = [0, *(end for _, end in sections)]
+    starts = [*(start for start, _ in sections), len(text)]
+    cuts = [cut for gap in zip(ends, starts, strict=True) for cut in gap]
+    for start, end in pairwise(cuts):
+        if text[start:end].strip():
+            yield {**cast(JsonObject, part), "text": text[start:end]}
