@@ -28,6 +28,8 @@ _WRAPPERS = frozenset(
 _SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "eval"})
 _MAX_DEPTH = 4
 _MOST_PARSED = 16_384  # characters: on text that is no shell the grammar takes time that grows with the square
+_MOST_PLAIN = 4 * _MOST_PARSED  # for what a second reader has found to be words and joiners, and nothing else
+_REDIRECTS_OR_GROUPS = re.compile(r"[<>()]")
 _WRAPPED = 64  # how far behind a wrapper's name the program it runs may be, and how many words of it count
 # Where a command may begin in a text that is too long to parse: read once without quotes, once with quotes as breaks.
 _BREAKS = re.compile(r"[\n;&|(){}`]|\$\(")
@@ -51,17 +53,20 @@ def plain_commands(command: str) -> tuple[Simple, ...] | None:
     line breaks, background jobs and comments all give None.
     """
     source = command.strip(" \t\n")
-    if len(source) > _MOST_PARSED:
+    if len(source) > _MOST_PARSED and (len(source) > _MOST_PLAIN or _REDIRECTS_OR_GROUPS.search(source)):
         return None
     # Characters that cannot be seen (no-break space, line separator) end a word for the grammar and not for bash.
     if not source or _UNSAFE.search(source) or not source.replace("\t", " ").isprintable():
+        return None
+    by_lexer = _joiners_by_lexer(source)
+    if by_lexer is None or not _JOINERS.issuperset(by_lexer):
         return None
     root = _parse(source)
     collected = None if root.has_error else _collect(root)
     if collected is None:
         return None
     found, joiners = collected
-    if _joiners_by_lexer(source) != joiners or not _covers(root, source.encode()):
+    if by_lexer != joiners or not _covers(root, source.encode()):
         return None
     piped = [False, *(joiner == "|" for joiner in joiners)]
     return tuple(Simple(one.words, one.text, behind) for one, behind in zip(found, piped, strict=False))
