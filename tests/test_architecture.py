@@ -25,6 +25,7 @@ FLOORS = (
         "heartbeat",
         "live",
         "live_client",
+        "loopback",
     ),
     ("simulator",),
     ("memory", "instructions"),
