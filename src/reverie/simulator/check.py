@@ -52,7 +52,7 @@ def check_body(body: Mapping[str, Any], *, counting: bool = False) -> None:
     if not messages:
         raise invalid("messages: at least one message is required")
     _check_system(body.get("system"))
-    _check_messages(cast("list[Mapping[str, Any]]", messages))
+    _check_messages(check_objects(cast("list[object]", messages), "messages"))
 
 
 def check_model(model: object, missing: str) -> None:
@@ -158,8 +158,7 @@ def _check_prewarm(body: Mapping[str, Any]) -> None:
 def _check_system(system: object) -> None:
     if isinstance(system, list):
         for number, block in enumerate(cast("list[Block]", system)):
-            if block.get("text") is not None:
-                _expect(block["text"], _STRING, f"system.{number}.text")
+            _check_block(block, f"system.{number}", inside=True)
             if not block.get("text"):
                 if block.get("cache_control") is not None:
                     raise invalid(f"system.{number}: cache_control cannot be set for empty text blocks")
@@ -171,8 +170,6 @@ def _check_messages(messages: Sequence[Mapping[str, Any]]) -> None:
     asked_at = 0
     last = len(messages) - 1
     for number, message in enumerate(messages):
-        if not isinstance(message, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise invalid(f"messages.{number}: Input should be an object")
         role, content = message.get("role"), message.get("content")
         if role not in ("user", "assistant", "system"):
             raise invalid(f"messages.{number}.role: Input should be 'user' or 'assistant'")
