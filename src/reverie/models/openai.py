@@ -82,7 +82,7 @@ class OpenAIModel:
         module, client = await self._sdk.client()
         body = openai_wire.body(request, vendor=self._is_vendor)
         answer = _Answer(request)
-        with mapped_errors(module):
+        with mapped_errors(module, self._url, "OPENAI_BASE_URL (model.openai_base_url)"):
             headers = own_headers(self._url, request)
             create = partial(client.chat.completions.create, model=body["model"], messages=[], extra_headers=headers)
             opened = await open_stream(create, body)

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from reverie import errors
 from reverie.errors import MissingExtra
@@ -89,26 +89,57 @@ async def open_stream(create: Callable[..., Awaitable[Any]], body: JsonObject) -
         )
 
 
+def shown_url(url: str) -> str:
+    """An address as it may be shown: without a user, a password or a query, which can hold keys."""
+    try:
+        parts = urlsplit(url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "(an address that cannot be read)"
+    return urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
+
+
 @contextmanager
-def mapped_errors(module: Any) -> Generator[None, None, None]:
-    """Vendor and transport errors become ours. The SDKs are made by one generator and name their errors alike."""
+def mapped_errors(module: Any, url: str, setting: str) -> Generator[None, None, None]:
+    """Vendor and transport errors become ours. The SDKs are made by one generator and name their errors alike.
+
+    `setting`: where the address comes from, for the sentence that says what to do.
+    """
+    where = shown_url(url)
     try:
         yield
     except module.APIStatusError as error:
         refusal = Refusal.read(error.status_code, error.body, error.response.headers, str(error))
         raise model_error(refusal) from error
     except module.APITimeoutError as error:
-        raise errors.Unreachable("The server did not answer in time.") from error
+        if _is_transport(error.__cause__, "ConnectTimeout"):
+            raise errors.NoConnection(
+                f"The server at {where} cannot be reached (no connection in time). {_do(setting)}"
+            ) from error
+        raise errors.Unreachable(f"The server at {where} did not answer in time.") from error
     except (module.APIConnectionError, *_transport_errors()) as error:
         cause = error.__cause__ or error
         why = str(cause).rstrip(".") or type(cause).__name__
-        raise errors.Unreachable(f"The server cannot be reached, or the connection broke: {why}.") from error
+        if _is_transport(cause, "UnsupportedProtocol"):
+            raise errors.BadRequest(f"{where} is not an http:// or https:// address. {_do(setting)}") from error
+        if _is_transport(cause, "ConnectError"):
+            raise errors.NoConnection(f"The server at {where} cannot be reached ({why}). {_do(setting)}") from error
+        raise errors.Unreachable(f"The connection to {where} broke: {why}.") from error
     except module.APIError as error:
         raise model_error(Refusal.read(None, error.body, {}, str(error))) from error
     except json.JSONDecodeError as error:
         raise errors.Unreachable(f"The server's answer cannot be read: {error}.") from error
 
 
-def _transport_errors() -> tuple[type[Exception], ...]:
-    """What the HTTP library under the SDKs raises when a connection breaks in the middle of an answer."""
-    return tuple(sys.modules[name].HTTPError for name in ("httpx2", "httpx") if name in sys.modules)
+def _do(setting: str) -> str:
+    return f"Check the network, that the server runs, and that {setting} is its address."
+
+
+def _transport_errors(name: str = "HTTPError") -> tuple[type[Exception], ...]:
+    """What the HTTP library under the SDKs raises, by its name; any error of a connection unless told otherwise."""
+    return tuple(getattr(sys.modules[library], name) for library in ("httpx2", "httpx") if library in sys.modules)
+
+
+def _is_transport(error: BaseException | None, name: str) -> bool:
+    return isinstance(error, _transport_errors(name))
