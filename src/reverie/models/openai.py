@@ -95,6 +95,10 @@ class OpenAIModel:
             raise errors.Unreachable("The connection broke before the answer was complete.")
         yield Finished(answer.response())
 
+    async def listed(self) -> bool | None:
+        """Whether the server lists this model; None if it does not say."""
+        return await self._sdk.lists(self._model)
+
     async def close(self) -> None:
         await self._sdk.close()
 

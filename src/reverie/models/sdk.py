@@ -15,7 +15,7 @@ import threading
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from reverie import errors
@@ -31,6 +31,8 @@ class Closable(Protocol):
     def close(self) -> Awaitable[None]: ...
 
 
+_LIST_S = 3.0
+_INSTALL = {"anthropic": "pip install 'anthropic>=2.0'", "openai": "pip install 'reverie[openai]'"}
 C = TypeVar("C", bound=Closable)
 
 
@@ -40,7 +42,7 @@ class Sdk(Generic[C]):
     def __init__(self, module: str, make: Callable[[Any], C]) -> None:
         """Starts the import; a module that is not installed is a `MissingExtra` at once."""
         if importlib.util.find_spec(module) is None:
-            raise MissingExtra(f"The {module} SDK is not installed; install it with: pip install 'reverie[{module}]'")
+            raise MissingExtra(f"The {module} SDK is not installed; install it with: {_INSTALL[module]}")
         self._make = make
         self._module: Future[Any] = Future()
         self._module.set_running_or_notify_cancel()  # a request that is cancelled must not cancel the import
@@ -55,6 +57,15 @@ class Sdk(Generic[C]):
             self._client = (loop, self._make(module))
         return module, self._client[1]
 
+    async def lists(self, model: str) -> bool | None:
+        """Whether the server's own list of models has this one; None if there is no list to be had within seconds."""
+        module, client = await self.client()
+        try:
+            async with asyncio.timeout(_LIST_S):
+                return any([each.id == model async for each in cast(Any, client).models.list()])
+        except (module.APIError, *_transport_errors(), TimeoutError, ValueError):
+            return None
+
     async def close(self) -> None:
         """Closes the client of the running loop; one of a loop that is gone went with it."""
         held, self._client = self._client, None
@@ -66,7 +77,7 @@ class Sdk(Generic[C]):
             self._module.set_result(importlib.import_module(name))
         except ImportError as error:
             self._module.set_exception(
-                MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: pip install 'reverie[{name}]'")
+                MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: {_INSTALL[name]}")
             )
 
 
@@ -120,7 +131,7 @@ def mapped_errors(module: Any, url: str, setting: str) -> Generator[None, None, 
         raise errors.Unreachable(f"The server at {where} did not answer in time.") from error
     except (module.APIConnectionError, *_transport_errors()) as error:
         cause = error.__cause__ or error
-        why = str(cause).rstrip(".") or type(cause).__name__
+        why = _why(cause)
         if _is_transport(cause, "UnsupportedProtocol"):
             raise errors.BadRequest(f"{where} is not an http:// or https:// address. {_do(setting)}") from error
         if _is_transport(cause, "ConnectError"):
@@ -130,6 +141,20 @@ def mapped_errors(module: Any, url: str, setting: str) -> Generator[None, None, 
         raise model_error(Refusal.read(None, error.body, {}, str(error))) from error
     except json.JSONDecodeError as error:
         raise errors.Unreachable(f"The server's answer cannot be read: {error}.") from error
+
+
+def _why(error: BaseException) -> str:
+    """The innermost cause that says something, such as `Connection refused`: libraries word theirs around it."""
+    why, inner = str(error).rstrip(".") or type(error).__name__, error.__cause__ or error.__context__
+    for _ in range(8):
+        if isinstance(inner, BaseExceptionGroup) and inner.exceptions:
+            inner = cast("BaseException", inner.exceptions[0])
+        if inner is None:
+            break
+        if isinstance(inner, OSError) and inner.strerror:
+            why = inner.strerror
+        inner = inner.__cause__ or inner.__context__
+    return why
 
 
 def _do(setting: str) -> str:
