@@ -147,8 +147,8 @@ def _why(error: BaseException) -> str:
     """The innermost cause that says something, such as `Connection refused`: libraries word theirs around it."""
     why, inner = str(error).rstrip(".") or type(error).__name__, error.__cause__ or error.__context__
     for _ in range(8):
-        if isinstance(inner, BaseExceptionGroup) and inner.exceptions:
-            inner = cast("BaseException", inner.exceptions[0])
+        if isinstance(inner, BaseExceptionGroup):
+            inner = cast("BaseExceptionGroup[BaseException]", inner).exceptions[0]
         if inner is None:
             break
         if isinstance(inner, OSError) and inner.strerror:
