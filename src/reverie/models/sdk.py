@@ -32,7 +32,6 @@ class Closable(Protocol):
 
 
 _LIST_S = 3.0
-_INSTALL = {"anthropic": "pip install 'anthropic>=2.0'", "openai": "pip install 'reverie[openai]'"}
 C = TypeVar("C", bound=Closable)
 
 
@@ -42,7 +41,7 @@ class Sdk(Generic[C]):
     def __init__(self, module: str, make: Callable[[Any], C]) -> None:
         """Starts the import; a module that is not installed is a `MissingExtra` at once."""
         if importlib.util.find_spec(module) is None:
-            raise MissingExtra(f"The {module} SDK is not installed; install it with: {_INSTALL[module]}")
+            raise MissingExtra(f"The {module} SDK is not installed; install it with: pip install 'reverie[{module}]'")
         self._make = make
         self._module: Future[Any] = Future()
         self._module.set_running_or_notify_cancel()  # a request that is cancelled must not cancel the import
@@ -77,7 +76,7 @@ class Sdk(Generic[C]):
             self._module.set_result(importlib.import_module(name))
         except ImportError as error:
             self._module.set_exception(
-                MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: {_INSTALL[name]}")
+                MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: pip install 'reverie[{name}]'")
             )
 
 

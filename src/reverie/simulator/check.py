@@ -29,6 +29,7 @@ _FIELDS: dict[str, dict[str, tuple[type, str]]] = {
     "compaction": {"content": _STRING},
 }
 """What the fields of a block hold, where they are there: the rest of a block is only ever encoded."""
+_NO_FIELDS: dict[str, tuple[type, str]] = {}
 _OUTSIDE = (*_THINKING, "tool_use", "tool_result", "compaction")
 """Blocks that are never part of another one."""
 _REQUIRED = {"tool_use": ("id", "name"), "tool_result": ("tool_use_id",)}
@@ -158,7 +159,8 @@ def _check_prewarm(body: Mapping[str, Any]) -> None:
 def _check_system(system: object) -> None:
     if isinstance(system, list):
         for number, block in enumerate(cast("list[Block]", system)):
-            _check_block(block, f"system.{number}", inside=True)
+            if (flaw := _flaw(block, inside=True)) is not None:
+                raise invalid(f"system.{number}{flaw}")
             if not block.get("text"):
                 if block.get("cache_control") is not None:
                     raise invalid(f"system.{number}: cache_control cannot be set for empty text blocks")
@@ -179,7 +181,8 @@ def _check_messages(messages: Sequence[Mapping[str, Any]]) -> None:
         elif isinstance(content, list):
             blocks = cast("list[Block]", content)
             for place, block in enumerate(blocks):
-                _check_block(block, f"messages.{number}.content.{place}")
+                if (flaw := _flaw(block)) is not None:
+                    raise invalid(f"messages.{number}.content.{place}{flaw}")
             if not blocks and not (role == "assistant" and number == last):
                 raise _empty_message(number)
         elif content is None:
@@ -218,40 +221,44 @@ def _check_text_message(number: int, content: str, *, is_last: bool) -> None:
         raise invalid("messages: text content blocks must contain non-whitespace text")
 
 
-def _check_block(block: object, path: str, *, inside: bool = False) -> None:
-    """Refuses fields of another type than the one they are read as. `inside`: a part of a result or a document."""
-    if not isinstance(block, Mapping):
-        raise invalid(f"{path}: Input should be an object")
+def _flaw(block: object, *, inside: bool = False) -> str | None:
+    """What is wrong with a block, as the end of an error; None if every field is of the type it is read as.
+
+    `inside`: a part of a result, a document or the system prompt. Called for every block of every request.
+    """
+    if not isinstance(block, dict) and not isinstance(block, Mapping):
+        return ": Input should be an object"
     given = cast("Block", block)
     kind = given.get("type")
-    if kind is None:
-        raise invalid(f"{path}.type: Field required")
-    _expect(kind, _STRING, f"{path}.type")
+    if not isinstance(kind, str):
+        return ".type: Field required" if kind is None else ".type: Input should be a valid string"
     if inside and kind in _OUTSIDE:
-        raise invalid(
-            f"{path}: Input tag '{str(kind)[:80]}' found using 'type' does not match any of the expected tags"
-        )
+        return f": Input tag '{kind}' found using 'type' does not match any of the expected tags"
     for name in _REQUIRED.get(kind, ()):
         if given.get(name) is None:
-            raise invalid(f"{path}.{kind}.{name}: Field required")
-    for name, wanted in _FIELDS.get(kind, {}).items():
-        if given.get(name) is not None:
-            _expect(given[name], wanted, f"{path}.{kind}.{name}")
+            return f".{kind}.{name}: Field required"
+    for name, (wanted, called) in _FIELDS.get(kind, _NO_FIELDS).items():
+        value = given.get(name)
+        if value is not None and not isinstance(value, wanted):
+            return f".{kind}.{name}: Input should be {called}"
     if inside and kind == "text" and given.get("text") is None:
-        raise invalid(f"{path}.text.text: Field required")
+        return ".text.text: Field required"
     if kind == "tool_result":
-        _check_parts(given.get("content"), f"{path}.tool_result.content")
-    elif kind == "document":
-        _check_parts(cast("Block", given.get("source") or {}).get("content"), f"{path}.document.source.content")
+        return _flaw_of_parts(given.get("content"), ".tool_result.content")
+    if kind == "document":
+        return _flaw_of_parts(cast("Block", given.get("source") or {}).get("content"), ".document.source.content")
+    return None
 
 
-def _check_parts(content: object, path: str) -> None:
+def _flaw_of_parts(content: object, path: str) -> str | None:
     if content is None or isinstance(content, str):
-        return
+        return None
     if not isinstance(content, list):
-        raise invalid(f"{path}: Input should be a valid string or a valid list")
+        return f"{path}: Input should be a valid string or a valid list"
     for number, part in enumerate(cast("list[object]", content)):
-        _check_block(part, f"{path}.{number}", inside=True)
+        if (flaw := _flaw(part, inside=True)) is not None:
+            return f"{path}.{number}{flaw}"
+    return None
 
 
 def _check_assistant(number: int, blocks: Sequence[Block]) -> list[str]:
