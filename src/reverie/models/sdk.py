@@ -10,6 +10,7 @@ import asyncio
 import importlib
 import importlib.util
 import json
+import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator
@@ -151,7 +152,7 @@ def _why(error: BaseException) -> str:
         if inner is None:
             break
         if isinstance(inner, OSError) and inner.strerror:
-            why = inner.strerror
+            why = os.strerror(inner.errno) if inner.errno and inner.errno > 0 else inner.strerror
         inner = inner.__cause__ or inner.__context__
     return why
 
