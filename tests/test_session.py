@@ -134,7 +134,7 @@ def test_a_cut_off_answer_is_asked_again_with_a_higher_cap_then_nudged(tmp_path:
 
     overrides = {"window.context_window": 200_000}
     events, messages, booked = in_session(work, cwd=tmp_path, model=model, overrides=overrides)
-    assert ended(events).text == "Part three."
+    assert ended(events).text == "Part one.Part two.Part three."
     assert booked == len(of_kind(events, AnswerRestarted))
     assert sum("cut off at the output limit" in str(message) for message in messages) == 2
 

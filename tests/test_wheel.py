@@ -49,9 +49,13 @@ def test_a_wheel_runs_in_an_empty_environment(tmp_path: Path) -> None:
         asked, cwd=project, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     assert "seven" in ran.stdout, ran.stderr
-    refused = [str(python.with_name("reverie")), "run", "--model", "anthropic:claude-sonnet-5-5", "hello"]
-    keyed = {**env, "ANTHROPIC_API_KEY": "x"}
-    ran = subprocess.run(
-        refused, cwd=tmp_path, env=keyed, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 2 and "reverie[anthropic]" in ran.stderr and "Traceback" not in ran.stderr
+    keyed = {**env, "ANTHROPIC_API_KEY": "x", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "OPENAI_API_KEY": "x"}
+    for model, code, said in (
+        ("anthropic:claude-sonnet-5-5", 5, "http://127.0.0.1:9 cannot be reached"),
+        ("openai:gpt-5.5", 2, "pip install 'reverie[openai]'"),
+    ):
+        asked = [str(python.with_name("reverie")), "run", "--model", model, "hello"]
+        ran = subprocess.run(
+            asked, cwd=tmp_path, env=keyed, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == code and said in ran.stderr and "Traceback" not in ran.stderr, ran.stderr

@@ -96,6 +96,10 @@ class Unreachable(ModelError):
     retryable = True
 
 
+class NoConnection(Unreachable):
+    """No connection came about: nobody listens at the address, or nobody knows its host. Waiting rarely helps."""
+
+
 class BlockingLimit(ReverieError):
     """The context is so full that the request is not sent; the user is told to compact."""
 

@@ -88,13 +88,17 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class RoundFinished:
-    """A response is recorded. `used` is the context in tokens, `percent_left` what remains before auto-compaction."""
+    """A response is recorded. `used` is the context in tokens, `percent_left` what remains before auto-compaction.
+
+    `cut_off`: it ended at the output limit; if it goes on, the next round begins in the middle of its sentence.
+    """
 
     kind: ClassVar[str] = "round_finished"
     usage: Usage
     used: int
     window: int
     percent_left: int
+    cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)

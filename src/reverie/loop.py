@@ -100,7 +100,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a turn ended: answered, refused or max_rounds."""
+    """How a turn ended: answered, refused or max_rounds. `text` is the whole last answer, however often it was cut."""
 
     reason: str
     text: str
@@ -108,21 +108,22 @@ class Outcome:
 
 async def run(thread: Thread) -> Outcome:
     """Runs the conversation until the model answers without a tool call."""
-    cap, nudges, text = thread.output_cap, 0, ""
+    cap, nudges, so_far, text = thread.output_cap, 0, "", ""
     thread.rounds, thread.usage = 0, Usage()
-    while thread.rounds < thread.max_rounds:
-        thread.rounds += 1
+    while thread.rounds - nudges < thread.max_rounds:  # to finish a sentence is no round of its own
         response = await step(thread, cap)
         if response is None:  # cut off at the lower cap: the same request again, with the higher one
             cap = thread.output_cap_raised
             continue
-        text = Message("assistant", response.content).text
+        thread.rounds += 1
+        text = so_far + Message("assistant", response.content).text
+        so_far = ""
         calls = Message("assistant", response.content).tool_uses
         if calls:
             if await execute(thread, calls) and thread.enough(calls):
                 return Outcome("answered", text)
         elif response.stop_reason == "max_tokens" and nudges < thread.max_nudges:
-            nudges += 1
+            nudges, so_far = nudges + 1, text
             say(thread, [TextBlock(GO_ON, Origin.CODE)])
         elif response.stop_reason == "refusal":
             return Outcome("refused", text)
@@ -157,7 +158,8 @@ async def step(thread: Thread, cap: int) -> Response | None:
         return None
     record_response(thread, response)
     budget = around.budget()
-    thread.emit(RoundFinished(response.usage, budget.used, budget.window, budget.percent_left))
+    cut_off = response.stop_reason == "max_tokens" and not Message("assistant", response.content).tool_uses
+    thread.emit(RoundFinished(response.usage, budget.used, budget.window, budget.percent_left, cut_off))
     await around.after_response()
     return response
 

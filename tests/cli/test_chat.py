@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from reverie.simulator import Simulator
+from reverie.simulator.http import running
 from tests.cli.conftest import Command
 from tests.cli.terminal import PROMPT, Terminal
 
@@ -205,6 +207,19 @@ def test_commands_and_their_completion(reverie: Command) -> None:
         terminal.until("From now on embedded answers.")
         terminal.say("/exit")
         assert terminal.ended() == 0
+
+
+def test_a_model_that_nobody_knows_is_doubted_at_once(reverie: Command) -> None:
+    with running(Simulator()) as url:
+        reverie.extra |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "k"}
+        with chat(reverie, "--model", reverie.script("say x\n")) as terminal:
+            terminal.until(PROMPT)
+            terminal.press("/model anthropic:nonesuch\r")
+            terminal.until("own list has no anthropic:nonesuch; /model scripted:")
+            terminal.until("does not know anthropic:nonesuch")
+            terminal.until("From now on anthropic:nonesuch answers.")
+            terminal.say("/exit")
+            assert terminal.ended() == 0
 
 
 def test_files_are_completed_after_an_at_sign(reverie: Command) -> None:

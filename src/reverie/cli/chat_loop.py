@@ -172,12 +172,20 @@ class Chat:
     async def change_model(self, name: str) -> None:
         """The same conversation with another model. Raises if there is no such model, and nothing has changed."""
         from reverie.models.catalogue import Catalogue
-        from reverie.models.registry import open_model
+        from reverie.models.registry import doubt_about, open_model
         from reverie.session.parts import model_access
 
-        settings = self.session.parts.settings
-        tried = open_model(name, model_access(settings), Catalogue.load(settings.catalogue.files))
+        settings, before = self.session.parts.settings, self.session.model_name
+        access, catalogue = model_access(settings), Catalogue.load(settings.catalogue.files)
+        tried = open_model(name, access, catalogue)
+        is_listed = None
+        if doubt_about(name, access, catalogue) is not None and (ask := getattr(tried, "listed", None)) is not None:
+            self.view.going_on("asking the server which models it has")
+            is_listed = await ask()
         await tried.close()
+        if is_listed is False:
+            self.view.pause()
+            self.view.tell(f"The server's own list has no {name}; /model {before} goes back.", "warning")
         has_begun = bool(self.session.parts.log.view.entries)
         wanted = replace(self._wanted, model=name)
         await self._swap(replace(wanted, resume=self.session.id if has_begun else None))

@@ -117,8 +117,9 @@ class ChatView:
                 if event.state == "failed":
                     self.tell(f"In the background, {event.title or event.purpose} failed; `reverie log` says more.")
             case RoundFinished():
-                self._settle()
-                self._status.show("working")
+                if not event.cut_off:  # else the next round goes on in the middle of this one's sentence
+                    self._settle()
+                    self._status.show("working")
             case TurnEnded():
                 self._ended(event)
             case SessionOpened() | TurnStarted() | PermissionAsked():

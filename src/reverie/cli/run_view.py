@@ -53,6 +53,7 @@ class TextView:
         self._calls = dict[str, str]()
         self._round = list[str]()  # text of the round that is streaming; void if it is restarted
         self._standing = list[str]()  # text of finished rounds, an answer unless a tool call follows
+        self._cut_off = False  # the last of them goes on in the next round
         self._stream = MarkdownStream(sys.stdout.write, paint_for(sys.stdout), columns())
 
     def show(self, event: Event) -> None:
@@ -60,7 +61,9 @@ class TextView:
             case TextStreamed():
                 self._streamed(event.text)
             case RoundFinished():
-                self._standing += ["".join(self._round)]
+                said = "".join(self._round)
+                self._standing += [self._standing.pop() + said] if self._cut_off else [said]
+                self._cut_off = event.cut_off
                 self._round.clear()
             case AnswerRestarted():
                 self._round.clear()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 
@@ -14,10 +15,12 @@ _EPILOG = """\b
 Examples:
   reverie simulate --port 8787
   reverie simulate --script talk.script --ledger bill.jsonl
+  reverie simulate --port 8787 --control-key for-my-tests
 
 \b
 Then, in another terminal:
   export ANTHROPIC_BASE_URL=http://127.0.0.1:8787 ANTHROPIC_API_KEY=simulated
+  curl -H 'x-sim-key: for-my-tests' http://127.0.0.1:8787/_sim/ledger
 """
 
 
@@ -30,11 +33,15 @@ Then, in another terminal:
 @click.option(
     "--ledger", type=click.Path(path_type=Path), help="Append every request and its bill here, as JSON lines."
 )
-def command(port: int, script: Path | None, window: int | None, ledger: Path | None) -> None:
+@click.option(
+    "--control-key", default="", show_default="a random one", help="What /_sim/ asks for, as the header x-sim-key."
+)
+def command(port: int, script: Path | None, window: int | None, ledger: Path | None, control_key: str) -> None:
     """Run a free stand-in for the Messages API and for chat completions.
 
     Prompts are cached and billed as the public documentation says. GET /_sim/ledger shows what every request read,
-    wrote and cost, and why a cache read was missed; POST /_sim/clock {"advance_s": 301} lets time pass.
+    wrote and cost, and why a cache read was missed; POST /_sim/clock {"advance_s": 301} lets time pass. Both want the
+    control key that is printed at the start, so that no page in a browser and nobody else can use them.
     """
     from reverie.models.script import Script
     from reverie.simulator import Clock, Ledger, ScriptResponder, Simulator
@@ -44,13 +51,21 @@ def command(port: int, script: Path | None, window: int | None, ledger: Path | N
     if ledger is not None:
         Ledger.writable(ledger)
     seed = secrets.token_hex(8)
-    simulator = Simulator(responder, clock=Clock.running(), window=window, ledger=Ledger(ledger), seed=seed)
+    simulator = Simulator(
+        responder,
+        clock=Clock.running(),
+        window=window,
+        ledger=Ledger(ledger),
+        seed=seed,
+        control_key=control_key.strip(),
+    )
     listener = listen(port)
     url = address(listener)
     click.echo(f"Simulating the Messages API at {url} (Ctrl-C stops it)\n")
     click.echo(f"  export ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=simulated")
     click.echo(f"  export OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=simulated\n")
-    click.echo(f"What it cost: {url}/_sim/ledger")
+    click.echo(f"What it cost: {url}/_sim/ledger?key={quote(simulator.control_key, safe='')}")
+    click.echo(f"Control key for /_sim/ (header x-sim-key): {simulator.control_key}")
     try:
         serve(simulator, listener)
     except KeyboardInterrupt:

@@ -79,7 +79,7 @@ class AnthropicModel:
         betas = (*self._betas, *(beta for beta in request.betas if beta not in self._betas))
         fixed: JsonObject = {"model": body["model"], "max_tokens": body["max_tokens"], "messages": []}
         headers = own_headers(self._url, request)
-        with mapped_errors(module):
+        with mapped_errors(module, self._url, "ANTHROPIC_BASE_URL (model.anthropic_base_url)"):
             if betas or request.context_management is not None:
                 create = partial(client.beta.messages.create, **fixed, betas=list(betas), extra_headers=headers)
             else:
@@ -93,6 +93,10 @@ class AnthropicModel:
         if not answer.ended:
             raise errors.Unreachable("The connection broke before the answer was complete.")
         yield Finished(answer.response())
+
+    async def listed(self) -> bool | None:
+        """Whether the server lists this model; None if it does not say."""
+        return await self._sdk.lists(self._model)
 
     async def close(self) -> None:
         await self._sdk.close()

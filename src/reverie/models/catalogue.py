@@ -30,6 +30,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "window_1m": ("none", "beta", "native"),
     "overflow": ("error", "stop"),
 }
+_REMEMBERED = 1_000
 _COMPUTED = ("name", "known", "asked_1m")
 _DATE = re.compile(r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$")
 _SUFFIX_1M = re.compile(r"\[1m\]$", re.IGNORECASE)
@@ -123,6 +124,8 @@ class Catalogue:
         """
         found = self._known.get(model)
         if found is None:
+            if len(self._known) >= _REMEMBERED:  # names come from clients of the simulator too
+                self._known.clear()
             found = self._known[model] = self._look_up(model)
         return found
 

@@ -82,7 +82,7 @@ class OpenAIModel:
         module, client = await self._sdk.client()
         body = openai_wire.body(request, vendor=self._is_vendor)
         answer = _Answer(request)
-        with mapped_errors(module):
+        with mapped_errors(module, self._url, "OPENAI_BASE_URL (model.openai_base_url)"):
             headers = own_headers(self._url, request)
             create = partial(client.chat.completions.create, model=body["model"], messages=[], extra_headers=headers)
             opened = await open_stream(create, body)
@@ -94,6 +94,10 @@ class OpenAIModel:
         if not answer.ended:
             raise errors.Unreachable("The connection broke before the answer was complete.")
         yield Finished(answer.response())
+
+    async def listed(self) -> bool | None:
+        """Whether the server lists this model; None if it does not say."""
+        return await self._sdk.lists(self._model)
 
     async def close(self) -> None:
         await self._sdk.close()

@@ -82,6 +82,22 @@ def split_name(name: str, catalogue: Catalogue) -> tuple[str, str]:
     raise UnknownModel(f"There is no model {given!r}; {_nearest(given, catalogue)}.")
 
 
+def doubt_about(name: str, access: ModelAccess, catalogue: Catalogue) -> str | None:
+    """One sentence about a model that the catalogue does not know, with the nearest names; None if all is well.
+
+    Other servers than the vendor's have names of their own: there only a name that looks like a slip is told.
+    """
+    provider, model = split_name(name, catalogue)
+    if provider not in ("anthropic", "openai") or catalogue.facts(model).known:
+        return None
+    known = [each for each in catalogue.names if catalogue.facts(each).provider == provider]
+    near = difflib.get_close_matches(model, known, n=3, cutoff=0.6)
+    if provider == "openai" and access.openai_base_url and not near:
+        return None
+    others = f"the nearest names are {', '.join(near)}" if near else f"it knows {', '.join(known[:3])} and others"
+    return f"The catalogue does not know {provider}:{model} ({others}); it is tried as it is, with generic limits."
+
+
 def _nearest(given: str, catalogue: Catalogue) -> str:
     bare = given.rpartition(":")[2] or given
     known = [known for known in catalogue.names if known != "scripted"]

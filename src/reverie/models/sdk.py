@@ -10,13 +10,14 @@ import asyncio
 import importlib
 import importlib.util
 import json
+import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any, Generic, Protocol, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, Generic, Protocol, TypeVar, cast
+from urllib.parse import urlsplit, urlunsplit
 
 from reverie import errors
 from reverie.errors import MissingExtra
@@ -31,6 +32,7 @@ class Closable(Protocol):
     def close(self) -> Awaitable[None]: ...
 
 
+_LIST_S = 3.0
 C = TypeVar("C", bound=Closable)
 
 
@@ -54,6 +56,15 @@ class Sdk(Generic[C]):
         if self._client is None or self._client[0] is not loop:
             self._client = (loop, self._make(module))
         return module, self._client[1]
+
+    async def lists(self, model: str) -> bool | None:
+        """Whether the server's own list of models has this one; None if there is no list to be had within seconds."""
+        module, client = await self.client()
+        try:
+            async with asyncio.timeout(_LIST_S):
+                return any([each.id == model async for each in cast(Any, client).models.list()])
+        except (module.APIError, *_transport_errors(), TimeoutError, ValueError):
+            return None
 
     async def close(self) -> None:
         """Closes the client of the running loop; one of a loop that is gone went with it."""
@@ -89,26 +100,71 @@ async def open_stream(create: Callable[..., Awaitable[Any]], body: JsonObject) -
         )
 
 
+def shown_url(url: str) -> str:
+    """An address as it may be shown: without a user, a password or a query, which can hold keys."""
+    try:
+        parts = urlsplit(url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "(an address that cannot be read)"
+    return urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
+
+
 @contextmanager
-def mapped_errors(module: Any) -> Generator[None, None, None]:
-    """Vendor and transport errors become ours. The SDKs are made by one generator and name their errors alike."""
+def mapped_errors(module: Any, url: str, setting: str) -> Generator[None, None, None]:
+    """Vendor and transport errors become ours. The SDKs are made by one generator and name their errors alike.
+
+    `setting`: where the address comes from, for the sentence that says what to do.
+    """
+    where = shown_url(url)
     try:
         yield
     except module.APIStatusError as error:
         refusal = Refusal.read(error.status_code, error.body, error.response.headers, str(error))
         raise model_error(refusal) from error
     except module.APITimeoutError as error:
-        raise errors.Unreachable("The server did not answer in time.") from error
+        if _is_transport(error.__cause__, "ConnectTimeout"):
+            raise errors.NoConnection(
+                f"The server at {where} cannot be reached (no connection in time). {_do(setting)}"
+            ) from error
+        raise errors.Unreachable(f"The server at {where} did not answer in time.") from error
     except (module.APIConnectionError, *_transport_errors()) as error:
         cause = error.__cause__ or error
-        why = str(cause).rstrip(".") or type(cause).__name__
-        raise errors.Unreachable(f"The server cannot be reached, or the connection broke: {why}.") from error
+        why = _why(cause)
+        if _is_transport(cause, "UnsupportedProtocol"):
+            raise errors.BadRequest(f"{where} is not an http:// or https:// address. {_do(setting)}") from error
+        if _is_transport(cause, "ConnectError"):
+            raise errors.NoConnection(f"The server at {where} cannot be reached ({why}). {_do(setting)}") from error
+        raise errors.Unreachable(f"The connection to {where} broke: {why}.") from error
     except module.APIError as error:
         raise model_error(Refusal.read(None, error.body, {}, str(error))) from error
     except (json.JSONDecodeError, RecursionError) as error:
         raise errors.Unreachable(f"The server's answer cannot be read: {error}.") from error
 
 
-def _transport_errors() -> tuple[type[Exception], ...]:
-    """What the HTTP library under the SDKs raises when a connection breaks in the middle of an answer."""
-    return tuple(sys.modules[name].HTTPError for name in ("httpx2", "httpx") if name in sys.modules)
+def _why(error: BaseException) -> str:
+    """The innermost cause that says something, such as `Connection refused`: libraries word theirs around it."""
+    why, inner = str(error).rstrip(".") or type(error).__name__, error.__cause__ or error.__context__
+    for _ in range(8):
+        if isinstance(inner, BaseExceptionGroup):
+            inner = cast("BaseExceptionGroup[BaseException]", inner).exceptions[0]
+        if inner is None:
+            break
+        if isinstance(inner, OSError) and inner.strerror:
+            why = os.strerror(inner.errno) if inner.errno and inner.errno > 0 else inner.strerror
+        inner = inner.__cause__ or inner.__context__
+    return why
+
+
+def _do(setting: str) -> str:
+    return f"Check the network, that the server runs, and that {setting} is its address."
+
+
+def _transport_errors(name: str = "HTTPError") -> tuple[type[Exception], ...]:
+    """What the HTTP library under the SDKs raises, by its name; any error of a connection unless told otherwise."""
+    return tuple(getattr(sys.modules[library], name) for library in ("httpx2", "httpx") if library in sys.modules)
+
+
+def _is_transport(error: BaseException | None, name: str) -> bool:
+    return isinstance(error, _transport_errors(name))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from reverie.errors import ModelError, Unreachable
+from reverie.errors import ModelError, NoConnection, Unreachable
 from reverie.models.base import Finished, Model, ModelEvent, Request
 from reverie.models.request_log import RequestLog
 
@@ -46,14 +47,21 @@ class RetryPolicy:
     longest_wait_s: float = 60.0
     longest_retry_after_s: float = 300.0
     """A server that asks for more patience than this gets none: the error is raised."""
+    longest_connecting_s: float = 2.0
+    """How long an address is tried at which nobody answers. One that has answered gets all retries."""
     random: Callable[[], float] = random.random
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 
-    def wait(self, attempt: int, error: ModelError) -> float | None:
-        """Seconds before trying again after this failed attempt; None: give up."""
+    def wait(self, attempt: int, error: ModelError, *, connecting_s: float | None = None) -> float | None:
+        """Seconds before trying again after this failed attempt; None: give up.
+
+        `connecting_s`: how long this address has been tried without any answer; None if somebody has answered.
+        """
         if not error.retryable or attempt > self.retries:
             return None
         backoff = self.random() * min(self.longest_wait_s, self.first_wait_s * 2 ** (attempt - 1))
+        if connecting_s is not None and connecting_s + backoff > self.longest_connecting_s:
+            return None
         asked = error.retry_after or 0.0
         return None if asked > self.longest_retry_after_s else asked + backoff
 
@@ -74,7 +82,7 @@ async def send(
 
     Close it (`contextlib.aclosing`) or cancel the task when you stop reading: the connection ends with it.
     """
-    attempt = 1
+    attempt, waited, answered, began = 1, 0.0, False, time.monotonic()
     while True:
         streamed = False
         if log:
@@ -86,7 +94,9 @@ async def send(
                     yield event
             return
         except ModelError as error:
-            seconds = policy.wait(attempt, error)
+            answered = answered or not isinstance(error, NoConnection)
+            tried_s = None if answered else max(waited, time.monotonic() - began)
+            seconds = policy.wait(attempt, error, connecting_s=tried_s)
             if seconds is None:
                 raise
             reason = str(error)
@@ -94,7 +104,7 @@ async def send(
             yield Restarted(reason)
         on_retry(Retry(reason, seconds, attempt))
         await policy.sleep(seconds)
-        attempt += 1
+        attempt, waited = attempt + 1, waited + seconds
 
 
 async def _events(model: Model, request: Request) -> AsyncGenerator[ModelEvent, None]:

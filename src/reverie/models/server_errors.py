@@ -107,7 +107,11 @@ def model_error(refusal: Refusal) -> errors.ModelError:
             retry_after=retry_after(refusal.headers),
         )
     if status == 404:
-        return errors.BadRequest(f"The server knows no such model or address (404): {said}.", status=status)
+        return errors.BadRequest(
+            f"The server knows no such model or address (404): {said}. Check the name, and choose another model with "
+            "/model or --model.",
+            status=status,
+        )
     return errors.BadRequest(f"The server refused the request ({status}): {said}.", status=status)
 
 

@@ -29,7 +29,7 @@ from reverie.instructions import load_instructions
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.registry import open_model, split_name
+from reverie.models.registry import doubt_about, open_model, split_name
 from reverie.paths import Places
 from reverie.paths.repo import current_branch, find_repo
 from reverie.session.agent_remembering import AgentRemembering, KindMemory
@@ -212,6 +212,9 @@ class OwnContexts:
             return inherited, facts
         try:
             model = self._opened[wanted.id] = open_model(name, model_access(settings), catalogue)
+            if (doubt := doubt_about(name, model_access(settings), catalogue)) is not None:
+                source = wanted.kind.source if wanted.kind is not None and wanted.kind.model == wanted.model else None
+                self._tell(f"{source}: {doubt}" if source is not None else doubt)
             return model, catalogue.facts(split_name(name, catalogue)[1])
         except ReverieError as error:
             if wanted.kind is None or wanted.kind.model != wanted.model:

@@ -24,7 +24,7 @@ from reverie.flags import Flags
 from reverie.hooks import HookEvent, HookRule, Hooks
 from reverie.models.base import Model, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.registry import EMBEDDED, ModelAccess, default_model_name, open_model, split_name
+from reverie.models.registry import EMBEDDED, ModelAccess, default_model_name, doubt_about, open_model, split_name
 from reverie.models.window import Thresholds
 from reverie.models.wire import model_id
 from reverie.paths import Places, check_session_id, make_private
@@ -115,6 +115,10 @@ def gather(
             lease.release()
         raise
     emit(SessionOpened(name, opened.name, str(places.cwd), found is not None))
+    if model is None or isinstance(model, str):
+        doubt = doubt_about(opened.name, model_access(settings), Catalogue.load(settings.catalogue.files))
+        if doubt is not None:
+            emit(Notice(doubt, "warning", "model"))
     flags = Flags.open(places, settings)
     expire_sessions(places.project, settings.transcript.expire_days)
     return Parts(

@@ -204,7 +204,11 @@ class Learner:
             thresholds=parts.limits,
             emit=_unheard,
             retry=RetryPolicy(
-                given.retries, given.retry_first_wait_s, given.retry_longest_wait_s, given.retry_longest_asked_s
+                given.retries,
+                given.retry_first_wait_s,
+                given.retry_longest_wait_s,
+                given.retry_longest_asked_s,
+                given.retry_connecting_s,
             ),
             request_log=RequestLog(request_log) if request_log is not None else None,
             account=self._accounts.main(),

@@ -123,7 +123,11 @@ class Wiring:
             emit=self.emit,
             pipeline=Pipeline(self._stages(effects), parts.flags.on, self._stage_failed),
             retry=RetryPolicy(
-                model.retries, model.retry_first_wait_s, model.retry_longest_wait_s, model.retry_longest_asked_s
+                model.retries,
+                model.retry_first_wait_s,
+                model.retry_longest_wait_s,
+                model.retry_longest_asked_s,
+                model.retry_connecting_s,
             ),
             request_log=RequestLog(log_to) if log_to is not None else None,
             around=Around(

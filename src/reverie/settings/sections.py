@@ -54,6 +54,9 @@ class Model(Section):
     retry_first_wait_s: float = number(1.0, "seconds", "Longest first wait before a retry; doubles each time.")
     retry_longest_wait_s: float = number(60.0, "seconds", "Longest wait before a retry.")
     retry_longest_asked_s: float = number(300.0, "seconds", "A server that asks for more patience gets an error.")
+    retry_connecting_s: float = number(
+        2.0, "seconds", "How long an address is tried at which nobody answers; then it is an error."
+    )
     timeout_s: float = number(600.0, "seconds", "Longest silence of a server before it counts as unreachable.")
     anthropic_api_key: str = secret("ANTHROPIC_API_KEY", "Key for `anthropic:` models.")
     anthropic_auth_token: str = secret(

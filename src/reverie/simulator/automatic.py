@@ -41,4 +41,5 @@ class AutomaticCache:
         """The response has begun: the whole prompt is cached from now on."""
         self._seen.update(dict.fromkeys(prompt.chain, now + LIFETIME_S))
         if len(self._seen) > _MANY:
-            self._seen = {key: until for key, until in self._seen.items() if until >= now}
+            kept = {key: until for key, until in self._seen.items() if until >= now}
+            self._seen = dict(list(kept.items())[-_MANY:])

@@ -10,23 +10,26 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from reverie.models.base import UNPARSED_INPUT
-from reverie.parsing import load_json
 from reverie.simulator.answer import Cut, chunks, input_text
+from reverie.simulator.check import check_model, check_objects
 from reverie.simulator.errors import ApiError, invalid
+from reverie.simulator.reading import read_value
 from reverie.types import Usage
 
 Object = Mapping[str, Any]
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _REASONS = {"tool_use": "tool_calls", "max_tokens": "length", "model_context_window_exceeded": "length"}
 
 
 def to_messages(body: Object) -> dict[str, Any]:
     """A chat request in the shape of the Messages API."""
-    if not isinstance(body.get("model"), str):
-        raise invalid("you must provide a model parameter")
-    messages = body.get("messages")
-    if not isinstance(messages, list) or not messages:
+    check_model(body.get("model"), "you must provide a model parameter")
+    given = check_objects(body.get("messages"), "messages")
+    if not given:
         raise invalid("Invalid 'messages': empty array. Expected an array with minimum length 1.")
-    given = cast("list[Object]", messages)
+    _check_settings(body)
+    for number, message in enumerate(given):
+        _check_message(message, f"messages[{number}]")
     _check_pairs(given)
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
@@ -45,8 +48,50 @@ def to_messages(body: Object) -> dict[str, Any]:
         else:
             _add(turns, "user", _user_blocks(content))
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
-    tools = [_tool(tool) for tool in cast("list[Object]", body.get("tools") or [])]
+    tools = [_tool(tool) for tool in check_objects(body.get("tools"), "tools")]
     return {"model": body["model"], "system": system, "tools": tools, "messages": turns, "max_tokens": limit}
+
+
+def _check_settings(body: Object) -> None:
+    for name in ("max_tokens", "max_completion_tokens"):
+        limit = body.get(name)
+        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+            raise invalid(f"Invalid type for '{name}': expected an integer of at least 1.")
+    if not isinstance(body.get("stream") or False, bool):
+        raise invalid("Invalid type for 'stream': expected a boolean.")
+    _expect(body.get("stream_options"), Mapping, "stream_options")
+    for number, tool in enumerate(check_objects(body.get("tools"), "tools")):
+        _expect(tool.get("function"), Mapping, f"tools[{number}].function")
+        function = cast("Object", tool.get("function") or tool)
+        _expect(function.get("name"), str, f"tools[{number}].function.name")
+
+
+def _check_message(message: Object, path: str) -> None:
+    """Refuses fields of another type than the one they are read as."""
+    role = message.get("role")
+    if role not in _ROLES:
+        raise invalid(f"Invalid value for '{path}.role'. Supported values are: {', '.join(map(repr, _ROLES))}.")
+    content = message.get("content")
+    if not isinstance(content, str):
+        for number, part in enumerate(check_objects(content, f"{path}.content")):
+            _expect(part.get("type"), str, f"{path}.content[{number}].type")
+            _expect(part.get("text"), str, f"{path}.content[{number}].text")
+            _expect(part.get("image_url"), Mapping, f"{path}.content[{number}].image_url")
+    _expect(message.get("tool_call_id"), str, f"{path}.tool_call_id")
+    for number, call in enumerate(check_objects(message.get("tool_calls"), f"{path}.tool_calls")):
+        place = f"{path}.tool_calls[{number}]"
+        if not call.get("id"):
+            raise invalid(f"Missing required parameter: '{place}.id'.")
+        _expect(call["id"], str, f"{place}.id")
+        _expect(call.get("function"), Mapping, f"{place}.function")
+        function = cast("Object", call.get("function") or {})
+        _expect(function.get("name"), str, f"{place}.function.name")
+        _expect(function.get("arguments"), str, f"{place}.function.arguments")
+
+
+def _expect(value: object, wanted: type, path: str) -> None:
+    if value is not None and not isinstance(value, wanted):
+        raise invalid(f"Invalid type for '{path}': expected {'a string' if wanted is str else 'an object'}.")
 
 
 def _check_pairs(messages: Sequence[Object]) -> None:
@@ -117,8 +162,8 @@ def _call(call: Object) -> dict[str, Any]:
     function = cast("Object", call.get("function") or {})
     arguments = str(function.get("arguments") or "{}")
     try:
-        given: Any = load_json(arguments)
-    except ValueError:
+        given = read_value(arguments)
+    except ApiError:
         given = {UNPARSED_INPUT: arguments}
     return {"type": "tool_use", "id": call.get("id"), "name": function.get("name"), "input": given}
 

@@ -12,26 +12,96 @@ from reverie.simulator.errors import invalid
 from reverie.simulator.tokens import Block
 
 MAX_MARKERS = 4
-MAX_BODY_BYTES = 32 * 1024 * 1024
+MAX_NAME = 256
+"""Characters of a model's name."""
 _THINKING = ("thinking", "redacted_thinking")
 _TTLS = ("5m", "1h")
+_OBJECTS = ("thinking", "tool_choice", "output_config", "context_management", "diagnostics", "metadata")
+_STRING, _OBJECT, _FLAG = (str, "a valid string"), (Mapping, "an object"), (bool, "a valid boolean")
+_FIELDS: dict[str, dict[str, tuple[type, str]]] = {
+    "text": {"text": _STRING},
+    "thinking": {"thinking": _STRING, "signature": _STRING},
+    "redacted_thinking": {"data": _STRING},
+    "tool_use": {"id": _STRING, "name": _STRING},
+    "tool_result": {"tool_use_id": _STRING, "is_error": _FLAG},
+    "image": {"source": _OBJECT},
+    "document": {"source": _OBJECT, "citations": _OBJECT},
+    "compaction": {"content": _STRING},
+}
+"""What the fields of a block hold, where they are there: the rest of a block is only ever encoded."""
+_NO_FIELDS: dict[str, tuple[type, str]] = {}
+_OUTSIDE = (*_THINKING, "tool_use", "tool_result", "compaction")
+"""Blocks that are never part of another one."""
+_REQUIRED = {"tool_use": ("id", "name"), "tool_result": ("tool_use_id",)}
 
 
 def check_body(body: Mapping[str, Any], *, counting: bool = False) -> None:
     """Refuses a body the API would refuse. `counting`: for `count_tokens`, which needs no `max_tokens`."""
-    if not isinstance(body.get("model"), str) or not body["model"]:
-        raise invalid("model: Field required")
+    check_model(body.get("model"), "model: Field required")
+    _check_settings(body)
     if not counting:
         _check_max_tokens(body)
-    for place in ("tools", "system"):
-        _check_list(body.get(place), place)
+    if not isinstance(body.get("system"), str):
+        check_objects(body.get("system"), "system")
+    for number, tool in enumerate(check_objects(body.get("tools"), "tools")):
+        for name, wanted in (("type", _STRING), ("name", _STRING), ("input_schema", _OBJECT)):
+            if tool.get(name) is not None:
+                _expect(tool[name], wanted, f"tools.{number}.{name}")
     messages = body.get("messages")
     if not isinstance(messages, list):
         raise invalid("messages: Field required")
     if not messages:
         raise invalid("messages: at least one message is required")
     _check_system(body.get("system"))
-    _check_messages(cast("list[Mapping[str, Any]]", messages))
+    _check_messages(check_objects(cast("list[object]", messages), "messages"))
+
+
+def check_model(model: object, missing: str) -> None:
+    """Refuses a model's name that is not a short text."""
+    if model is None or model == "":
+        raise invalid(missing)
+    if not isinstance(model, str) or len(model) > MAX_NAME:
+        raise invalid(f"model: Input should be a valid string of at most {MAX_NAME} characters")
+
+
+def check_strings(value: object, path: str) -> None:
+    """Refuses what is there and not a list of texts that say something."""
+    if value is None:
+        return
+    if not isinstance(value, list):
+        raise invalid(f"{path}: Input should be a valid list")
+    for number, item in enumerate(cast("list[object]", value)):
+        if not isinstance(item, str) or not item:
+            raise invalid(f"{path}.{number}: Input should be a valid string")
+
+
+def check_objects(value: object, path: str) -> list[Mapping[str, Any]]:
+    """A list of objects; what is missing is an empty one."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise invalid(f"{path}: Input should be a valid list")
+    for number, item in enumerate(cast("list[object]", value)):
+        if not isinstance(item, Mapping):
+            raise invalid(f"{path}.{number}: Input should be an object")
+    return cast("list[Mapping[str, Any]]", value)
+
+
+def _check_settings(body: Mapping[str, Any]) -> None:
+    """What stands beside the blocks."""
+    for name in _OBJECTS:
+        if body.get(name) is not None:
+            _expect(body[name], _OBJECT, name)
+    if body.get("stream") is not None:
+        _expect(body["stream"], _FLAG, "stream")
+    if body.get("speed") is not None:
+        _expect(body["speed"], _STRING, "speed")
+    check_strings(body.get("stop_sequences"), "stop_sequences")
+
+
+def _expect(value: object, wanted: tuple[type, str], path: str) -> None:
+    if not isinstance(value, wanted[0]):
+        raise invalid(f"{path}: Input should be {wanted[1]}")
 
 
 def ttl_of(marker: object, path: str) -> str | None:
@@ -86,16 +156,11 @@ def _check_prewarm(body: Mapping[str, Any]) -> None:
         raise invalid("max_tokens: 0 is not supported with a forced `tool_choice`")
 
 
-def _check_list(value: object, place: str) -> None:
-    if value is None or (place == "system" and isinstance(value, str)):
-        return
-    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in cast("list[object]", value)):
-        raise invalid(f"{place}: Input should be a valid list")
-
-
 def _check_system(system: object) -> None:
     if isinstance(system, list):
         for number, block in enumerate(cast("list[Block]", system)):
+            if (flaw := _flaw(block, inside=True)) is not None:
+                raise invalid(f"system.{number}{flaw}")
             if not block.get("text"):
                 if block.get("cache_control") is not None:
                     raise invalid(f"system.{number}: cache_control cannot be set for empty text blocks")
@@ -107,8 +172,6 @@ def _check_messages(messages: Sequence[Mapping[str, Any]]) -> None:
     asked_at = 0
     last = len(messages) - 1
     for number, message in enumerate(messages):
-        if not isinstance(message, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise invalid(f"messages.{number}: Input should be an object")
         role, content = message.get("role"), message.get("content")
         if role not in ("user", "assistant", "system"):
             raise invalid(f"messages.{number}.role: Input should be 'user' or 'assistant'")
@@ -117,10 +180,15 @@ def _check_messages(messages: Sequence[Mapping[str, Any]]) -> None:
             blocks: Sequence[Block] = ()
         elif isinstance(content, list):
             blocks = cast("list[Block]", content)
+            for place, block in enumerate(blocks):
+                if (flaw := _flaw(block)) is not None:
+                    raise invalid(f"messages.{number}.content.{place}{flaw}")
             if not blocks and not (role == "assistant" and number == last):
                 raise _empty_message(number)
-        else:
+        elif content is None:
             raise invalid(f"messages.{number}.content: Field required")
+        else:
+            raise invalid(f"messages.{number}.content: Input should be a valid string or a valid list")
         if role == "assistant":
             _refuse_open(open_calls, asked_at)
             open_calls, asked_at = _check_assistant(number, blocks), number
@@ -153,6 +221,46 @@ def _check_text_message(number: int, content: str, *, is_last: bool) -> None:
         raise invalid("messages: text content blocks must contain non-whitespace text")
 
 
+def _flaw(block: object, *, inside: bool = False) -> str | None:
+    """What is wrong with a block, as the end of an error; None if every field is of the type it is read as.
+
+    `inside`: a part of a result, a document or the system prompt. Called for every block of every request.
+    """
+    if not isinstance(block, dict) and not isinstance(block, Mapping):
+        return ": Input should be an object"
+    given = cast("Block", block)
+    kind = given.get("type")
+    if not isinstance(kind, str):
+        return ".type: Field required" if kind is None else ".type: Input should be a valid string"
+    if inside and kind in _OUTSIDE:
+        return f": Input tag '{kind}' found using 'type' does not match any of the expected tags"
+    for name in _REQUIRED.get(kind, ()):
+        if given.get(name) is None:
+            return f".{kind}.{name}: Field required"
+    for name, (wanted, called) in _FIELDS.get(kind, _NO_FIELDS).items():
+        value = given.get(name)
+        if value is not None and not isinstance(value, wanted):
+            return f".{kind}.{name}: Input should be {called}"
+    if inside and kind == "text" and given.get("text") is None:
+        return ".text.text: Field required"
+    if kind == "tool_result":
+        return _flaw_of_parts(given.get("content"), ".tool_result.content")
+    if kind == "document":
+        return _flaw_of_parts(cast("Block", given.get("source") or {}).get("content"), ".document.source.content")
+    return None
+
+
+def _flaw_of_parts(content: object, path: str) -> str | None:
+    if content is None or isinstance(content, str):
+        return None
+    if not isinstance(content, list):
+        return f"{path}: Input should be a valid string or a valid list"
+    for number, part in enumerate(cast("list[object]", content)):
+        if (flaw := _flaw(part, inside=True)) is not None:
+            return f"{path}.{number}{flaw}"
+    return None
+
+
 def _check_assistant(number: int, blocks: Sequence[Block]) -> list[str]:
     calls: list[str] = []
     for place, block in enumerate(blocks):
@@ -163,8 +271,6 @@ def _check_assistant(number: int, blocks: Sequence[Block]) -> list[str]:
             calls.append(str(block.get("id")))
         elif kind in _THINKING and block.get("cache_control") is not None:
             raise invalid(f"messages.{number}.content.{place}.{kind}.cache_control: Extra inputs are not permitted")
-        elif kind is None:
-            raise invalid(f"messages.{number}.content.{place}.type: Field required")
     if len(set(calls)) != len(calls):
         raise invalid("messages: `tool_use` ids must be unique")
     return calls
@@ -191,8 +297,6 @@ def _check_user(number: int, blocks: Sequence[Block], open_calls: Sequence[str])
             answered.add(name)
         elif kind == "text":
             _check_text(number, place, block)
-        elif kind is None:
-            raise invalid(f"messages.{number}.content.{place}.type: Field required")
     return [name for name in waiting if name not in answered]
 
 

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import time
 
+MOST_STEP_S = 10 * 366 * 86_400.0
+"""The longest step: ten years."""
+LATEST = 253_402_300_799.0
+"""The last second of the year 9999: what every date library can still show."""
+
 
 class Clock:
     """`Clock()` stands still until `advance`; `Clock.running()` follows the wall clock and can be moved ahead too."""
@@ -25,8 +30,10 @@ class Clock:
         return time.time() + self._base if self._follows_wall else self._base
 
     def advance(self, seconds: float) -> float:
-        """Moves the clock ahead and returns the new time. A clock never goes back."""
-        if seconds < 0:
-            raise ValueError(f"a clock never goes back: {seconds} seconds")
+        """Moves the clock ahead and returns the new time. A clock never goes back, and never past the year 9999."""
+        if not 0 <= seconds <= MOST_STEP_S:  # NaN is neither
+            raise ValueError(f"a clock moves by 0 to {MOST_STEP_S:,.0f} seconds, not by {seconds}")
+        if self.now() + seconds > LATEST:
+            raise ValueError("a clock never goes past the year 9999")
         self._base += seconds
         return self.now()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from reverie.simulator.check import check_objects, check_strings
 from reverie.simulator.errors import invalid
 from reverie.simulator.tokens import Block, block_tokens
 
@@ -125,10 +126,7 @@ def edited(
 def _edit_list(management: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
     if not management:
         return ()
-    edits: object = management.get("edits") or []
-    if not isinstance(edits, list):
-        raise invalid("context_management.edits: Input should be a valid list")
-    return cast("list[Mapping[str, Any]]", edits)
+    return check_objects(management.get("edits"), "context_management.edits")
 
 
 def _value(edit: Mapping[str, Any], name: str, path: str, kinds: tuple[str, ...]) -> tuple[str, int] | None:
@@ -141,7 +139,7 @@ def _value(edit: Mapping[str, Any], name: str, path: str, kinds: tuple[str, ...]
     if table.get("type") not in kinds:
         raise invalid(f"{path}.{name}.type: Input should be {' or '.join(repr(kind) for kind in kinds)}")
     value = table.get("value")
-    if not isinstance(value, int) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise invalid(f"{path}.{name}.value: Input should be a valid integer")
     return cast("str", table["type"]), value
 
@@ -182,6 +180,9 @@ def _drop_thinking(view: View, why: str) -> int:
 
 
 def _clear_tool_uses(result: Edited, edit: Mapping[str, Any], path: str, count: Callable[[], int]) -> None:
+    check_strings(edit.get("exclude_tools"), f"{path}.exclude_tools")
+    if isinstance(edit.get("clear_tool_inputs"), list):
+        check_strings(edit["clear_tool_inputs"], f"{path}.clear_tool_inputs")
     kind, threshold = _value(edit, "trigger", path, ("input_tokens", "tool_uses")) or ("input_tokens", DEFAULT_TRIGGER)
     keep = (_value(edit, "keep", path, ("tool_uses",)) or ("", DEFAULT_KEEP_TOOL_USES))[1]
     least = (_value(edit, "clear_at_least", path, ("input_tokens",)) or ("", 0))[1]

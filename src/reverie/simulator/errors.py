@@ -14,6 +14,7 @@ _TYPES = {
     401: "authentication_error",
     403: "permission_error",
     404: "not_found_error",
+    405: "invalid_request_error",
     408: "timeout_error",
     413: "request_too_large",
     429: "rate_limit_error",
@@ -27,6 +28,7 @@ _MESSAGES = {
     500: "Internal server error",
     529: "Overloaded",
 }
+_LONGEST = 2_000
 DEFAULT_RETRY_AFTER_S = 1.0
 """What a rate limit asks for when nobody said otherwise, in seconds."""
 
@@ -56,5 +58,5 @@ class ApiError(ModelError):
 
 
 def invalid(message: str) -> ApiError:
-    """A 400 with this text."""
-    return ApiError(400, message)
+    """A 400 with this text; what a client sent is quoted, so a long text is cut."""
+    return ApiError(400, message if len(message) <= _LONGEST else message[:_LONGEST] + "…")

@@ -6,18 +6,20 @@ never text. Explains; never changes what is billed.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from reverie.models.catalogue import ModelFacts
 from reverie.models.prices import price
 from reverie.simulator.cache import PromptCache, Split, effective_marks, tokens_at
 from reverie.simulator.prompt import MESSAGE_SETTINGS, SYSTEM_SETTINGS, Prompt, place_path
 
+MOST_POSITIONS = 400_000
+"""Blocks whose fingerprints are remembered; beyond that, the oldest requests are forgotten."""
 _REMEMBERED = 256
 _COMPARED = 64
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +71,52 @@ class Miss:
         }
 
 
+class Footprints(Generic[K]):
+    """The latest footprints by some key: at most so many, and of at most `MOST_POSITIONS` blocks in all."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: dict[K, Footprint] = {}
+        self.positions = 0
+
+    def get(self, key: K) -> Footprint | None:
+        return self._held.get(key)
+
+    def put(self, key: K, footprint: Footprint) -> None:
+        self._drop(key)
+        self._held[key] = footprint
+        self.positions += len(footprint.prompt.chain)
+        while len(self._held) > 1 and (len(self._held) > self._most or self.positions > MOST_POSITIONS):
+            self._drop(next(iter(self._held)))
+
+    def __iter__(self) -> Iterator[Footprint]:
+        return iter(self._held.values())
+
+    def _drop(self, key: K) -> None:
+        gone = self._held.pop(key, None)
+        if gone is not None:
+            self.positions -= len(gone.prompt.chain)
+
+
 class History:
     """The requests of one workspace, the latest few hundred of them."""
 
     def __init__(self) -> None:
-        self._prints: deque[Footprint] = deque(maxlen=_REMEMBERED)
-        self._widest: dict[bytes, Footprint] = {}
+        self._prints: Footprints[int] = Footprints(_REMEMBERED)
+        self._widest: Footprints[bytes] = Footprints(4 * _REMEMBERED)
+        self._steps = 0
+
+    @property
+    def positions(self) -> int:
+        """How much it remembers, in blocks."""
+        return self._prints.positions + self._widest.positions
 
     def add(self, footprint: Footprint) -> None:
-        self._prints.append(footprint)
+        self._steps += 1  # a request that is compacted first has two footprints
+        self._prints.put(self._steps, footprint)
         widest = self._widest.get(footprint.prompt.conversation)
         if widest is None or footprint.cached_tokens >= widest.cached_tokens:
-            self._widest[footprint.prompt.conversation] = footprint
-        if len(self._widest) > 4 * _REMEMBERED:
-            self._widest = {each.prompt.conversation: each for each in self._prints}
+            self._widest.put(footprint.prompt.conversation, footprint)
 
     def miss(
         self, prompt: Prompt, split: Split, facts: ModelFacts, unread: Callable[[Footprint], str], slack: int = 0

@@ -5,19 +5,22 @@ Starlette and uvicorn are imported only here and only when served. Nothing is de
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 import json
 import secrets
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Generator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from reverie.errors import ReverieError, Unreachable, UserError
-from reverie.parsing import RECORD_DEPTH, load_json
-from reverie.simulator.check import MAX_BODY_BYTES
+from reverie.loopback import App, LoopbackOnly
+from reverie.simulator.control import step_of, strike_of
 from reverie.simulator.errors import ApiError, invalid
+from reverie.simulator.reading import MAX_BODY_BYTES, read_object
 from reverie.simulator.simulator import Simulator
 
 if TYPE_CHECKING:
@@ -25,12 +28,19 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+CONTROL_HEADER = "x-sim-key"
 _START_S = 15.0
+_BODY_S = 60.0
+"""How long a client may take to send its body."""
+_CONNECTIONS = 200
+_CHAT = "/v1/chat/completions"
 
 
 def app(simulator: Simulator) -> Starlette:
     """The ASGI application."""
     from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.middleware import Middleware
     from starlette.routing import Route
 
     site = _Site(simulator)
@@ -38,13 +48,14 @@ def app(simulator: Simulator) -> Starlette:
         routes=[
             Route("/v1/messages", site.messages, methods=["POST"]),
             Route("/v1/messages/count_tokens", site.count_tokens, methods=["POST"]),
-            Route("/v1/chat/completions", site.chat, methods=["POST"]),
+            Route(_CHAT, site.chat, methods=["POST"]),
             Route("/v1/models", site.models),
             Route("/_sim/ledger", site.ledger),
             Route("/_sim/clock", site.clock, methods=["GET", "POST"]),
             Route("/_sim/faults", site.faults, methods=["POST"]),
-            Route("/{path:path}", site.nowhere, methods=["GET", "POST"]),
-        ]
+        ],
+        middleware=[Middleware(LoopbackOnly, refuse=_forbidden)],
+        exception_handlers={HTTPException: _not_served},
     )
 
 
@@ -99,7 +110,13 @@ def _server(simulator: Simulator) -> Any:
     import uvicorn
 
     config = uvicorn.Config(
-        app(simulator), log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=1
+        app(simulator),
+        log_level="critical",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        limit_concurrency=_CONNECTIONS,
+        timeout_graceful_shutdown=1,
     )
     return uvicorn.Server(config)
 
@@ -109,35 +126,28 @@ class _Site:
         self._simulator = simulator
 
     async def messages(self, request: Request) -> Response:
-        name = _request_id()
-        try:
+        async def answer(name: str) -> Response:
             body, headers = await _read(request), _headers(request)
-            if body.get("stream"):
+            if body.get("stream") is True:
                 return await _event_stream(self._simulator.stream(body, headers), name)
             return _json(await self._simulator.messages(body, headers), name)
-        except ApiError as error:
-            return _json(error.wire(name), name, error.code, error.headers())
-        except Unreachable:
-            return _broken()
+
+        return await _answered(request, answer)
 
     async def count_tokens(self, request: Request) -> Response:
-        name = _request_id()
-        try:
+        async def answer(name: str) -> Response:
             return _json(self._simulator.count_tokens(await _read(request), _headers(request)), name)
-        except ApiError as error:
-            return _json(error.wire(name), name, error.code, error.headers())
+
+        return await _answered(request, answer)
 
     async def chat(self, request: Request) -> Response:
-        name = _request_id()
-        try:
+        async def answer(name: str) -> Response:
             body, headers = await _read(request), _headers(request)
-            if body.get("stream"):
+            if body.get("stream") is True:
                 return await _chunk_stream(self._simulator.chat_stream(body, headers), name)
             return _json(dict(await self._simulator.chat(body, headers)), name)
-        except ApiError as error:
-            return _json(error.openai_wire(), name, error.code, error.headers())
-        except Unreachable:
-            return _broken()
+
+        return await _answered(request, answer)
 
     async def models(self, request: Request) -> Response:
         catalogue = self._simulator.meter.catalogue
@@ -157,49 +167,87 @@ class _Site:
         return _json(page, _request_id())
 
     async def ledger(self, request: Request) -> Response:
-        return _json(self._simulator.ledger.wire(), _request_id())
+        async def answer(name: str) -> Response:
+            self._check_key(request)
+            return _json(self._simulator.ledger.wire(), name)
+
+        return await _answered(request, answer)
 
     async def clock(self, request: Request) -> Response:
-        clock = self._simulator.clock
-        if request.method == "POST":
-            try:
-                clock.advance(float((await _read(request, key=False)).get("advance_s", 0)))
-            except (ApiError, TypeError, ValueError):
-                error = invalid('advance_s: send {"advance_s": N} with N seconds, not negative')
-                return _json(error.wire(), _request_id(), 400)
-        return _json({"now": clock.now()}, _request_id())
+        async def answer(name: str) -> Response:
+            self._check_key(request)
+            clock = self._simulator.clock
+            if request.method == "POST":
+                seconds = step_of(await _read(request, key=False))
+                try:
+                    clock.advance(seconds)
+                except ValueError as error:
+                    raise invalid(f"advance_s: {error}") from error
+            return _json({"now": clock.now()}, name)
+
+        return await _answered(request, answer)
 
     async def faults(self, request: Request) -> Response:
-        try:
-            body = await _read(request, key=False)
-            status, times = int(body["status"]), int(body.get("times", 1))
-            wait = body.get("retry_after")
-            after = None if wait is None else float(wait)
-            self._simulator.fail_next(status, times=times, message=str(body.get("message", "")), retry_after=after)
-        except (ApiError, KeyError, TypeError, ValueError):
-            error = invalid('status: send {"status": 529, "times": 1, "retry_after": 2}')
-            return _json(error.wire(), _request_id(), 400)
-        return _json({"queued": times}, _request_id())
+        async def answer(name: str) -> Response:
+            self._check_key(request)
+            due = strike_of(await _read(request, key=False))
+            try:
+                self._simulator.fail_next(due.status, times=due.times, message=due.message, retry_after=due.retry_after)
+            except ValueError as error:
+                raise invalid(f"times: {error}") from error
+            return _json({"queued": due.times}, name)
 
-    async def nowhere(self, request: Request) -> Response:
-        return _json(ApiError(404, "Not found").wire(), _request_id(), 404)
+        return await _answered(request, answer)
+
+    def _check_key(self, request: Request) -> None:
+        """The control endpoints are for whoever started the server: a header, or `?key=` for a link."""
+        given = request.headers.get(CONTROL_HEADER) or request.query_params.get("key") or ""
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), self._simulator.control_key.encode()):
+            raise ApiError(401, f"{CONTROL_HEADER}: send the control key that the simulator printed at its start")
+
+
+async def _answered(request: Request, answer: Callable[[str], Awaitable[Response]]) -> Response:
+    """The answer, or the error in the form of the API that was asked."""
+    name = _request_id()
+    try:
+        return await answer(name)
+    except ApiError as error:
+        return _refused(request.url.path, error, name)
+    except Unreachable:
+        return _broken()
+    except ReverieError as error:
+        return _refused(request.url.path, ApiError(500, str(error)), name)
+
+
+def _refused(path: str, error: ApiError, name: str) -> Response:
+    body = error.openai_wire() if path == _CHAT else error.wire(name)
+    return _json(body, name, error.code, error.headers())
+
+
+def _forbidden(path: str, reason: str) -> App:
+    return _refused(path, ApiError(403, reason), _request_id())
+
+
+async def _not_served(request: Request, error: Exception) -> Response:
+    """A path or a method that is not served."""
+    status = getattr(error, "status_code", 404)
+    what = "Not found" if status == 404 else "Method not allowed" if status == 405 else str(error)
+    return _refused(request.url.path, ApiError(status, what), _request_id())
 
 
 async def _read(request: Request, *, key: bool = True) -> Mapping[str, Any]:
     if key and not (request.headers.get("x-api-key") or request.headers.get("authorization")):
         raise ApiError(401, "x-api-key header is required")
     raw = bytearray()
-    async for part in request.stream():
-        raw += part
-        if len(raw) > MAX_BODY_BYTES:
-            raise ApiError(413)
     try:
-        body: object = load_json(raw, depth=RECORD_DEPTH)
-    except ValueError as error:
-        raise invalid("The request body is not valid JSON: " + str(error)) from error
-    if not isinstance(body, dict):
-        raise invalid("Input should be a valid dictionary")
-    return cast("dict[str, Any]", body)
+        async with asyncio.timeout(_BODY_S):
+            async for part in request.stream():
+                raw += part
+                if len(raw) > MAX_BODY_BYTES:
+                    raise ApiError(413)
+    except TimeoutError:
+        raise ApiError(408, "The request body did not arrive in time") from None
+    return read_object(raw)
 
 
 def _headers(request: Request) -> dict[str, str]:

@@ -97,7 +97,8 @@ class Ledger:
         if self._path is None:
             return
         try:
-            with self._path.open("a", encoding="utf-8") as file:
+            # Half a surrogate pair becomes its own JSON escape.
+            with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(json.dumps(row.wire(), ensure_ascii=False) + "\n")
         except OSError as error:
             raise StorageError(f"The ledger {self._path} cannot be written: {error.strerror or error}.") from error

@@ -15,16 +15,17 @@ from reverie.models.prices import cost, input_equivalents
 from reverie.simulator.automatic import STEP, AutomaticCache
 from reverie.simulator.cache import PromptCache, Split
 from reverie.simulator.chat import too_long
-from reverie.simulator.check import check_body
+from reverie.simulator.check import MAX_NAME, check_body, check_objects
 from reverie.simulator.edits import Compact, Edited, View, edited, views_of
 from reverie.simulator.errors import invalid
-from reverie.simulator.explain import Footprint, History, Miss, diagnose, unread
+from reverie.simulator.explain import MOST_POSITIONS, Footprint, Footprints, History, Miss, diagnose, unread
 from reverie.simulator.ledger import Ledger, Row
 from reverie.simulator.prompt import Prompt, render
 from reverie.simulator.tokens import Fingerprints, text_tokens
 from reverie.types import Usage
 
 _DIAGNOSED = 1_000
+_WORKSPACES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class Meter:
         self._window = window
         self._seen = Fingerprints()
         self._histories: dict[str, History] = {}
-        self._diagnosed: dict[str, Footprint] = {}
+        self._diagnosed: Footprints[str] = Footprints(_DIAGNOSED)
 
     def bill(self, body: Mapping[str, Any], now: float, *, output_tokens: int = 0, workspace: str = "") -> Billing:
         """Bills one request as if it was answered at once. Raises `ApiError` where the API would refuse it."""
@@ -173,7 +174,7 @@ class Meter:
     ) -> Billing:
         """The response has begun: entries become readable, the request is booked."""
         facts, caller = opened.facts, opened.caller
-        history = self._histories.setdefault(f"{endpoint} {caller.workspace}", History())
+        history = self._history(f"{endpoint} {caller.workspace}")
         written: list[str] = []
         miss: Miss | None = None
         for step in (opened.compaction, opened.step):
@@ -212,14 +213,14 @@ class Meter:
         )
         self.ledger.book(row)
         if message_id is not None and "diagnostics" in opened.body:
-            self._remember(message_id, Footprint(row.number, opened.step.prompt, opened.step.split.cached))
+            self._diagnosed.put(message_id, Footprint(row.number, opened.step.prompt, opened.step.split.cached))
         return Billing(usage, row.cost, row.input_equivalents, row.hit, row.written, miss, row.applied_edits, row)
 
     def refuse(
         self, body: Mapping[str, Any], now: float, error: str, caller: Caller, endpoint: str = "/v1/messages"
     ) -> None:
         """Books a request that got an error: nothing was paid."""
-        model = str(body.get("model", ""))
+        model = str(body.get("model", ""))[:MAX_NAME]
         row = Row(self._next(), now, endpoint, model, caller.workspace, caller.purpose, Usage(), 0.0, 0.0, error=error)
         self.ledger.book(row)
 
@@ -274,10 +275,14 @@ class Meter:
         reason = diagnose(known, opened.step.prompt)
         return None if reason is None else {"cache_miss_reason": reason}
 
-    def _remember(self, message_id: str, footprint: Footprint) -> None:
-        self._diagnosed[message_id] = footprint
-        if len(self._diagnosed) > _DIAGNOSED:
-            del self._diagnosed[next(iter(self._diagnosed))]
+    def _history(self, name: str) -> History:
+        """The requests of one workspace and endpoint; the workspaces used longest ago are forgotten."""
+        history = self._histories[name] = self._histories.pop(name, None) or History()
+        while len(self._histories) > _WORKSPACES or (
+            len(self._histories) > 1 and sum(each.positions for each in self._histories.values()) > 2 * MOST_POSITIONS
+        ):
+            del self._histories[next(iter(self._histories))]
+        return history
 
 
 def _messages(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -289,7 +294,7 @@ def _messages_count(body: Mapping[str, Any]) -> int:
 
 
 def _check_betas(management: Mapping[str, Any], betas: tuple[str, ...]) -> None:
-    edits = cast("list[Mapping[str, Any]]", management.get("edits") or [])
+    edits = check_objects(management.get("edits"), "context_management.edits")
     kinds = {"compact-" if edit.get("type") == "compact_20260112" else "context-management-" for edit in edits}
     for kind in kinds or {"context-management-"}:
         if not any(beta.startswith(kind) for beta in betas):

@@ -13,12 +13,14 @@ from hashlib import blake2b
 from typing import Any, cast
 
 from reverie.models.catalogue import ModelFacts
-from reverie.simulator.check import check_markers, ttl_of
+from reverie.simulator.check import check_markers, check_objects, ttl_of
 from reverie.simulator.edits import View
 from reverie.simulator.errors import invalid
 from reverie.simulator.tokens import Block, Fingerprints, digest
 
 Place = tuple[str, int, int]
+MAX_POSITIONS = 100_000
+"""Blocks in one request, of all kinds."""
 _UNMARKABLE = ("thinking", "redacted_thinking")
 
 
@@ -165,6 +167,8 @@ class _Writer:
 
     def _add(self, place: Place, found: bytes, tokens: int, marker: object, *, markable: bool) -> None:
         prompt = self._prompt
+        if len(prompt.chain) >= MAX_POSITIONS:
+            raise invalid(f"messages: at most {MAX_POSITIONS:,} tools, system and content blocks are allowed")
         if marker is not None:
             ttl = ttl_of(marker, _dotted(place))
             if ttl is not None:
@@ -219,11 +223,9 @@ def _deletions(body: Mapping[str, Any]) -> dict[str, int]:
     given = body.get("cache_edits")
     if not given:
         return {}
-    edits = cast("Mapping[str, Any]", given).get("edits") if isinstance(given, Mapping) else None
-    if not isinstance(edits, list):
-        raise invalid("cache_edits.edits: Input should be a valid list")
+    edits = cast("Mapping[str, Any]", given).get("edits") if isinstance(given, Mapping) else ""
     found: dict[str, int] = {}
-    for number, edit in enumerate(cast("list[Mapping[str, Any]]", edits)):
+    for number, edit in enumerate(check_objects(edits, "cache_edits.edits")):
         if edit.get("type") != "delete":
             raise invalid(f"cache_edits.edits.{number}.type: Input should be 'delete'")
         reference = edit.get("cache_reference")
@@ -262,7 +264,8 @@ def _scan(views: Sequence[View]) -> tuple[bool, bool]:
                 if isinstance(each, Mapping):
                     part = cast("Block", each)
                     images = images or part.get("type") == "image"
-                    citations = citations or bool(cast("Block", part.get("citations") or {}).get("enabled"))
+                    cited = part.get("citations")
+                    citations = citations or (isinstance(cited, Mapping) and bool(cast("Block", cited).get("enabled")))
     return images, citations
 
 

@@ -7,9 +7,10 @@ layer does nothing but translate.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from reverie.models.script import Fault
 from reverie.simulator import chat as wire
 from reverie.simulator.answer import Cut, Event, content_tokens, events, limited, stopped
 from reverie.simulator.clock import Clock
+from reverie.simulator.control import MOST_TIMES, Strike
 from reverie.simulator.errors import ApiError
 from reverie.simulator.ledger import Ledger, usage_wire
 from reverie.simulator.meter import Billing, Caller, Meter, Opened
@@ -28,6 +30,8 @@ from reverie.types import Usage
 
 Body = Mapping[str, Any]
 Headers = Mapping[str, str]
+_MOST_STRIKES = 1_000
+_PURPOSE_CHARACTERS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Simulator:
     """A free stand-in for the Messages API and for chat completions.
 
     `responder` says what is answered (default: an echo). `window` replaces every model's context window.
+    `control_key` is what `/_sim/` asks for over HTTP (default: a random one).
     """
 
     def __init__(
@@ -54,13 +59,15 @@ class Simulator:
         window: int | None = None,
         ledger: Ledger | None = None,
         seed: str = "",
+        control_key: str = "",
     ) -> None:
+        self.control_key = control_key or secrets.token_urlsafe(16)
         self.clock = clock or Clock()
         self.meter = Meter(catalogue, window=window, ledger=ledger)
         self._responder = responder or EchoResponder()
         self._seed = seed
         self._answers = 0
-        self._faults: deque[ApiError] = deque()
+        self._strikes: deque[Strike] = deque()
 
     @property
     def ledger(self) -> Ledger:
@@ -73,7 +80,9 @@ class Simulator:
 
     def fail_next(self, status: int, *, times: int = 1, message: str = "", retry_after: float | None = None) -> None:
         """Answers the next `times` requests with this status (429, 529, 500, 401 …)."""
-        self._faults.extend(ApiError(status, message, retry_after=retry_after) for _ in range(times))
+        if not 1 <= times <= MOST_TIMES or len(self._strikes) >= _MOST_STRIKES:
+            raise ValueError(f"times is 1 to {MOST_TIMES:,}, and at most {_MOST_STRIKES:,} faults wait")
+        self._strikes.append(Strike(status, times, message, retry_after))
 
     async def messages(self, body: Body, headers: Headers | None = None) -> dict[str, Any]:
         """Answers a request at once. Raises `ApiError`, or `Unreachable` where a fault breaks the connection."""
@@ -189,8 +198,12 @@ class Simulator:
         return reply
 
     def _strike(self) -> None:
-        if self._faults:
-            raise self._faults.popleft()
+        if not self._strikes:
+            return
+        due = self._strikes.popleft()
+        if due.times > 1:
+            self._strikes.appendleft(replace(due, times=due.times - 1))
+        raise ApiError(due.status, due.message, retry_after=due.retry_after)
 
     def _name(self, prefix: str) -> str:
         self._answers += 1
@@ -206,7 +219,7 @@ def caller_of(headers: Headers | None) -> Caller:
     betas = tuple(part.strip() for part in low.get("anthropic-beta", "").split(",") if part.strip())
     # The key itself is nobody's business: books and files only need to tell workspaces apart.
     workspace = blake2b(key.encode(), digest_size=4).hexdigest() if key else ""
-    return Caller(workspace, betas, low.get(PURPOSE_HEADER, "main"))
+    return Caller(workspace, betas, low.get(PURPOSE_HEADER, "main")[:_PURPOSE_CHARACTERS])
 
 
 def _raise(fault: Fault) -> None:

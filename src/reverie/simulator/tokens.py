@@ -17,6 +17,7 @@ JSON_BYTES_PER_TOKEN = 3
 IMAGE_TOKENS = 1_600
 DOCUMENT_TOKENS = 2_000
 _REMEMBERED = 200_000
+_HELD_CHARACTERS = 64_000_000
 
 Block = Mapping[str, Any]
 Identity = tuple[Any, ...]
@@ -48,13 +49,15 @@ class Fingerprints:
 
     def __init__(self) -> None:
         self._seen: dict[Identity, tuple[bytes, int]] = {}
+        self._held = 0
 
     def block(self, role: str, block: Block) -> tuple[bytes, int]:
         """Fingerprint and tokens of one content block. Cache markers and null fields are no part of either."""
         identity = _identity(role, block)
         found = self._seen.get(identity)
         if found is None:
-            found = self._remember(identity, (digest(repr(identity)), block_tokens(block)))
+            shown = repr(identity)
+            found = self._remember(identity, (digest(shown), block_tokens(block)), len(shown))
         return found
 
     def tool(self, tool: Block) -> tuple[bytes, int]:
@@ -62,12 +65,15 @@ class Fingerprints:
         text = _encode(_bare(tool))
         found = self._seen.get(("tool", text))
         if found is None:
-            found = self._remember(("tool", text), (digest("tool" + text), -(-_size(text) // JSON_BYTES_PER_TOKEN)))
+            tokens = -(-_size(text) // JSON_BYTES_PER_TOKEN)
+            found = self._remember(("tool", text), (digest("tool" + text), tokens), len(text))
         return found
 
-    def _remember(self, identity: Identity, found: tuple[bytes, int]) -> tuple[bytes, int]:
-        if len(self._seen) >= _REMEMBERED:
+    def _remember(self, identity: Identity, found: tuple[bytes, int], size: int) -> tuple[bytes, int]:
+        if len(self._seen) >= _REMEMBERED or self._held > _HELD_CHARACTERS:
             self._seen.clear()
+            self._held = 0
+        self._held += size
         self._seen[identity] = found
         return found
 
@@ -124,7 +130,7 @@ def _identity(role: str, block: Block) -> Identity:
     kind = block.get("type")
     size = len(block) - ("cache_control" in block)
     if kind == "text" and size == 2:
-        return (role, block["text"])
+        return (role, block.get("text"))
     if kind == "tool_result":
         content = block.get("content")
         if not isinstance(content, str):

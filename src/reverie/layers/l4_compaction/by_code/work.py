@@ -45,7 +45,7 @@ class Work:
         requests, answers = list[str](), list[str]()
         changes = list[tuple[str, str, str]]()
         items = _Items()
-        result, unfinished = "", False
+        result, unfinished, cut_off = "", False, False
         working = {m.id for entry in entries if (m := entry.message).tool_uses and m.id is not None}
         done = operations(entries)
         calls = iter(done)
@@ -63,7 +63,8 @@ class Work:
             message = entry.message
             calls_something = bool(message.tool_uses) or message.id in working
             if message.role == "assistant" and not calls_something and message.text.strip():
-                result, unfinished = message.text, False
+                result, unfinished = (result if cut_off else "") + message.text, False
+                cut_off = message.fields.get("stop_reason") == "max_tokens"
         return cls(tuple(entries), requests, answers, result, done, changes, items.open, items.closed, unfinished)
 
     @property

@@ -1,0 +1,65 @@
+"""Who may speak to a server of ours on this machine: programs of this machine, never a page in a browser.
+
+A page can make a browser send requests to 127.0.0.1, under its own name (Origin) or under a name that its DNS server
+points here (Host). Both headers have to name this machine. One ASGI middleware for every server; it keeps no state.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from ipaddress import ip_address
+from typing import Any, TypeAlias
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_AUTHORITY = re.compile(r"(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1,253}))(?::\d{1,5})?", re.IGNORECASE)
+
+
+class LoopbackOnly:
+    """Passes on what a program of this machine sent; answers everything else with `refuse(path, reason)`."""
+
+    def __init__(self, app: App, refuse: Callable[[str, str], App]) -> None:
+        self._app = app
+        self._refuse = refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (reason := why_not(scope["headers"])):
+            await self._refuse(str(scope["path"]), reason)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def why_not(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """Why a request with these headers is not answered; None if it is."""
+    found: dict[bytes, list[str]] = {}
+    for name, value in headers:
+        found.setdefault(name.lower(), []).append(value.decode("latin-1").strip())
+    hosts, origins = found.get(b"host", []), found.get(b"origin", [])
+    if len(hosts) != 1 or not is_here(hosts[0]):
+        shown = ", ".join(hosts)[:80] or "missing"
+        return f"Host: this server answers to 127.0.0.1, localhost and [::1] only; the header is {shown}"
+    for origin in origins:
+        scheme, _, authority = origin.partition("://")
+        if scheme.lower() not in ("http", "https") or not is_here(authority):
+            return f"Origin: pages of other hosts may not use this server; the header is {origin[:80]}"
+    if not origins and "cross-site" in found.get(b"sec-fetch-site", []):
+        return "Sec-Fetch-Site: pages of other hosts may not use this server"
+    return None
+
+
+def is_here(authority: str) -> bool:
+    """Whether `host` or `host:port` names this machine by a name that no DNS server can point elsewhere."""
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None:
+        return False
+    if match["name"] is not None and match["name"].lower() == "localhost":
+        return True
+    try:
+        return ip_address(match["six"] or match["name"]).is_loopback
+    except ValueError:
+        return False
