@@ -6,15 +6,12 @@ What passes can be encoded, compared and counted by the rest of the simulator wi
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
+from reverie.parsing import RECORD_DEPTH, Unparsable, load_json
 from reverie.simulator.errors import ApiError, invalid
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
-MAX_DEPTH = 100
-"""Levels of objects and lists inside each other."""
 MAX_VALUES = 2_000_000
 """Values in one body; a window of a million tokens has fewer."""
 MAX_NUMBER = 10**300
@@ -40,25 +37,16 @@ def read_value(text: str) -> object:
     if sum(text.count(mark) for mark in "[{,") > MAX_VALUES:
         raise invalid(f"The request body holds more than {MAX_VALUES:,} values")
     try:
-        value: object = _load(text, parse_constant=_no_constant)
-    except RecursionError:
-        raise _too_deep() from None
-    except ValueError as error:
+        value: object = load_json(text, depth=RECORD_DEPTH)
+    except Unparsable as error:
         raise invalid(f"The request body is not valid JSON: {error}") from None
     _check(value)
     return value
 
 
-_load: Callable[..., object] = json.loads
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
 def _check(value: object) -> None:
     """Walks the value level by level, without recursion."""
-    level, depth = [value], 0
+    level = [value]
     while level:
         inside: list[object] = []
         for each in level:
@@ -71,9 +59,7 @@ def _check(value: object) -> None:
                 _check_text(each)
             elif isinstance(each, int | float) and not abs(each) <= MAX_NUMBER:  # true of NaN as well
                 raise invalid("The request body holds a number out of range")
-        level, depth = inside, depth + 1
-        if depth > MAX_DEPTH:
-            raise _too_deep()
+        level = inside
 
 
 def _check_text(text: str) -> None:
@@ -83,7 +69,3 @@ def _check_text(text: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise invalid("The request body holds half a surrogate pair, which is not text") from None
-
-
-def _too_deep() -> ApiError:
-    return invalid(f"The request body is nested deeper than {MAX_DEPTH} levels")
