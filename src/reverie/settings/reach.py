@@ -97,6 +97,7 @@ _LISTED: tuple[tuple[Rule, Risk, str], ...] = (
         Risk.SPEND,
         """
         model.max_output model.raised_output model.effort extraction.run_s dream.run_minutes model.retry_first_wait_s
+        model.retry_connecting_s
         model.retry_longest_wait_s model.retry_longest_asked_s model.timeout_s window.context_window
         window.output_reserve window.autocompact_buffer window.warning_buffer window.autocompact_pct
         window.autocompact_window window.blocking_limit window.disable_compact window.disable_autocompact
