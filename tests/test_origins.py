@@ -206,3 +206,10 @@ def test_the_transcript_keeps_the_origin_of_each_part(reverie: Command) -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code, str(reverie.transcripts()[0])], capture_output=True, text=True)
     assert "['entered', 'piped']" in shown.stdout, shown.stderr
+
+
+def test_a_compaction_reports_the_users_words_as_kept_beside_what_was_piped(reverie: Command) -> None:
+    many = LOG + "".join(f"{n}\n" for n in range(2_000))
+    for more in ((), ("-c",), ("-c",)):
+        reverie("run", "-q", *more, "What is this log about?", stdin=many)
+    assert "requests 3/3" in reverie("compact").stdout

@@ -66,7 +66,7 @@ def used_again(before: Sequence[Entry], after: Sequence[Entry], cwd: str) -> Use
         files=frozenset(known & touched),
         identifiers=frozenset(before_names & identifiers(_made(after))),
         failed_commands=frozenset((failed & run_later) - {""}),
-        requests=tuple(dict.fromkeys(request.text for request in requests_in(before))),
+        requests=tuple(dict.fromkeys(request.words for request in requests_in(before))),
         known_files=frozenset(known),
         known_identifiers=frozenset(before_names),
     )

@@ -37,6 +37,11 @@ class Request:
         return "\n".join(untagged(part.text) for part in self.parts)
 
     @property
+    def words(self) -> str:
+        """The user's own words; where there are none, what they gave without a word."""
+        return "\n".join(part.text for part in self.parts if part.origin.is_users) or self.plain
+
+    @property
     def bytes(self) -> int:
         return len(self.text.encode("utf-8", "replace"))
 

@@ -44,11 +44,11 @@ def texts_of(messages: Iterable[Message]) -> str:
 def inventory(text: str, requests: Sequence[Request]) -> Inventory:
     """What may matter of an old context."""
     text = _LINE_NUMBER.sub("", text)
-    sentences = (part.strip() for one in requests for part in _SENTENCE.split(one.text))
+    sentences = (part.strip() for one in requests for part in _SENTENCE.split(one.words))
     constraints = [part for part in sentences if len(part) <= _SENTENCE_LENGTH and _LIMITING.search(part)]
     return Inventory(
         {
-            "requests": [one.text for one in requests],
+            "requests": [one.words for one in requests],
             "constraints": list(dict.fromkeys(constraints)),
             "paths": _often(_PATH.findall(text)),
             "names": _often(_NAME.findall(text)),
