@@ -7,6 +7,7 @@ cannot end them or open others. Nothing here decides what to do with a text.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -21,12 +22,12 @@ LONG_PART, MANY_LINES = 4_000, 40
 
 _TAGS = {Origin.CODE: "system-reminder", Origin.RECALLED: "system-reminder"}
 _TASK = "reverie-task"
+_OPENING = re.compile("[<＜﹤]")
 _OURS = re.compile(
-    r"<(?=\s{0,8}/?\s{0,8}(?:system-reminder|fork-directive|reverie-task|letter|persisted-output|[a-z]{3,12}-text)\b)",
-    re.IGNORECASE,
+    r"[\s/]*(?:system-reminder|fork-directive|reverie-task|letter|persisted-output|[a-z]{3,12}-text)(?![a-z0-9])"
 )
+_LONGEST_TAG = 80
 _ALSO = {Origin.CODE: (_TASK,), Origin.AGENT: ("letter", "fork-directive")}
-_TASK_TAG = re.compile(rf"<(?=\s{{0,8}}/?\s{{0,8}}{_TASK}\b)", re.IGNORECASE)
 _TAGGED = re.compile(r"\s*<(?P<tag>[a-z]+-(?:text|task))\b[^>\n]*>\n(?P<text>.*)\n</(?P=tag)>\s*\Z", re.DOTALL)
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 _MATERIAL = re.compile(
@@ -47,8 +48,13 @@ def tag_of(origin: Origin) -> str:
 
 
 def broken_tags(text: str) -> str:
-    """The text with every tag of ours in it made harmless."""
-    return _OURS.sub("&lt;", text)
+    """The text with every tag of ours in it made harmless, also one in other letters or with unseen ones in it."""
+    return _OPENING.sub(lambda found: "&lt;" if _is_tag(text, found.end()) else found[0], text)
+
+
+def _is_tag(text: str, at: int) -> bool:
+    seen = (char for char in text[at : at + _LONGEST_TAG] if unicodedata.category(char) not in ("Cf", "Cc", "Mn", "Me"))
+    return _OURS.match(unicodedata.normalize("NFKC", "".join(seen)).casefold()) is not None
 
 
 def fence(origin: Origin, text: str, note: str = "") -> TextBlock:
@@ -60,7 +66,8 @@ def fence(origin: Origin, text: str, note: str = "") -> TextBlock:
 
 def task(text: str) -> TextBlock:
     """What Reverie itself asks of a model beside a conversation."""
-    return TextBlock(f"<{_TASK}>\n{_TASK_TAG.sub('&lt;', text)}\n</{_TASK}>", Origin.CODE)
+    safe = text.replace(f"</{_TASK}", f"&lt;/{_TASK}")
+    return TextBlock(f"<{_TASK}>\n{safe}\n</{_TASK}>", Origin.CODE)
 
 
 def untagged(text: str) -> str:
@@ -80,7 +87,9 @@ def fenced(block: TextBlock) -> TextBlock:
 def _has_tags(block: TextBlock) -> bool:
     own = (tag_of(block.origin), *_ALSO.get(block.origin, ()))
     text = block.text.strip()
-    return any(text.startswith((f"<{tag}>", f"<{tag} ")) and text.endswith(f"</{tag}>") for tag in own)
+    is_inside = any(text.startswith((f"<{tag}>", f"<{tag} ")) and text.endswith(f"</{tag}>") for tag in own)
+    inside = untagged(text)
+    return is_inside and (inside == text or broken_tags(inside) == inside)
 
 
 def split_material(text: str, origin: Origin) -> list[TextBlock]:

@@ -206,12 +206,12 @@ def test_the_tail_is_read_newest_first(tmp_path: Path) -> None:
     ("record", "origin"),
     [
         ({"type": "user", "message": {"role": "user", "content": "hello"}}, Origin.ENTERED),
-        ({"type": "user", "isMeta": True, "message": {"role": "user", "content": "hello"}}, Origin.CODE),
+        ({"type": "user", "isMeta": True, "message": {"role": "user", "content": "hello"}}, Origin.IMPORTED),
         ({"type": "user", "isCompactSummary": True, "message": {"role": "user", "content": "so far"}}, Origin.SUMMARY),
         ({"type": "user", "isSidechain": True, "message": {"role": "user", "content": "do it"}}, Origin.AGENT),
         (
             {"type": "user", "message": {"role": "user", "content": "<system-reminder>x</system-reminder>"}},
-            Origin.CODE,
+            Origin.IMPORTED,
         ),
         (
             {"type": "user", "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1"}]}},

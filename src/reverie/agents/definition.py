@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from reverie.memory.agent_memory import Scope
 from reverie.memory.frontmatter import split
+from reverie.origins import broken_tags
 from reverie.paths import Places
 from reverie.prompts import render
 from reverie.regular_files import read_head
@@ -199,7 +200,7 @@ def listing(definitions: Definitions) -> str:
     own = definitions.own
     if not own:
         return ""
-    lines = "\n".join(f"- {kind.name}: {kind.description}" for kind in own)
+    lines = "\n".join(f"- {kind.name}: {broken_tags(kind.description)}" for kind in own)
     return render("reverie.agents", "kinds.md", {"kinds": lines})
 
 

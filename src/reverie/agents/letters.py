@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from reverie.origins import broken_tags
 from reverie.types import Block, Message, Origin, Record, TextBlock
 
-_TAG = re.compile(r"<(/?)(letter)\b", re.IGNORECASE)
 _OPENING = re.compile(r'<letter id="([0-9a-f]{16})" ')
 _NOT_USER = "(From another agent, not from the user.)"
 
@@ -70,7 +70,7 @@ def sender_and_text(block: Block) -> tuple[str, str] | None:
 def _shown(letter: Letter) -> str:
     at = letter.at.astimezone(UTC).isoformat(timespec="seconds")
     summary = f' summary="{_attribute(letter.summary)}"' if letter.summary else ""
-    body = _TAG.sub(r"&lt;\1\2", letter.text)
+    body = broken_tags(letter.text)
     head = f'<letter id="{letter.id}" from="{_attribute(letter.sender)}" at="{at}"{summary}>'
     return f"{head}\n{_NOT_USER}\n{body}\n</letter>"
 

@@ -7,7 +7,6 @@ files cannot end the reminder early. Nothing is written here.
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +14,12 @@ from reverie.instructions import InstructionFile, Scope
 from reverie.instructions.reading import read_text
 from reverie.memory.index import load_index
 from reverie.memory.taxonomy import INDEX, TEAM
+from reverie.origins import broken_tags
 from reverie.permissions.inside import is_inside
 from reverie.prompts import render
 
 EMPTY = "(It is empty: nothing has been saved yet.)"
 
-_TAG = re.compile(r"<(?=\s*/?\s*system-reminder)", re.IGNORECASE)
 _WHOSE = {
     Scope.MANAGED: "for everybody on this machine",
     Scope.USER: "the user's own, for every project",
@@ -52,16 +51,11 @@ def reminder(files: tuple[InstructionFile, ...], shown: tuple[ShownIndex, ...]) 
     parts: list[str] = []
     if files:
         each = [f"## {file.path} ({_WHOSE[file.scope]})\n\n{file.text}" for file in files]
-        parts.append(render("reverie.context", "instructions.md", {"files": harmless("\n\n".join(each))}))
+        parts.append(render("reverie.context", "instructions.md", {"files": broken_tags("\n\n".join(each))}))
     for index in shown:
-        values = {"title": index.title, "path": harmless(str(index.path)), "index": harmless(index.text) or EMPTY}
+        values = {"title": index.title, "path": broken_tags(str(index.path)), "index": broken_tags(index.text) or EMPTY}
         parts.append(render("reverie.context", "index.md", values))
     return render("reverie.context", "reminder.md", {"parts": "\n\n".join(parts)}) if parts else ""
-
-
-def harmless(text: str) -> str:
-    """The text with tags that would open or close a reminder made visible as what they are: text."""
-    return _TAG.sub("&lt;", text)
 
 
 def _shown(title: str, path: Path, directory: Path) -> ShownIndex:

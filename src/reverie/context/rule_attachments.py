@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from reverie.context.reminder import harmless
 from reverie.instructions import ConditionalRule, Instructions
+from reverie.origins import broken_tags
 from reverie.prompts import render
 from reverie.storage.view import View
 from reverie.tools.base import ToolOutput
@@ -73,4 +73,4 @@ def _attachment(rule: ConditionalRule) -> str:
     if len(rule.text) > MAX_CHARACTERS:
         note = f"\n\n[Cut after {MAX_CHARACTERS:,} characters; read {rule.path} for the rest.]"
         rule = replace(rule, text=rule.text[:MAX_CHARACTERS] + note)
-    return render("reverie.context", "rule.md", {"path": harmless(str(rule.path)), "text": harmless(rule.text)})
+    return render("reverie.context", "rule.md", {"path": broken_tags(str(rule.path)), "text": broken_tags(rule.text)})

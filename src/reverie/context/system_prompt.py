@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
+from reverie.origins import broken_tags
 from reverie.prompts import render
 from reverie.storage.records import SessionHeader, from_record
 from reverie.types import Origin, Record, TextBlock
@@ -18,9 +19,9 @@ from reverie.types import Origin, Record, TextBlock
 
 def system_prompt(cwd: Path, git_branch: str, today: date) -> tuple[str, ...]:
     """The blocks of the system prompt, static before dynamic."""
-    repository = f"Git repository, branch {git_branch}" if git_branch else "Not a git repository"
+    repository = f"Git repository, branch {broken_tags(git_branch)}" if git_branch else "Not a git repository"
     place = {
-        "cwd": str(cwd),
+        "cwd": broken_tags(str(cwd)),
         "repository": repository,
         "platform": f"{platform.system()} {platform.machine()}",
         "date": today.isoformat(),

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import cast
 
-from reverie.types import Json, JsonObject, Origin
+from reverie.origins import broken_tags, fenced
+from reverie.types import Json, JsonObject, Origin, TextBlock
 
 _TAG = re.compile(r"^[ \t]*+<(?P<tag>(?:[a-z]++(?:[-_][a-z]++)++|file|skill))\b[^<>]*+>", re.MULTILINE)
 """What an agent puts in stands between tags of more than one word, on lines of its own."""
@@ -51,20 +52,42 @@ def is_put_in(text: str) -> bool:
 
 
 def as_imported(raw: JsonObject) -> JsonObject:
-    """A record of another agent as it is kept here: its origins beside it, and a text of two hands in two blocks."""
+    """A record of another agent as it is kept here: its origins beside it, and a text of two hands in two blocks.
+
+    A file can claim anything. So what Reverie itself would have recorded (prompt, tools, pins, decisions) is left out,
+    no text counts as typed or as Reverie's own, and every text that is not the user's is put between its tags.
+    """
     message: Json = raw.get("message")
     if raw.get("type") != "user" or not isinstance(message, dict):
-        return raw
-    if isinstance(claimed := raw.get("origins"), list):  # a file can claim anything: nobody here saw it typed
-        named = [Origin.named(str(name)) for name in cast(list[Json], claimed)]
-        return {**raw, "origins": [(Origin.ENTERED if one is Origin.TYPED else one).value for one in named]}
+        return {key: value for key, value in raw.items() if key != "reverie"}
     given = cast(JsonObject, message)
-    parts = [piece for part in _parts(given) for piece in _pieces(part)]
-    if len(parts) != len(_parts(given)):
-        given = {**given, "content": parts}
-    origins = foreign_origins(raw, given)
+    claimed = raw.get("origins")
+    if isinstance(claimed, list):
+        parts = _parts(given)
+        origins = [_believed(Origin.named(str(name))) for name in cast(list[Json], claimed)]
+        origins = [*origins, *[Origin.IMPORTED] * len(parts)][: len(parts)]
+    else:
+        parts = [piece for part in _parts(given) for piece in _pieces(part)]
+        origins = foreign_origins(raw, {**given, "content": parts})
+    shown = [_fenced(part, origin) for part, origin in zip(parts, origins, strict=False)]
+    if shown != _parts(given):
+        given = {**given, "content": shown}
     put_in = {} if {Origin.ENTERED, Origin.PASTED, Origin.TOOL} & set(origins) else {"isMeta": True}
     return {**raw, **put_in, "message": given, "origins": [origin.value for origin in origins]}
+
+
+def _believed(origin: Origin) -> Origin:
+    if origin is Origin.TYPED:
+        return Origin.ENTERED
+    return Origin.IMPORTED if origin in (Origin.CODE, Origin.RECALLED, Origin.MODEL) else origin
+
+
+def _fenced(part: Json, origin: Origin) -> Json:
+    text: Json = cast(JsonObject, part).get("text") if isinstance(part, dict) else None
+    if not isinstance(text, str) or not text.strip():
+        return cast(Json, part)
+    shown = broken_tags(text) if origin.is_users else fenced(TextBlock(text, origin)).text
+    return {**cast(JsonObject, part), "text": shown}
 
 
 def _is_persons(mark: Json) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from reverie.models.count import ContextMeter
+from reverie.origins import fenced
 from reverie.storage.joined import NO_RESULT, Joined, as_message, calls_of, freeze, is_blank, missing
 from reverie.storage.records import (
     AppliedEdits,
@@ -261,7 +262,8 @@ class View:
                 answered.add(call)
                 shown.append(self._as_shown(block))
             elif not is_blank(block):
-                shown.append(block)
+                raw = block.origin is Origin.IMPORTED  # read where it is: an imported copy has its tags already
+                shown.append(fenced(block) if raw and isinstance(block, TextBlock) else block)
         self.meter.append(Message("user", tuple(shown)))
         self._join("user", shown, None)
         self._answers |= dict.fromkeys(answered, self._joined[-1]) if answered else {}
