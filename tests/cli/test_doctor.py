@@ -59,9 +59,8 @@ def test_settings_that_changed_the_window_are_named(reverie: Command) -> None:
 
 def test_a_home_in_the_way_is_broken(reverie: Command) -> None:
     reverie.home.write_text("")
-    found = examined(reverie, code=1)
-    assert found["home"]["state"] == "broken"
-    assert found["memory"]["state"] == "broken"
+    found = examined(reverie, code=1)["settings"]
+    assert found["state"] == "broken" and "home is a folder" in found["found"]
 
 
 def test_a_home_open_to_others_is_worth_a_look(reverie: Command) -> None:

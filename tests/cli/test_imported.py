@@ -19,6 +19,7 @@ from reverie.context.ledger import Ledger
 from reverie.errors import ReverieError
 from reverie.events import ToolFinished
 from reverie.models.catalogue import Catalogue
+from reverie.origins import untagged
 from reverie.session import Session
 from reverie.storage.chain import conversation
 from reverie.storage.foreign import is_put_in
@@ -120,7 +121,7 @@ def test_a_pi_session_and_recorded_ones_are_compacted_and_taken_notes_of(run: Ru
     run("compact", "--preview", code=1)  # so short that a summary is larger: said, not a crash
     run("notes", "--update")
     said = View.of(conversation(read_records(transcript(tmp_path, "b0a7-1")).records)).history
-    origins = [(block.text, block.origin) for entry in said for block in entry.message.content]  # type: ignore[union-attr]
+    origins = [(untagged(b.text), b.origin) for entry in said for b in entry.message.content]  # type: ignore[union-attr]
     assert ("Never sail the Halcyon at night.", Origin.IMPORTED) in origins
     for file in (sorted(data("transcripts").glob("*.jsonl"))[0], data("pi-sessions/before-compaction.jsonl")):
         run("sessions", "import", str(file))

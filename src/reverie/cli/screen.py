@@ -64,8 +64,9 @@ class CleanStream:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
-    def write(self, text: str) -> int:
-        self.stream.write(clean(text))
+    def write(self, text: str | bytes) -> int:
+        """Bytes, which click writes for completions, are text in UTF-8 here."""
+        self.stream.write(clean(text if isinstance(text, str) else text.decode("utf-8", "replace")))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
