@@ -187,7 +187,7 @@ def turns_of(entries: list[Entry]) -> Iterator[Turn]:
                 answers.append(blocks)
             last = message.id if blocks else last
             continue
-        typed = [b.text for b in message.content if isinstance(b, TextBlock) and b.origin.is_users]
+        typed = [b.text for b in message.content if isinstance(b, TextBlock) and b.origin.is_given]
         if any(part.strip() for part in typed):
             if text:
                 yield Turn(text, answers)
