@@ -1,7 +1,7 @@
 """Secrets as people speak of them, in five languages, and harmless talk about the same things.
 
 Each line is a template; its value is invented and drawn with a fixed seed, so no whole key stands in the source.
-`SECRETS` and `HARMLESS` were written before the rules of these classes, `LATER_SECRETS` and `LATER_HARMLESS` after them.
+`SECRETS` and `HARMLESS` were written before the rules of these classes, the `LATER_` ones after them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ import random
 import string
 from collections.abc import Callable
 
+from reverie.memory.secret_shapes import words
+
 _DRAW = random.Random(41_803)
 _MIXED = string.ascii_letters + string.digits
-_PLAIN = (
-    "copper lantern orbit velvet harbour cactus mirror pepper violin saddle meadow rocket walnut ribbon anchor".split()
+_PLAIN = sorted(
+    words("copper lantern orbit velvet harbour cactus mirror pepper violin saddle meadow rocket walnut ribbon anchor")
 )
-_SPOKEN = "alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa".split()
+_SPOKEN = sorted(
+    words("alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa")
+)
 
 
 def _drawn(length: int, alphabet: str) -> str:
@@ -43,7 +47,7 @@ _MAKE: dict[str, Callable[[], str]] = {
     "{short}": lambda: _drawn(4, string.ascii_lowercase) + _drawn(2, string.digits),
     "{letters}": _letters,
     "{mixed}": lambda: _drawn(5, string.ascii_letters) + _drawn(2, string.digits) + _drawn(4, string.ascii_letters),
-    "{signs}": lambda: _drawn(5, string.ascii_letters) + _drawn(2, string.digits) + "#" + _drawn(4, string.ascii_letters),
+    "{signs}": lambda: f"{_drawn(5, string.ascii_letters)}{_drawn(2, string.digits)}#{_drawn(4, string.ascii_letters)}",
     "{pin}": lambda: _drawn(1, "2468") + _drawn(3, "13579"),
     "{words4}": lambda: " ".join(_DRAW.sample(_PLAIN, 4)),
     "{words8}": lambda: " ".join(_DRAW.sample(_PLAIN, 8)),
@@ -282,3 +286,113 @@ def _lines(text: str) -> list[str]:
 
 SECRETS = _lines(_SECRETS)
 HARMLESS = _lines(_HARMLESS)
+
+
+_LATER_SECRETS = r"""
+btw the keepass master pw is {words4}
+You can unlock the archive; its password is {words4}.
+Passwort fürs Archiv: {words4}
+Mot de passe maître : {words4}
+la contraseña maestra es {words4}
+主密码是 {words4}
+staging creds — qa:{short}
+use the creds ops:{short} for the registry
+credentials: username backup, password {letters}
+Anmeldedaten für Grafana: admin / {letters}
+Les identifiants du serveur sont root / {letters}
+Las credenciales son deploy / {letters}
+数据库账号: app / {letters}
+login to the scanner with user scan and {mixed}
+psql user app, pass {letters}
+ftp password at 192.168.7.2 is {letters}
+the password on web-3.prod.internal is {letters}
+password for root on 10.2.0.1: {letters}
+Das Kennwort auf dem Server 10.2.0.1 lautet {letters}
+HMAC secret in bytes: {bytes}
+unsigned char aes_key[16] = { {0xes} };
+session key (hex): {hexes}
+private static final byte[] KEY = new byte[] { {bytes} };
+Schlüssel als Bytes: {bytes}
+These are my 12 words: {words12}
+wallet seed -> {words12}
+Unsere Wiederherstellungsphrase ist {words12}
+mes mots de récupération sont {words12}
+钱包的助记词是 {words12}
+The debit card's PIN is {pin}
+Safe combination: {pin}
+the lock on the server room opens with {pin}
+Die Geheimzahl lautet {pin}
+El código de la puerta es {pin}
+client_secret: |-\n    {half}\n    {half}
+Amex 3782 822463 10005? No: Mastercard {card}, cvc 402
+part_a = '{half}'\npart_b = '{half}'\nAPI_KEY = part_a + part_b
+A={half}\nB={half}\nexport TOKEN=$A$B
+we changed it to {signs} yesterday
+the token is spelled {spoken}
+"""
+
+_LATER_HARMLESS = r"""
+btw the master pw is in KeePass
+its password is printed on the label below the device
+Passwort fürs Archiv: bitte Jonas fragen
+The password is the same as last year
+A password is required before every deployment
+the password expires after ninety days without warning
+password: ask whoever is on call
+password resets go through the help desk
+Mot de passe maître : demander au chef
+la contraseña maestra es secreta y nadie la comparte
+主密码不要写在这里
+staging creds — ask QA
+use the creds from the vault for the registry
+credentials: username and password, both from the vault
+credentials: OAuth / API key / none
+Anmeldedaten für Grafana: siehe Tresor / Wiki
+Les identifiants du serveur sont dans le coffre
+Las credenciales son gestionadas por Ops / Seguridad
+数据库账号: 由运维分配 / 每周更换
+login to the scanner with your badge and wait
+account: Acme / Enterprise plan
+account: billing / EU2
+Login: GitHub / GitLab
+login is at auth.internal / port 8443
+user / group: www-data / www-data
+usuario: invitado / lector
+ftp passwords are disabled at 192.168.7.2
+the pass at web-3 is a second compiler pass
+He has a pass for the museum in Lyon
+We pass in the request id
+Key bindings: 10 20 30 40 50 60 70 80 90 11 12 13
+the histogram is 12 45 78 23 56 89 10 34 67 21 43 65 87 99 11 33
+unsigned char header[8] = { 0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a };
+public key (hex): {hexes}
+key fingerprint {hexes}
+sensor values by key: 21, 22, 22, 23, 21, 20, 19, 22, 21, 22, 23, 24
+The last 12 words of the summary repeat the title, please shorten them
+These are the 12 words users confuse most often in the settings dialog
+seed words must be entered in order, otherwise the wallet stays locked
+The recovery phrase has twelve words and is never sent to the server
+secret phrase detection is off by default
+die Wiederherstellungsphrase hat zwölf Wörter und wird nie übertragen
+mes mots de récupération sont dans le coffre de la banque
+钱包的助记词只在本地生成
+PIN length is 4 to 8 digits
+Pin 4000 users to the old cluster
+The PIN pad in room 2210 is broken
+the code for the door sensor lives in src/door.py
+the lock on table orders is held for 4031 ms
+El código de la puerta está en el repositorio
+The release code name for 2026 is Heron
+zip code: 80331
+client_secret: |-\n    rotated by the platform
+Mastercard support is planned for 2027
+invoice 4485 2217 0093 1182 was paid by bank transfer
+part_a = 'src/reverie'\npart_b = '/memory'\nPATH = part_a + part_b
+A=release\nB=candidate\nexport TAG=$A$B
+we changed it to PostgreSQL 16.2 yesterday
+switch to Python3.12 and reset to HEAD~2
+kilo, mega and giga are spelled in lower case
+"""
+
+LATER_SECRETS = _lines(_LATER_SECRETS)
+LATER_HARMLESS = _lines(_LATER_HARMLESS)

@@ -52,12 +52,13 @@ _SET = re.compile(
 _SET_BELOW = re.compile(r"[\"'`*_]{0,4}[ \t]{0,3}[:=：][*_]{0,3}[ \t]*\r?\n[ \t>*-]{0,8}(?=\S+[ \t]*(?:\r?\n|$))")
 # A value on the lines below, one word per line: a block of YAML, a string in three quotes.
 _BLOCK = re.compile(
-    r"[\"']?[ \t]{0,3}[:=][ \t]*(?:[>|][+-]?\d?[+-]?|\"\"\"|'''|[\"'`])[ \t]*\\?\r?\n(?P<lines>(?:[ \t]*[^\s\"'`]{4,200}[ \t]*(?:\r?\n|$)){1,12})"
+    r"[\"']?[ \t]{0,3}[:=][ \t]*(?:[>|][+-]?\d?[+-]?|\"\"\"|'''|[\"'`])[ \t]*\\?\r?\n"
+    r"(?P<lines>(?:[ \t]*[^\s\"'`]{4,200}[ \t]*(?:\r?\n|$)){1,12})"
 )
 _VALUE_FIELD = re.compile(r"[\"']?\s{0,3}[,;]?\s{0,12}[\"']?value[\"']?\s?[:=]\s?")
 _PREPOSITION: Final = (
     "for|of|to|on|für|de|del|der|dei|do|da|du|di|des|pour|para|por|von|vom|zum|zur|am|im|in|van|voor|от|для|к|до|na|"
-    "till|för|til|at|from|auf|bei|en|dans|sur"
+    "till|för|til|at|from|auf|bei|fürs|beim|en|dans|sur"
 )
 _IS = re.compile(
     rf"(?i)(?:[ \t]+(?:{_PREPOSITION})[ \t]+(?:[^\n.:;=]|[.:](?=\S)){{1,40}}?|[ \t]*\([^)\n]{{0,40}}\)"
@@ -66,7 +67,9 @@ _IS = re.compile(
     r"|auf|a|à|это)"
     r"(?:[ \t]+(?:now|still|just|always|currently|jetzt|ahora|maintenant|set to|simply))?[ \t]*:?[ \t]+"
 )
-_FOR = re.compile(rf"(?i)[ \t]+(?:{_PREPOSITION})[ \t]+[^\n.:;=,]{{1,40}}?[ \t]*[:=：][ \t]*")
+_FOR = re.compile(rf"(?i)[ \t]+(?:{_PREPOSITION})[ \t]+(?:[^\n.:;=,]|[.:](?=\S)){{1,40}}?[ \t]*[:=：][ \t]*")
+# `mot de passe maître :`, `la contraseña maestra es`: an adjective behind the noun.
+_ADJECTIVE = re.compile(r"(?i)[ \t]+[^\W\d_]{3,14}(?:[ \t]+(?:is|ist|est|es)[ \t]+|[ \t]*[:：][ \t]*)")
 _IS_TIGHT = re.compile(r"[ \t]*(?:是|为|為|は|が|:|：|는|은|이|—|–|-)[ \t]*")
 _GAP = re.compile(r"[ \t]+(?:(?:by|for \S+|to)[ \t]+(?=[\"']))?|[ \t]*[(\[][ \t]*")
 _WORDS = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{3,20}){2,11}(?=[.!;,]?[ \t]*(?:\n|$)|[.!;][ \t])")
@@ -86,11 +89,12 @@ IN_SENTENCES: Final = words(
     also again among behind beneath inside outside within without through using via into onto over under about above
     below since because but does did had have having been being its our their his her there here some any all both
     most more less such same other another into per just still even very too once see ask goes lives sits comes needs
-    wird werden sind war nicht nur noch auch aber oder wenn weil dass für von vom mit bei beim aus nach über unter zwischen
-    ohne durch einer einem einen eine ein kein keine den dem des im am zum zur sich man wir ihr sie alle jede jeder jeden
-    est sont pas dans par pour avec sans sur sous entre chez puis une des du aux que qui mais donc chaque tous toutes elle
-    ils nous vous son ses leur cette ces fois seule doit sera está son por para con sin sobre entre cada todos todas una uno
-    los las del que pero como más muy sólo solo debe luego desde hasta nunca siempre también"""
+    wird werden sind war nicht nur noch auch aber oder wenn weil dass für von vom mit bei beim aus nach über
+    unter zwischen ohne durch einer einem einen eine ein kein keine den dem des im am zum zur sich man wir ihr
+    sie alle jede jeder jeden est sont pas dans par pour avec sans sur sous entre chez puis une des du aux que
+    qui mais donc chaque tous toutes elle ils nous vous son ses leur cette ces fois seule doit sera está son por
+    para con sin sobre entre cada todos todas una uno los las del que pero como más muy sólo solo debe luego
+    desde hasta nunca siempre también"""
 )
 
 
@@ -136,6 +140,7 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: se
         ("set", _VALUE_FIELD.match(text, end)),
         ("is", _IS.match(text, end)),
         ("is", _FOR.match(text, end)),
+        ("is", _ADJECTIVE.match(text, end)),
         ("is", _IS_TIGHT.match(text, end)),
         ("gap", _GAP.match(text, end)),
     ):
@@ -160,7 +165,8 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: se
 
 def _spoken(text: str, end: int, least: int) -> Iterator[Hit]:
     """A passphrase of plain words, which nothing but the end of its sentence ends, and which is no sentence itself."""
-    for match in (_SET.match(text, end), _IS.match(text, end), _FOR.match(text, end)):
+    for form in (_SET, _IS, _FOR, _IS_TIGHT, _ADJECTIVE):
+        match = form.match(text, end)
         words = _WORDS.match(text, match.end()) if match else None
         said = re.split(r"[ -]", words[0].lower()) if words else []
         if least > 3 and words and (words[0] != words[0].lower() or _PREDICATE.search(said[0])):
@@ -216,7 +222,8 @@ def _is_secret_password(value: str, how: str, quoted: bool, alone: bool, verb: b
             return quoted and value.isalpha() and len(value) >= 5 and not is_placeholder(value)
         case _ if verb:  # `pass --flag2`, `pass it on`
             typed = alone and len(value) >= 8 and re.search(r"[A-Za-z]\d{2,}\W?$", value)
-            return not quoted and (is_striking(value) or is_chosen(value) or bool(typed and is_password(value)))
+            odd = len(value) >= 8 and has_odd_case(value)
+            return not quoted and (is_striking(value) or is_chosen(value) or odd or bool(typed and is_password(value)))
         case _:
             return (
                 is_striking(value)

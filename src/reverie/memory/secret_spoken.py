@@ -16,6 +16,7 @@ from reverie.memory.secret_rules import NOT_VALUES
 from reverie.memory.secret_shapes import (
     classes,
     entropy,
+    has_odd_case,
     is_hex,
     is_password,
     is_placeholder,
@@ -31,13 +32,16 @@ OF: Final = (
 )
 _IS: Final = (
     r"(?:[ \t]*(?:[:：=]|是|为|為|は)[ \t]*"
-    r"|[ \t]+(?:is|are|was|now|ist|sind|lautet|lauten|est|sont|es|son|è|é)(?:[ \t]+(?:now|still|jetzt|ahora))?[ \t]*:?[ \t]+)"
+    r"|[ \t]+(?:is|are|was|now|ist|sind|lautet|lauten|est|sont|es|son|è|é)(?:[ \t]+(?:now|still|jetzt|ahora))?"
+    r"[ \t]*:?[ \t]+)"
 )
 _LOGIN = re.compile(
-    r"(?i)(?<![^\W_])(?:log[ -]?ins?|log[ -]?ons?|sign[ -]?ins?|creds?|credentials?|zugang|zugangsdaten|anmeldedaten|anmeldung"
-    r"|logindaten|identifiants?|connexion|accès|acceso|credenciales|usuario|account|konto|登录|登入|账号|帐号|账户|凭据)"
-    rf"{OF}{_IS}[\"'`*(]{{0,3}}(?P<user>[\w.@+-]{{2,40}})[\"'`*]{{0,3}}"
-    r"[ \t]*(?:[/:|,]|[ \t](?:and|und|et|y|with|mit))[ \t]*[\"'`*]{0,3}(?P<value>[^\s\"'`*<>|,;)]{5,100})"
+    r"(?i)(?:(?<![^\W_])(?:log[ -]?ins?|log[ -]?ons?|sign[ -]?ins?|creds?|credentials?|zugang|zugangsdaten|anmeldedaten"
+    r"|anmeldung|logindaten|identifiants?|connexion|accès|acceso|credenciales|usuario|account|konto|user(?:name)?"
+    r"|benutzer(?:name)?|utilisateur)|登录|登入|账号|帐号|账户|凭据|用户名?)"
+    rf"(?:{OF}{_IS}|(?P<gap>[ \t]+))[\"'`*(]{{0,3}}(?P<user>[\w.@+-]{{2,40}})[\"'`*]{{0,3}}"
+    r"[ \t]*(?P<sep>[/:|,，、]|[ \t](?:and|und|et|y|with|mit|avec|con))[ \t]*"
+    r"[\"'`*]{0,3}(?P<value>[^\s\"'`*<>|,;)]{5,100})"
 )
 _OPENS: Final = (
     r"(?:door|gate|alarm|safe|lock|garage|vault|lift|elevator|phone|sim|card|gym|entrance|entry|office|haustür|tür|tor"
@@ -47,13 +51,22 @@ _OPENS: Final = (
 _CODE = re.compile(
     r"(?i)(?:(?<![^\W_])(?:pin(?:[- ]?(?:code|number|nummer))?|passcode|code pin|código pin|codigo pin|geheimzahl"
     r"|(?:door|gate|alarm|unlock|entry|access|security|lock|safe|garage|vault)[- ]code|tür-?code|türcode|zugangscode"
+    r"|(?:safe|lock|locker|vault|tresor|schloss)[- ]?(?:combination|kombination)"
     r"|code (?:d'accès|secret)|código (?:de acceso|secreto))(?![^\W_])"
     rf"|(?<!error )(?<!status )(?<!exit )(?<![^\W_])(?:code|código|combination|kombination|combinaison)"
-    rf"[ \t]+(?:for|of|to|on|für|zum|zur|der|vom|von|de|del|du|pour|para)[ \t](?:[^\n:;=]{{1,30}}?[ \t'’])?{_OPENS}(?=[ \t:：=])"
+    rf"[ \t]+(?:for|of|to|on|für|zum|zur|der|vom|von|de|del|du|pour|para)[ \t]"
+    rf"(?:[^\n:;=]{{1,30}}?[ \t'’])?{_OPENS}(?=[ \t:：=])"
     r"|(?:门禁|大门|保险箱|保险柜|报警器?|手机|解锁|锁屏|支付|银行卡|开门)(?:密码|码|代码|口令))"
-    rf"[\"'*]{{0,3}}(?:{OF.replace('{1,40}', '{1,30}')}{_IS}|[ \t]+)[\"'`*]{{0,3}}([#*]?\d{{4,8}}[#*]?)(?![\w.-]|[ \t]*(?:%|ms\b))"
+    rf"[\"'*]{{0,3}}(?:{OF}{_IS}"
+    r"|[ \t]+(?=[#*]?\d{4,8}[#*]?(?:[ \t]*(?:[.,;:)!?\n]|$)"
+    r"|[ \t]+(?:for|to|opens|on|at|of|and|is|für|und|pour|et|para|y)\b)))"
+    r"[\"'`*]{0,3}([#*]?\d{4,8}[#*]?)(?![\w-]|\.\d|[ \t]*(?:%|ms\b))"
 )
-_CVV = re.compile(r"(?i)\b(?:cvv2?|cvc2?)\b[\"'*]{0,3}[ \t]?(?:[:=]|is|ist|est|es)?[ \t]?([0-9]{3,4})(?![\w.-])")
+_OPENED = re.compile(
+    rf"(?i)\b{_OPENS}\b[^\n.:;=]{{0,30}}?[ \t](?:opens?|unlocks?|öffnet|s'ouvre|abre)(?:[ \t]sich)?"
+    r"[ \t](?:with|by|mit|avec|con)(?:[ \t](?:code|the code|dem code|le code|el código))?[ \t]([#*]?\d{4,8}[#*]?)(?![\w-]|\.\d)"
+)
+_CVV = re.compile(r"(?i)\b(?:cvv2?|cvc2?)\b[\"'*]{0,3}[ \t]?(?:[:=]|is|ist|est|es)?[ \t]?([0-9]{3,4})(?![\w-]|\.\d)")
 _BACKUP_CODES = re.compile(
     r"(?i)\b(?:backup|recovery|rescue|scratch|einmal|wiederherstellungs)[- ]?codes?\b[^\n:]{0,40}[:=]?\s*"
     r"((?:[A-Za-z0-9]{4,6}-?[A-Za-z0-9]{4,6}[\s,;]*){2,})"
@@ -97,7 +110,8 @@ _GIVEN = re.compile(
     r"(?:[\"'`](?P<quoted>[^\"'`\n]{4,200})[\"'`]|(?P<bare>[A-Za-z0-9+/_-]{6,200}={0,2})(?=[\s;,]|$))"
 )
 _PUT_TOGETHER = re.compile(
-    r"\$?\{?[A-Za-z_]\w{0,40}\}?(?:[ \t]{0,3}(?:\+|\.\.?|&|\|\||,)?[ \t]{0,3}[\"']{0,2}\$?\{?[A-Za-z_]\w{0,40}\}?){1,11}"
+    r"\$?\{?[A-Za-z_]\w{0,40}\}?(?:[ \t]{0,3}(?:\+|\.\.?|&|\|\||,)?[ \t]{0,3}"
+    r"[\"']{0,2}\$?\{?[A-Za-z_]\w{0,40}\}?){1,11}"
 )
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CARD = re.compile(
@@ -117,13 +131,18 @@ def logins(text: str) -> Iterator[Hit]:
     """`creds are root:…`, `login: ops / …`: a name and its password behind a word for both."""
     for match in _LOGIN.finditer(text):
         value = match["value"].rstrip(".!?")
+        glued = match["sep"] == ":" and f"{match['user']}:{match['value']}" in match[0]
+        glued = glued and match[0].lower().startswith(("cred", "log"))
+        strong = is_striking(value) or (len(value) >= 8 and has_odd_case(value))
+        if match["gap"] and not strong and not glued:
+            continue
         if is_password(value, least=5) and not is_code(value) and value.lower() not in NOT_VALUES:
             yield "a password", match.start("value"), match.start("value") + len(value)
 
 
 def codes(text: str) -> Iterator[Hit]:
     """Numbers that open something, and lists of backup codes."""
-    for pattern in (_CODE, _CVV):
+    for pattern in (_CODE, _CVV, _OPENED):
         for match in pattern.finditer(text):
             yield "a code that opens something", match.start(1), match.end(1)
     for match in _BACKUP_CODES.finditer(text):
@@ -177,10 +196,8 @@ def spelled(text: str) -> Iterator[Hit]:
 def _named_before(text: str, at: int) -> bool:
     """Whether a word for a secret stands a little before, and none for something public."""
     before = text[max(0, at - 70) : at]
-    noun = None
-    for noun in _NOUN.finditer(before):
-        pass
-    return noun is not None and not re.search(r"[.!?;。][ \n]|\n\n", before[noun.end() :]) and not _SHOWN.search(before)
+    ends = [noun.end() for noun in _NOUN.finditer(before)]
+    return bool(ends) and not re.search(r"[.!?;。][ \n]|\n\n", before[ends[-1] :]) and not _SHOWN.search(before)
 
 
 def in_variables(text: str) -> Iterator[Hit]:
@@ -220,20 +237,18 @@ def rotated(text: str) -> Iterator[Hit]:
             yield "a password", match.start(match.lastindex or 1), match.start(match.lastindex or 1) + len(value)
 
 
+_KEYS: Final = words("key pass secret token schlüssel clave clé contraseña kennwort pin 密 口令 令牌")
 # Each form with the marks one of which its text must have: looking for a mark is fast, matching a form is not.
-_SPOKEN: Final[tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Hit]]], ...]] = (
-    (
-        ("log", "cred", "zugang", "anmeld", "identifiant", "connexion", "acc", "usuario", "konto", "sign", "登", "账", "帐", "凭"),
-        logins,
-    ),
-    (("pin", "code", "código", "cvv", "cvc", "combina", "kombina", "geheimzahl", "密码", "口令", "码"), codes),
-    (("seed", "phrase", "mnemonic", "words", "wörter", "mots", "palabras", "frase", "助", "短语", "backup"), phrases),
-    (("key", "pass", "secret", "token", "schlüssel", "clave", "clé", "contraseña", "kennwort", "密", "口令", "令牌"), byte_lists),
-    (("key", "pass", "secret", "token", "schlüssel", "clave", "clé", "contraseña", "kennwort", "pin", "密"), spelled),
-    (("=", ":"), in_variables),
-    (("card", "visa", "master", "amex", "karte", "carte", "tarjeta", "cvv", "cvc", "exp", "卡", "pan"), cards),
-    (("rotat", "chang", "switch", "reset", "updat", "renew", "set", "änder", "wechs", "rotier", "remplac", "cambia", "rotar", "改", "换"), rotated),
-)  # fmt: skip
+_SPOKEN: Final[tuple[tuple[frozenset[str], Callable[[str], Iterator[Hit]]], ...]] = (
+    (words("log cred zugang anmeld identif connexion acc us benutzer util 用户 konto sign 登 账 帐 凭"), logins),
+    (words("pin code open unlock öffn ouvr abre código cvv cvc combina kombina geheimzahl 密码 口令 码"), codes),
+    (words("seed phrase mnemonic words wörter mots palabras frase 助 短语 backup"), phrases),
+    (_KEYS, byte_lists),
+    (_KEYS, spelled),
+    (words("= :"), in_variables),
+    (words("card visa master amex karte carte tarjeta cvv cvc exp 卡 pan"), cards),
+    (words("rotat chang switch reset updat renew set änder wechs rotier remplac cambia rotar 改 换"), rotated),
+)
 
 
 def spoken(text: str) -> Iterator[Hit]:
