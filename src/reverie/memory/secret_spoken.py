@@ -64,7 +64,8 @@ _CODE = re.compile(
 )
 _OPENED = re.compile(
     rf"(?i)\b{_OPENS}\b[^\n.:;=]{{0,30}}?[ \t](?:opens?|unlocks?|öffnet|s'ouvre|abre)(?:[ \t]sich)?"
-    r"[ \t](?:with|by|mit|avec|con)(?:[ \t](?:code|the code|dem code|le code|el código))?[ \t]([#*]?\d{4,8}[#*]?)(?![\w-]|\.\d)"
+    r"[ \t](?:with|by|mit|avec|con)"
+    r"(?:[ \t](?:code|the code|dem code|le code|el código))?[ \t]([#*]?\d{4,8}[#*]?)(?![\w-]|\.\d)"
 )
 _CVV = re.compile(r"(?i)\b(?:cvv2?|cvc2?)\b[\"'*]{0,3}[ \t]?(?:[:=]|is|ist|est|es)?[ \t]?([0-9]{3,4})(?![\w-]|\.\d)")
 _BACKUP_CODES = re.compile(
