@@ -319,6 +319,7 @@ Unsere Wiederherstellungsphrase ist {words12}
 mes mots de récupération sont {words12}
 钱包的助记词是 {words12}
 The debit card's PIN is {pin}
+Recovery words: abandon ability able about above absent absorb abstract absurd abuse access accident
 Safe combination: {pin}
 the lock on the server room opens with {pin}
 Die Geheimzahl lautet {pin}
