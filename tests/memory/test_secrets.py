@@ -14,6 +14,9 @@ from reverie.memory.secrets import MASK, find_secrets, redacted
 from tests.counts import count
 from tests.memory.secrets_corpus import CARRIERS, FORMS, TOKENS, Draw, cases
 from tests.memory.secrets_held_out import HARMLESS, SECRETS
+from tests.memory.secrets_spoken import HARMLESS as TALK
+from tests.memory.secrets_spoken import LATER_HARMLESS, LATER_SECRETS
+from tests.memory.secrets_spoken import SECRETS as SPOKEN
 from tests.shared_data import data
 
 PROSE = """---
@@ -187,3 +190,20 @@ def test_secrets_in_many_carriers_are_found_and_harmless_lines_pass() -> None:
     alarms = [line for line in HARMLESS if find_secrets(line)]
     assert missed == []
     assert alarms == []
+
+
+@pytest.mark.parametrize(("secrets", "talk"), [(SPOKEN, TALK), (LATER_SECRETS, LATER_HARMLESS)])
+def test_secrets_that_people_say_are_found_and_talk_about_them_is_not(secrets: list[str], talk: list[str]) -> None:
+    assert [text for text in secrets if not find_secrets(text)] == []
+    assert len(alarms := [text for text in talk if find_secrets(text)]) <= 0.05 * len(talk), alarms
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["login for ", "PIN of a ", "12 34 ", "1, ", "seed words ", "kilo ", "a=b;", "a + ", "creds a:b ", "rotate to A1#",
+     "4 ", "key: |\n a", "code for the ", "password at a.b:c ", "card 4111 "],
+)  # fmt: skip
+def test_no_spoken_form_takes_long(piece: str) -> None:
+    start = time.perf_counter()
+    find_secrets(piece * (20_000 // len(piece)))
+    assert time.perf_counter() - start < 5

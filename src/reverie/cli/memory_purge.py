@@ -20,10 +20,14 @@ from reverie.errors import ReverieError, UserError
 if TYPE_CHECKING:
     from reverie.memory.directory import MemoryDirectory
     from reverie.memory.opening import OpenedMemory
-    from reverie.memory.purge import PurgeReport
+    from reverie.memory.purge import PurgedPlace, PurgeReport
     from reverie.memory.purge_forms import Wanted
 
-_YOURS = ("yours", "worktree")
+_TO_DO = {
+    "yours": "it is your own file, so change it yourself",
+    "worktree": "it is your own file, so change it yourself",
+    "remote": "the newest files there are sent without it, but only the owner of the remote can rewrite its history",
+}
 
 
 @click.command("purge")
@@ -42,8 +46,10 @@ def command(
     """Take a secret out of everything that was kept.
 
     Out of memory files and their names (those of agents too), every version of them, the inbox, the search index,
-    transcripts, tool results, notes, mailboxes, the request log and every other file of Reverie's home; versions get
-    new names. Files that you wrote yourself (settings, instructions) are named and left to you. This cannot be undone.
+    transcripts, tool results, notes, mailboxes, the request log and every other file of Reverie's home, and of the
+    folder that your team shares; versions get new names. A later sync does not bring it back. The history of a git
+    remote cannot be purged from here. Without --everywhere, other projects are only searched. Files that you wrote
+    yourself (settings, instructions) are named and left to you. This cannot be undone.
     You are asked for the secret, or it is read from standard input: given as TEXT it would stay in your shell's
     history. It refuses while a session that holds the secret is open. If it is interrupted, run it again.
 
@@ -64,20 +70,23 @@ def command(
     memory = memory_in(cwd)
     wanted = Wanted.of_pattern(pattern) if pattern is not None else Wanted.of_text(text or _asked(yes or dry_run))
     reports = list(_run(memory, wanted, everywhere, dry_run=True))
+    elsewhere = [] if everywhere else list(_elsewhere(memory, wanted))
     found = sum(report.found for _, report in reports)
     if dry_run or not found:
-        _tell(reports, as_json, dry_run=True)
-        return 0
+        _tell(reports, elsewhere, as_json, dry_run=True)
+        return 1 if elsewhere and not dry_run else 0
     if not as_json:
-        _tell(reports, False, dry_run=True)
+        _tell(reports, [], False, dry_run=True)
     if not yes:
         if not can_ask():
             raise UserError("Nothing was purged: nobody is there to confirm it; give --yes.")
-        if not click.confirm("Take it out everywhere? This cannot be undone."):
+        kinds = {place.kind for _, report in reports for place in report.places}
+        others = " Files that your team shares are changed for everybody." if kinds & {"shared", "remote"} else ""
+        if not click.confirm(f"Take it out of all these places?{others} This cannot be undone."):
             raise ReverieError("Nothing was purged.")
     reports = list(_run(memory, wanted, everywhere, dry_run=False))
-    _tell(reports, as_json, dry_run=False)
-    return 1 if any(report.left for _, report in reports) else 0
+    _tell(reports, elsewhere, as_json, dry_run=False)
+    return 1 if elsewhere or any(report.left for _, report in reports) else 0
 
 
 def _asked(quiet: bool) -> str:
@@ -97,41 +106,78 @@ def _run(
     from reverie.memory.directory import MemoryDirectory
     from reverie.memory.inbox import Inbox
     from reverie.memory.purge import PurgeScope, files_of_home, purge
+    from reverie.memory.purge_remote import purge_remote
+    from reverie.memory.purged_record import NAME
+    from reverie.memory.team_git import TeamCheckout
     from reverie.storage.history_folder import history_place
 
     places, gate, home = memory.places, memory.gate, memory.places.home
     own = tuple(dict.fromkeys([places.project, places.default_memory.parent]))
     agents = agent_memory_folders(places)
-    others = [folder for folder in _folders(places.projects) if folder not in own] if everywhere else []
+    others = _others(memory) if everywhere else []
     apart = [places.projects, *agents, *(history_place(folder) for folder in agents)]
     files = [*files_of_home(home, apart), *snapshot_files(places)]
     log = memory.settings.debug.request_log
     if log is not None and not log.is_relative_to(home):
         files.append(log)
-    scope = PurgeScope(own, tuple(files), (places.search_index(memory.directory.root),), memory.inbox, home=home)
+    team, keep = memory.settings.team, places.team_sync(memory.directory.root)
+    index = (places.search_index(memory.directory.root),)
+    shared = team.folder if team.sharing == "folder" else None
+    record = keep.parent / NAME
+    scope = PurgeScope(own, tuple(files), index, memory.inbox, shared, record, home)
     yield memory.directory, purge(wanted, memory.directory, scope, dry_run=dry_run)
+    if team.sharing == "git":
+        checkout = TeamCheckout(team, keep / "checkout", memory.settings.env)
+        yield memory.directory, purge_remote(wanted, checkout, keep, dry_run=dry_run)
     for folder in agents:
         of_agent = MemoryDirectory.open(folder, gate=gate)
-        theirs = PurgeScope(derived=(places.search_index(folder),), inbox=Inbox(folder), home=home)
+        theirs = PurgeScope(derived=(places.search_index(folder),), inbox=Inbox(folder), record=record, home=home)
         yield of_agent, purge(wanted, of_agent, theirs, dry_run=dry_run)
     for folder in others:
         other = MemoryDirectory.open(folder / "memory", gate=gate)
-        theirs = PurgeScope((folder,), (), (places.search_index(other.root),), Inbox(other.root), home=home)
+        derived = (places.search_index(other.root),)
+        theirs = PurgeScope((folder,), (), derived, Inbox(other.root), record=record, home=home)
         yield other, purge(wanted, other, theirs, dry_run=dry_run)
+
+
+def _elsewhere(memory: OpenedMemory, wanted: Wanted) -> Iterator[PurgedPlace]:
+    """Where it stands in other projects of the home, which are left alone without --everywhere."""
+    from reverie.memory.directory import MemoryDirectory
+    from reverie.memory.inbox import Inbox
+    from reverie.memory.purge import PurgeScope, purge
+
+    for folder in _others(memory):
+        other = MemoryDirectory.open(folder / "memory", gate=memory.gate)
+        scope = PurgeScope((folder,), inbox=Inbox(other.root), home=memory.places.home)
+        yield from purge(wanted, other, scope, dry_run=True, look_only=True).places
+
+
+def _others(memory: OpenedMemory) -> list[Path]:
+    places = memory.places
+    return [one for one in _folders(places.projects) if one not in (places.project, places.default_memory.parent)]
 
 
 def _folders(above: Path) -> list[Path]:
     return sorted(folder for folder in above.iterdir() if folder.is_dir()) if above.is_dir() else []
 
 
-def _tell(reports: list[tuple[MemoryDirectory, PurgeReport]], as_json: bool, *, dry_run: bool) -> None:
+def _tell(
+    reports: list[tuple[MemoryDirectory, PurgeReport]], elsewhere: list[PurgedPlace], as_json: bool, *, dry_run: bool
+) -> None:
     if as_json:
-        say_json(_as_json(reports, dry_run))
+        say_json({**_as_json(reports, dry_run), "other_projects": len(elsewhere)})
         return
+    _tell_here(reports, dry_run, bool(elsewhere))
+    if elsewhere:
+        warn(f"It is in {plural(len(elsewhere), 'place')} of other projects too: purge it there with --everywhere.")
+
+
+def _tell_here(reports: list[tuple[MemoryDirectory, PurgeReport]], dry_run: bool, is_elsewhere: bool) -> None:
     paint = painted()
     found = sum(report.found for _, report in reports)
     if not found:
-        say("It stands nowhere: not in memories, their versions, transcripts, tool results, logs or mailboxes.")
+        where = "nowhere in this project" if is_elsewhere else "nowhere"
+        say(f"It stands {where}: not in memories, their versions, transcripts, tool results, logs or mailboxes.")
         return
     if dry_run:
         say(f"It stands {plural(found, 'time')} in {plural(sum(len(r.places) for _, r in reports), 'place')}:")
@@ -146,7 +192,7 @@ def _tell(reports: list[tuple[MemoryDirectory, PurgeReport]], as_json: bool, *, 
     say(f"Purged {gone}; {plural(versions, 'version')} of the history got new names. Every place was searched again.")
     for _, report in reports:
         for place in report.left:
-            todo = "; it is your own file, so change it yourself" if place.kind in _YOURS else ""
+            todo = f"; {_TO_DO[place.kind]}" if place.kind in _TO_DO else ""
             warn(f"It is still in {place.kind} {one_line(place.where)}{todo}.")
 
 

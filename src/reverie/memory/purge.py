@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.inbox import Inbox
 from reverie.memory.purge_forms import Forms, Wanted
+from reverie.memory.purged_record import PurgedRecord
+from reverie.memory.shared_files import SHARED_LOCK
 from reverie.memory.topic_file import decode, encode
 from reverie.paths.kept import Treatment, kept_at
 from reverie.regular_files import LARGEST, read_regular
@@ -27,6 +29,10 @@ from reverie.storage.history_objects import decode_tree
 from reverie.storage.history_purge import stored_objects, without_doubles
 from reverie.storage.history_state import SEEN
 from reverie.storage.lease import Lease
+from reverie.storage.locks import exclusive
+
+SHARED = "shared"
+"""The kind of a file in a folder that a team shares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,10 @@ class PurgeScope:
     derived: tuple[Path, ...] = ()
     """Files that can be made again (the search index): they are deleted."""
     inbox: Inbox | None = None
+    shared: Path | None = None
+    """The folder that a team shares, outside the home: rewritten too, under the lock that a sync takes."""
+    record: Path | None = None
+    """Where digests of what is purged are kept, so that no sync brings it back."""
     home: Path | None = None
     """The home, whose places give each file its kind; its files that are the user's own are named, never changed."""
 
@@ -79,18 +89,24 @@ class _File:
     treatment: Treatment = Treatment.REWRITTEN
 
 
-def purge(wanted: Wanted, memory: MemoryDirectory, scope: PurgeScope, *, dry_run: bool) -> PurgeReport:
+def purge(
+    wanted: Wanted, memory: MemoryDirectory, scope: PurgeScope, *, dry_run: bool, look_only: bool = False
+) -> PurgeReport:
     """Finds the secret everywhere and, unless it is a dry run, takes it out. `SessionBusy` names who holds it open.
 
-    Nothing is changed if a live session is among those that hold it.
+    Nothing is changed if a live session is among those that hold it. `look_only` is a dry run that never refuses.
     """
     files = list(_files(memory, scope))
     forms = Forms(_values(wanted, memory, scope, files))
     found = list(_look(forms, memory, scope, files))
     holding = [file for file in files if any(place.where == str(file.path) for place in found)]
+    if look_only:
+        return PurgeReport(True, tuple(found))
     _refuse_live(holding)
     if dry_run or not found:
         return PurgeReport(dry_run, tuple(found))
+    if scope.record is not None:
+        PurgedRecord(scope.record).add(forms.values)
     info = WriteInfo(Writer.USER, "A secret was purged.")
     report = memory.purge(forms.replaced, info, rename=forms.renamed)
     if scope.inbox is not None:
@@ -101,7 +117,7 @@ def purge(wanted: Wanted, memory: MemoryDirectory, scope: PurgeScope, *, dry_run
         if file.treatment is Treatment.DELETED:
             _delete_derived(file.path)
             continue
-        with _leased(file):
+        with _leased(file), _alone(scope.shared if file.kind == SHARED else None):
             _rewrite(file.path, forms)
     for path in (*scope.derived, memory.history.git_dir / SEEN):
         _delete_derived(path)
@@ -201,6 +217,10 @@ def _files(memory: MemoryDirectory, scope: PurgeScope) -> Iterator[_File]:
     for hidden in _children(memory.root):
         if hidden.name.startswith(".") and hidden != inbox and not hidden.is_symlink():
             yield from (_File(path, _kind(path, scope)[0]) for path in _below(hidden) if path not in scope.files)
+    if scope.shared is not None and scope.shared.is_dir():
+        for path in _below(scope.shared):
+            if path.name != SHARED_LOCK and path not in scope.files:
+                yield _File(path, SHARED)
     for path in scope.files:
         if path.is_file() and not path.is_symlink():
             yield _File(path, _kind(path, scope)[0], None, _kind(path, scope)[1])
@@ -211,6 +231,12 @@ def _kind(path: Path, scope: PurgeScope) -> tuple[str, Treatment]:
         return ("dream" if ".dreams" in path.parts else "log"), Treatment.REWRITTEN
     kept = kept_at(path.relative_to(scope.home).as_posix())
     return kept.kind, kept.treatment
+
+
+def purge_files(folder: Path, forms: Forms) -> None:
+    """Takes the values out of every file below a folder, and out of its name."""
+    for path in list(_below(folder)):
+        _rewrite(path, forms)
 
 
 def files_of_home(home: Path, skip: Iterable[Path]) -> Iterator[Path]:
@@ -258,6 +284,13 @@ def _refuse_live(files: Iterable[_File]) -> None:
                 f"Session {name} is open in process {pid} and holds what shall be purged; end it, then purge again.",
                 pid,
             )
+
+
+def _alone(shared: Path | None) -> AbstractContextManager[None]:
+    """Keeps syncs of others away from a shared folder."""
+    if shared is None:
+        return nullcontext()
+    return exclusive(shared / SHARED_LOCK, timeout_s=30, what="the shared folder")
 
 
 @contextmanager

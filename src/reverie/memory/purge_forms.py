@@ -84,6 +84,12 @@ class Forms:
             parts.append(rf"[A-Za-z0-9+/_-]*(?:{cores})[A-Za-z0-9+/_=-]*")
         return re.compile("|".join(parts)) if parts else None
 
+    @property
+    def spellings(self) -> set[str]:
+        """Every form in which one of the values can be written, but for runs of base64 around it."""
+        cores = (core for value in self.values for core in _base64_cores(value))
+        return {form for value in self.values for form in _plain_forms(value)} | set(cores)
+
     def count(self, text: str) -> int:
         """How often any of them stands in the text."""
         return sum(1 for _ in self._pattern.finditer(text)) if self._pattern else 0

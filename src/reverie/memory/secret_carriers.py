@@ -80,21 +80,6 @@ _SIGN_IN: Final = (
 _SIGNED_IN = re.compile(rf"(?i)\b{_SIGN_IN}[\w.@+-]{{2,30}}[ \t]*(?:[/:|]|[ \t](?:with|mit|con))[ \t]*$")
 _SIGNING_IN = re.compile(rf"(?i)\b{_SIGN_IN}$")
 _NAME_BEFORE = re.compile(r"[(\[]?[\w.@+-]{2,30}[/:|](?=\S{6})")
-_CODE = re.compile(
-    r"(?i)\b(?:pin(?:[- ]?code)?|passcode|(?:door|gate|alarm|unlock|entry|access|security|lock|safe|garage"
-    r"|vault)[- ]code|"
-    r"cvv2?|cvc|tür-?code|code pin)\b[\"'*]{0,3}(?: for [^\n:]{1,30}?)?\s?(?::|=|is|ist|est|es|lautet"
-    r"|\s)\s?[\"'`*]{0,3}"
-    r"([#*]?\d{4,8}[#*]?)(?![\d.-])"
-)
-_PHRASE = re.compile(
-    r"(?i)\b(?:seed|recovery|mnemonic|backup|secret|wallet)[- ]?(?:phrase|words|seed)?\b[^\n:]{0,40}[:=]?\s*[\"'`]?"
-    r"((?:[a-z]{3,8}[ ,\n]+){11,23}[a-z]{3,8})"
-)
-_BACKUP_CODES = re.compile(
-    r"(?i)\b(?:backup|recovery|rescue|scratch|einmal|wiederherstellungs)[- ]?codes?\b[^\n:]{0,40}[:=]?\s*"
-    r"((?:[A-Za-z0-9]{4,6}-?[A-Za-z0-9]{4,6}[\s,;]*){2,})"
-)
 _AS_PASSWORD = re.compile(
     r"(?i)(?<!\S)[\"'`“]?([^\s\"'`“”]{5,60})[\"'`”]?,?[ \t]+(?:is|was|as|for|ist|als|es|como|est|comme)[ \t]+"
     r"(?:the|my|our|a|das|mein|unser|la|le|mi|su|your|its)?[ \t]*(?:[\w-]+[ \t]+){0,2}?"
@@ -219,24 +204,10 @@ def _password_lines(text: str) -> Iterator[Hit]:
             yield "a password", match.start(1), match.end(1)
 
 
-def _codes(text: str) -> Iterator[Hit]:
-    for match in _CODE.finditer(text):
-        yield "a code that opens something", match.start(1), match.end(1)
-    for match in _BACKUP_CODES.finditer(text):
-        codes = re.findall(r"[A-Za-z0-9-]{8,13}", match[1])
-        if sum(any(c.isdigit() for c in code) for code in codes) >= 2:
-            yield "backup codes", match.start(1), match.end(1)
-
-
 def _licences(text: str) -> Iterator[Hit]:
     for match in _LICENCE.finditer(text):
         if not is_placeholder(match[1]) and len(set(match[1])) > 6:
             yield "a licence key", match.start(1), match.end(1)
-
-
-def _phrases(text: str) -> Iterator[Hit]:
-    for match in _PHRASE.finditer(text):
-        yield "a recovery phrase", match.start(1), match.end(1)
 
 
 def _said_as_password(text: str) -> Iterator[Hit]:
@@ -285,9 +256,7 @@ _CARRIED: Final[tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Hit]]], ..
     ((" -u", "--user", "--proxy-user", " -p", " -a", "pass:"), _commands),
     (("$", "{s", "{c"), _hashes),
     ((":5432:", ":3306:", ":*:", ":1521:", ":6432:", ":1433:"), _password_lines),
-    (("pin", "passcode", "code", "cvv", "cvc"), _codes),
     (("licen", "product", "activation", "serial", "registration"), _licences),
-    (("seed", "phrase", "mnemonic"), _phrases),
     (("passw", "passcode", "passphrase", "pwd", "pw", "kennwort", "contraseña", "mot de passe"), _said_as_password),
     (("otp", "2fa", "mfa"), _seeds),
     (("p:", "p=", "p :", "p ="), _letters),

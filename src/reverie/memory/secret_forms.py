@@ -24,6 +24,7 @@ from reverie.memory.secret_rules import (
 )
 from reverie.memory.secret_shapes import (
     classes,
+    has_odd_case,
     is_chosen,
     is_hex,
     is_password,
@@ -49,31 +50,51 @@ _SET = re.compile(
     r"(?::=|=>|->|→|===?|=|:|：|\||>|\(\s?(?=[\"'])|,[ \t]?(?=[\"']))[*_]{0,3}[ \t]*(?:@(?=\"))?"
 )
 _SET_BELOW = re.compile(r"[\"'`*_]{0,4}[ \t]{0,3}[:=：][*_]{0,3}[ \t]*\r?\n[ \t>*-]{0,8}(?=\S+[ \t]*(?:\r?\n|$))")
+# A value on the lines below, one word per line: a block of YAML, a string in three quotes.
+_BLOCK = re.compile(
+    r"[\"']?[ \t]{0,3}[:=][ \t]*(?:[>|][+-]?\d?[+-]?|\"\"\"|'''|[\"'`])[ \t]*\\?\r?\n"
+    r"(?P<lines>(?:[ \t]*[^\s\"'`]{4,200}[ \t]*(?:\r?\n|$)){1,12})"
+)
 _VALUE_FIELD = re.compile(r"[\"']?\s{0,3}[,;]?\s{0,12}[\"']?value[\"']?\s?[:=]\s?")
 _PREPOSITION: Final = (
     "for|of|to|on|für|de|del|der|dei|do|da|du|di|des|pour|para|por|von|vom|zum|zur|am|im|in|van|voor|от|для|к|до|na|"
-    "till|för|til"
+    "till|för|til|at|from|auf|bei|fürs|beim|en|dans|sur"
 )
 _IS = re.compile(
-    rf"(?i)(?:[ \t]+(?:{_PREPOSITION})[ \t]+[^\n.:;=]{{1,40}}?|[ \t]*\([^)\n]{{0,40}}\)"
+    rf"(?i)(?:[ \t]+(?:{_PREPOSITION})[ \t]+(?:[^\n.:;=]|[.:](?=\S)){{1,40}}?|[ \t]*\([^)\n]{{0,40}}\)"
     r"|[ \t]+(?:we|you|they|i|he|she)[ \t]+\w{2,12}(?:[ \t]+\w{2,12})?)?"
     r"[ \t]+(?:is|was|are|be|stays|remains|becomes|now|lautet|ist|war|es|era|est|é|è|jest|är|er|on|to|as|like"
     r"|auf|a|à|это)"
     r"(?:[ \t]+(?:now|still|just|always|currently|jetzt|ahora|maintenant|set to|simply))?[ \t]*:?[ \t]+"
 )
-_FOR = re.compile(rf"(?i)[ \t]+(?:{_PREPOSITION})[ \t]+[^\n.:;=,]{{1,40}}?[ \t]*[:=：][ \t]*")
+_FOR = re.compile(rf"(?i)[ \t]+(?:{_PREPOSITION})[ \t]+(?:[^\n.:;=,]|[.:](?=\S)){{1,40}}?[ \t]*[:=：][ \t]*")
+# `mot de passe maître :`, `la contraseña maestra es`: an adjective behind the noun.
+_ADJECTIVE = re.compile(r"(?i)[ \t]+[^\W\d_]{3,14}(?:[ \t]+(?:is|ist|est|es)[ \t]+|[ \t]*[:：][ \t]*)")
 _IS_TIGHT = re.compile(r"[ \t]*(?:是|为|為|は|が|:|：|는|은|이|—|–|-)[ \t]*")
 _GAP = re.compile(r"[ \t]+(?:(?:by|for \S+|to)[ \t]+(?=[\"']))?|[ \t]*[(\[][ \t]*")
 _WORDS = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{3,20}){2,11}(?=[.!;,]?[ \t]*(?:\n|$)|[.!;][ \t])")
 _LEET = re.compile(r"^[^\s_/.]*[A-Za-z]\d[a-z][^\s_/.]*$")  # a digit for a letter: `Sw0rdfish9`
+_PREDICATE = re.compile(  # what a sentence about a password goes on with
+    r"(?:ed|ing|ly|able|ible|ado|ada|ido|ida|iert)$|^(?:kept|known|held|written|sent|set|shown|lost|hidden|built|made|given"
+    r"|chosen|taken|found|bekannt|connu|changé|stocké)$"
+)
 _SENTENCE_END = re.compile(r"[.!?;](?:\s|$)|[。！？；\n]")
 _CODE = re.compile(r"^[\w.]+\(|::\w|^/[\w./-]+$|^\.{1,2}/|^~/|^\w+@[\w.-]+\.\w+$")
 _DOTTED = re.compile(r"^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^[\w-]+(?:/[\w.-]+)+$")
 _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|[a-z]+(?:_[a-z]+)+\d?|[A-Z][a-z]+(?:[A-Z][a-z]+)+")
-_IN_SENTENCES: Final = words(
+IN_SENTENCES: Final = words(
     """the is be must at least your a an of to in for and or not with from by on use this that are was has it no
     der die das und ist el la de le les et when if while once every each only never always will should can may before
-    after during between until than then as we you they she he them which who what where how twice against derived"""
+    after during between until than then as we you they she he them which who what where how twice against derived
+    also again among behind beneath inside outside within without through using via into onto over under about above
+    below since because but does did had have having been being its our their his her there here some any all both
+    most more less such same other another into per just still even very too once see ask goes lives sits comes needs
+    wird werden sind war nicht nur noch auch aber oder wenn weil dass für von vom mit bei beim aus nach über
+    unter zwischen ohne durch einer einem einen eine ein kein keine den dem des im am zum zur sich man wir ihr
+    sie alle jede jeder jeden est sont pas dans par pour avec sans sur sous entre chez puis une des du aux que
+    qui mais donc chaque tous toutes elle ils nous vous son ses leur cette ces fois seule doit sera está son por
+    para con sin sobre entre cada todos todas una uno los las del que pero como más muy sólo solo debe luego
+    desde hasta nunca siempre también"""
 )
 
 
@@ -105,8 +126,13 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: se
     if BENIGN_AFTER.match(lower[at + len(word) : end + 14]) or (not is_strong and BENIGN_BEFORE.search(before)):
         return
     named = text[at - 1 : at] in ("_", "-", ".", ":") or hump  # part of an identifier, so never a verb
-    if word.startswith("pass") and "phrase" in word:
-        yield from _spoken(text, end)
+    if is_strong and word != "identified by":
+        yield from _spoken(text, end, least=3 if "phrase" in word else 4)
+    block = _BLOCK.match(text, end)
+    value = "".join(block["lines"].split()) if block else ""
+    if block and (is_password(value, least=6) and not wordlike(value) if is_strong else is_random(value)):
+        yield ("a password" if is_strong else "a key or token"), block.start("lines"), block.end("lines")
+        return
     firm = is_strong or word.startswith(FIRM_WORDS) or bool(FIRM_BEFORE.search(before))
     for how, match in (
         ("set", _SET.match(text, end)),
@@ -114,6 +140,7 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: se
         ("set", _VALUE_FIELD.match(text, end)),
         ("is", _IS.match(text, end)),
         ("is", _FOR.match(text, end)),
+        ("is", _ADJECTIVE.match(text, end)),
         ("is", _IS_TIGHT.match(text, end)),
         ("gap", _GAP.match(text, end)),
     ):
@@ -136,12 +163,20 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: se
         yield from _striking_nearby(text, at, end, is_strong, seen)
 
 
-def _spoken(text: str, end: int) -> Iterator[Hit]:
-    """A passphrase of plain words, which nothing but the end of its sentence ends."""
-    for match in (_SET.match(text, end), _IS.match(text, end), _FOR.match(text, end)):
+def _spoken(text: str, end: int, least: int) -> Iterator[Hit]:
+    """A passphrase of plain words, which nothing but the end of its sentence ends, and which is no sentence itself."""
+    for form in (_SET, _IS, _FOR, _IS_TIGHT, _ADJECTIVE):
+        match = form.match(text, end)
         words = _WORDS.match(text, match.end()) if match else None
         said = re.split(r"[ -]", words[0].lower()) if words else []
-        if words and _is_passphrase(" ".join(said)) and sum(word in NOT_VALUES for word in said) <= (len(said) > 3):
+        if least > 3 and words and (words[0] != words[0].lower() or _PREDICATE.search(said[0])):
+            continue
+        if (
+            words
+            and len(said) >= least
+            and _is_passphrase(" ".join(said))
+            and sum(word in NOT_VALUES for word in said) <= (len(said) > 3)
+        ):
             yield "a password", words.start(), words.end()
             return
 
@@ -183,11 +218,12 @@ def _is_secret_password(value: str, how: str, quoted: bool, alone: bool, verb: b
             return is_password(value, least=6) and not wordlike(value) and not value.endswith(":")
         case "is":
             if is_password(value, least=5):
-                return quoted or not wordlike(value) or any(c.isdigit() for c in value)
+                return quoted or not wordlike(value) or has_odd_case(value) or any(c.isdigit() for c in value)
             return quoted and value.isalpha() and len(value) >= 5 and not is_placeholder(value)
         case _ if verb:  # `pass --flag2`, `pass it on`
             typed = alone and len(value) >= 8 and re.search(r"[A-Za-z]\d{2,}\W?$", value)
-            return not quoted and (is_striking(value) or is_chosen(value) or bool(typed and is_password(value)))
+            odd = len(value) >= 8 and has_odd_case(value)
+            return not quoted and (is_striking(value) or is_chosen(value) or odd or bool(typed and is_password(value)))
         case _:
             return (
                 is_striking(value)
@@ -214,7 +250,7 @@ def _is_passphrase(value: str) -> bool:
     words = value.split()
     if not 3 <= len(words) <= 12 or is_placeholder(value):
         return any(is_striking(word) for word in words)
-    return not any(word.lower().strip(".,!?") in _IN_SENTENCES for word in words) and all(len(w) >= 3 for w in words)
+    return not any(word.lower().strip(".,!?") in IN_SENTENCES for word in words) and all(len(w) >= 3 for w in words)
 
 
 def _is_secret_key(value: str, how: str, quoted: bool, firm: bool) -> bool:

@@ -74,6 +74,7 @@ _FILE = re.compile(
     r"|com|org|net|io|dev|test|local|internal|app|ai|cloud|example)"
 )
 _PATH = re.compile(r"(?:~|\.{0,2})/[\w.-]+(?:/|$)")
+_CASES = re.compile(r"[A-Z]{0,5}[a-z]+(?:[A-Z][a-z]+)*[A-Z]{0,4}s?")
 _VOWELS: Final = frozenset("aeiouyäöüåéèáàíóúæøAEIOUY")
 
 
@@ -205,7 +206,19 @@ def is_password(value: str, *, least: int = 4) -> bool:
     if re.search(r"[!@#$%^&*+=?~|\\]", value) and any(c.isalnum() for c in value) and len(value) >= 6:
         return not _IDENTIFIER.fullmatch(inner)
     # Mixed case that is neither a name nor a camel of words.
-    return any(c.isupper() for c in inner[1:]) and any(c.islower() for c in inner) and not wordlike(inner)
+    mixed = any(c.isupper() for c in inner[1:]) and any(c.islower() for c in inner)
+    return mixed and (not wordlike(inner) or has_odd_case(inner))
+
+
+def has_odd_case(value: str) -> bool:
+    """Letters in an order of cases that no name has: `bolQKSNcehz`, unlike `PostgreSQL`, `OAuth` or `readTimeout`."""
+    return (
+        len(value) >= 6
+        and value.isalpha()
+        and value.isascii()
+        and value.lower() != value != value.upper()
+        and not _CASES.fullmatch(value)
+    )
 
 
 def is_striking(value: str) -> bool:

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e0fff]+|\\\\(?=[_*~.\\-#+!|])"
+    "\ufff9-\ufffb\U000e0000-\U000e0fff]+|\\$\\{\\s?(?:''|\"\"|``)\\s?\\}|\\{(?:''|\"\")\\}|<!--\\s?-->|\\\\(?=[_*~.\\-#+!|])"
 )
 _WIDE = re.compile("[\uff01-\uff5e]+")
 # A string put together from pieces, a line that goes on, or a token cut by the edge of a page.

@@ -34,6 +34,7 @@ from reverie.memory.secret_shapes import (
     is_uuid,
     wordlike,
 )
+from reverie.memory.secret_spoken import spoken
 from reverie.memory.secret_views import View, decoded, from_base64, joined, plain
 
 MASK: Final = "[secret]"
@@ -140,6 +141,7 @@ def _hits(text: str, public: list[tuple[int, int]]) -> Iterator[forms.Hit]:
                 yield kind, start, end
     yield from _tokens(text, public)
     yield from carriers.addresses(text)
+    yield from spoken(text)
 
 
 def _tokens(text: str, public: list[tuple[int, int]]) -> Iterator[forms.Hit]:
@@ -164,7 +166,8 @@ def _made_in(value: str) -> Iterator[forms.Hit]:
             yield kind, match.start(), match.end()
     for match in SHAPED.finditer(value):
         tail = match[match.lastgroup or 0]
-        if len(set(tail.lower())) >= 8 and not MASKED.search(tail):
+        least = 3 if match.lastgroup in ("t", "u") else 8  # an address that long is a secret even if it repeats itself
+        if len(set(tail.lower())) >= least and not MASKED.search(tail):
             yield "a key or token", match.start(), match.end()
     for match in UNKNOWN_MAKER.finditer(value):
         tail = match["tail"]

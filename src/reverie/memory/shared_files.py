@@ -18,6 +18,7 @@ from reverie.storage.atomic import storage_error, write_atomic
 Files: TypeAlias = Mapping[str, bytes]
 """Relative name → content."""
 
+SHARED_LOCK = ".reverie-sync.lock"
 MAX_FILES = 10_000
 MAX_BYTES = 1_000_000
 _MAX_DEPTH = 8

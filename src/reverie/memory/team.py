@@ -15,7 +15,8 @@ from reverie.errors import ReverieError, StorageError, UserError
 from reverie.memory.changes import ABSENT, Change, ChangedUnderneath, Gate, ProposedWrite, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import entry_of, with_entry
-from reverie.memory.shared_files import Files, read_files, write_files
+from reverie.memory.purged_record import NAME, PurgedRecord
+from reverie.memory.shared_files import SHARED_LOCK, Files, read_files, write_files
 from reverie.memory.taxonomy import INDEX, TEAM, is_index
 from reverie.memory.team_git import TeamCheckout
 from reverie.memory.topic_file import TopicFile, decode, encode
@@ -88,7 +89,7 @@ def sync(memory: MemoryDirectory, settings: Settings, keep: Path, gate: Gate) ->
                 raise StorageError(
                     f"The shared folder {given.folder} is not there; mount it, or correct `team.folder`."
                 )
-            lock = given.folder / ".reverie-sync.lock"
+            lock = given.folder / SHARED_LOCK
             known = lock.exists()
             with exclusive(lock, timeout_s=_LOCK_S, what="the shared folder"):
                 return _settled(_Round(memory, given.folder, keep / "base", gate, mode=0o664, known=known))
@@ -176,6 +177,7 @@ class _Round:
         self._base_folder = base
         self._gate = gate
         self._mode = mode
+        self._purged = PurgedRecord(base.parent.parent / NAME)
         self._held_back: list[str] = []
         self._base: Files = read_files(base)[0]
         self._common: dict[str, bytes] = {}
@@ -238,6 +240,7 @@ class _Round:
                 base=self._seen.get(name, ABSENT),
             )
             for name, data in arrivals.items()
+            if data is None or self._is_welcome(name, data)
         }
         if not changes:
             return {}
@@ -247,7 +250,16 @@ class _Round:
             raise
         except ReverieError:
             return {name: arrivals[name] for name, change in changes.items() if self._takes(change)}
-        return dict(arrivals)
+        return {name: arrivals[name] for name in changes}
+
+    def _is_welcome(self, name: str, data: bytes) -> bool:
+        """False for what holds a text that was purged here: a sync must not bring it back."""
+        if not self._purged.holds(f"{name} {decode(data)}"):
+            return True
+        self._held_back.append(
+            f"{TEAM}/{name} was not taken: it holds a text that you purged; have it taken out where it is shared"
+        )
+        return False
 
     def _takes(self, change: Change) -> bool:
         try:

@@ -75,6 +75,17 @@ class TeamCheckout:
         self._checked("push", done)
         return True
 
+    def stored(self) -> str:
+        """Everything that the local clone keeps, all versions: to be searched. Empty if there is none."""
+        if not (self.folder / ".git").is_dir():
+            return ""
+        return self._git("cat-file", "--batch", "--batch-all-objects")
+
+    @property
+    def address(self) -> str:
+        """The remote, without what somebody may sign in with."""
+        return _CREDENTIALS.sub("://", self._given.remote or "")
+
     def _start_anew(self, branch: str) -> None:
         try:
             shutil.rmtree(self.folder)
