@@ -120,7 +120,8 @@ def _acting(kind: AgentDefinition, path: Path, folder: Path, taken: set[str]) ->
     )
     for key, value, acts, risk in chosen:
         if acts:
-            yield Part(folder, path.relative_to(folder).as_posix(), 1, key, value, risk, digest_of(key, value, folder))
+            digest, _ = digest_of(key, value, folder)
+            yield Part(folder, path.relative_to(folder).as_posix(), 1, key, value, risk, digest)
 
 
 def folders(places: Places) -> list[Path]:

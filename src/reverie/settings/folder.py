@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from reverie.paths import Repo
 from reverie.settings.reach import Rule, needs_trust, reach_of
@@ -18,6 +18,7 @@ from reverie.settings.trust import COMMITTED, COMMITTED_NEVER, LOCAL, Part, Trus
 
 if TYPE_CHECKING:
     from reverie.settings.loading import Given
+    from reverie.settings.sections import HookCommand
 
 _MOST_NAMED = 4
 
@@ -55,7 +56,7 @@ def judge(
         if part is not None:
             parts.append(part)
         if part is None or not part.ignored:
-            counted.append((given, value))
+            counted.append((given, _at_home(value, part)))
     warnings = [book.problem] if book.problem else []
     return Judged(counted, tuple(parts), [*warnings, *ignored_sentences(parts)])
 
@@ -68,6 +69,7 @@ def _part(folder: Path, given: Given, value: object, base: Mapping[str, object],
     if not needs_trust(given.key, value, now, limit):
         return None
     committed = given.source.place == "project"
+    digest, unchecked = digest_of(given.key, given.value, folder)
     file = given.source.file
     return Part(
         folder=folder,
@@ -76,9 +78,17 @@ def _part(folder: Path, given: Given, value: object, base: Mapping[str, object],
         key=given.key,
         value=None if setting.secret else given.value,
         risk=reach_of(given.key).risk,
-        digest=digest_of(given.key, given.value, folder),
+        digest=digest,
+        unchecked=unchecked,
         ignored=COMMITTED_NEVER if committed and reach_of(given.key).rule is Rule.USER else "",
     )
+
+
+def _at_home(value: object, part: Part | None) -> object:
+    """A folder's hooks run in that folder, where its files were looked at, not where the session is."""
+    if part is None or not part.key.startswith("hooks."):
+        return value
+    return tuple(hook.at(part.folder) for hook in cast("tuple[HookCommand, ...]", value))
 
 
 def _states(acting: Sequence[Part], book: TrustBook, repo: Repo) -> dict[Path, str]:

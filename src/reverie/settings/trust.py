@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,10 +22,7 @@ FILE = "trust.json"
 COMMITTED = ".reverie/settings.toml"
 LOCAL = ".reverie/settings.local.toml"
 _MAX_BYTES = 4_000_000
-_MAX_SCRIPT = 4_000_000
-_PROJECT = re.compile(r"\$\{?(?:REVERIE|CLAUDE)_PROJECT_DIR\}?")
-_BETWEEN_WORDS = re.compile(r"[\s'\"`;&|<>(){}=,:]+")
-_NAMES_FILES = ("hooks.", "catalogue.files", "model.")
+_NAMES_FILES = ("catalogue.files", "model.")
 
 NOT_TRUSTED = "you have not trusted this folder"
 CHANGED = "what can act here has changed since you trusted this folder"
@@ -47,6 +43,8 @@ class Part:
     """As TOML or YAML gave it; None where it must not be shown."""
     risk: Risk
     digest: str
+    unchecked: tuple[str, ...] = ()
+    """Per item of a list of commands: why changes of what it runs may not be noticed; empty where they are."""
     ignored: str = ""
     """Why it does not count; empty if it does."""
 
@@ -131,41 +129,34 @@ def digests(parts: Iterable[Part]) -> dict[str, dict[str, str]]:
     }
 
 
-def digest_of(key: str, value: object, folder: Path) -> str:
-    """One part: its key, its value, and the content of the files of this folder that it names as commands or lists."""
+def digest_of(key: str, value: object, folder: Path) -> tuple[str, tuple[str, ...]]:
+    """One part: its key, its value, and the files of this folder that it runs or names.
+
+    And per command of a list why changes of what it runs may not be noticed.
+    """
     content = [key, json.dumps(value, sort_keys=True, default=str)]
-    if key.startswith(_NAMES_FILES):
-        content += _files_named(value, folder)
-    return _hashed("\0".join(content).encode("utf-8", "surrogatepass"))
+    unchecked: tuple[str, ...] = ()
+    if key.startswith("hooks."):
+        from reverie.settings.scripts import MOST_ENTRIES, files_run, why_unchecked
+
+        commands = [_command(item) for item in cast("list[object]", value)]
+        files, complete = files_run(commands, folder)
+        content += files
+        otherwise = "" if complete else f"this folder has more than {MOST_ENTRIES:,} files"
+        unchecked = tuple(why_unchecked(command, folder) or otherwise for command in commands)
+    elif key.startswith(_NAMES_FILES):
+        from reverie.settings.scripts import files_named
+
+        content += files_named(_texts(value), folder)
+    return _hashed("\0".join(content).encode("utf-8", "surrogatepass")), unchecked
+
+
+def _command(item: object) -> str:
+    return str(cast("Mapping[str, object]", item).get("command", "")) if isinstance(item, Mapping) else ""
 
 
 def _hashed(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _files_named(value: object, folder: Path) -> Iterator[str]:
-    words = {word for text in _texts(value) for word in _BETWEEN_WORDS.split(_PROJECT.sub(str(folder), text)) if word}
-    for word in sorted(words):
-        for base in (folder, folder / ".reverie"):
-            path = base / word
-            if path.is_relative_to(folder) and "\0" not in word and len(word) < 4_096:
-                yield from _content(path, folder)
-
-
-def _content(path: Path, folder: Path) -> Iterator[str]:
-    """Where a name leads and what is there; nothing for a folder or a name that leads nowhere."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return
-    with os.fdopen(fd, "rb") as file:
-        found = os.fstat(fd)
-        if stat.S_ISREG(found.st_mode):
-            # Of a very large file the size and time must do: this runs with every command.
-            rest = f"{found.st_size} {found.st_mtime_ns}" if found.st_size > _MAX_SCRIPT else ""
-            # Seen from the folder, so that the same file in a worktree counts as the same.
-            leads = os.path.relpath(os.path.realpath(path), folder)
-            yield f"{path.relative_to(folder)} {leads} {_hashed(file.read(_MAX_SCRIPT))} {rest}"
 
 
 def _texts(value: object) -> Iterator[str]:
