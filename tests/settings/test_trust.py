@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from reverie.errors import StorageError
+from reverie.hooks import HookEvent, Hooks, configured
 from reverie.paths import find_repo
 from reverie.settings.reach import Risk, Rule, listed, needs_trust, reach_of
 from reverie.settings.schema import Settings, all_settings, value_of
@@ -308,6 +310,52 @@ def test_a_file_that_a_hook_only_writes_does_not_end_trust(load: Load, repo: Pat
     assert load().hooks.Stop and load().parts[0].unchecked == ("",)
 
 
+async def _fired(settings: Settings, cwd: Path) -> None:
+    await Hooks(configured(settings.hooks), cwd, "s-1", cwd / "s-1.jsonl").fire(HookEvent.STOP, {})
+
+
+def test_a_folders_hook_runs_in_the_folder_and_the_users_own_in_the_session(
+    load: Load, home: Path, repo: Path, tmp_path: Path
+) -> None:
+    """A script of a folder further down is never taken for the one that is trusted."""
+    ran = tmp_path / "ran"
+    show = f'echo "$PWD $REVERIE_PROJECT_DIR" >> {ran}'
+    (home / "settings.toml").write_text(f"[[hooks.Stop]]\ncommand = '{show}'")
+    commit(repo, "check.sh", f"#!/bin/sh\n{show}\n")
+    (repo / "check.sh").chmod(0o755)
+    commit(repo, ".reverie/settings.toml", '[[hooks.Stop]]\ncommand = "./check.sh"')
+    trust_all(load(), repo)
+    sub = repo / "sub"
+    sub.mkdir()
+    asyncio.run(_fired(load(cwd=sub), sub))
+    assert sorted(ran.read_text().splitlines()) == [f"{repo} {repo}", f"{sub} {sub}"]
+    ran.unlink()
+    (sub / "check.sh").write_text(f"#!/bin/sh\necho evil >> {ran}\n")
+    (sub / "check.sh").chmod(0o755)
+    settings = load(cwd=sub)
+    asyncio.run(_fired(settings, sub))
+    assert CHANGED in settings.warnings[0] and ran.read_text() == f"{sub} {sub}\n"
+    trust_all(settings, repo)
+    asyncio.run(_fired(load(cwd=sub), sub))
+    assert "evil" not in ran.read_text() and f"{repo} {repo}" in ran.read_text()
+
+
+def test_a_hook_of_the_main_checkout_runs_there_also_for_a_worktree(load: Load, repo: Path, tmp_path: Path) -> None:
+    """Its files were looked at there. A branch in a worktree may have changed them."""
+    commit(repo, "check.sh", f"echo fine >> {tmp_path}/ran")
+    (repo / ".reverie" / "settings.local.toml").write_text(
+        """[[hooks.Stop]]\ncommand = 'sh "$REVERIE_PROJECT_DIR/check.sh"; sh ./check.sh'"""
+    )
+    trust_all(load(), repo)
+    tree = tmp_path / "tree"
+    git(repo, "worktree", "add", "-q", str(tree))
+    commit(tree, "check.sh", f"echo evil >> {tmp_path}/ran")
+    settings = load(cwd=tree)
+    assert settings.hooks.Stop
+    asyncio.run(_fired(settings, tree))
+    assert (tmp_path / "ran").read_text() == "fine\nfine\n"
+
+
 def test_checkouts_inside_a_folder_do_not_end_its_trust(load: Load, repo: Path) -> None:
     commit(repo, "check.sh", "x")
     commit(repo, ".reverie/settings.toml", '[[hooks.Stop]]\ncommand = "$PWD/check.sh"')
@@ -327,7 +375,7 @@ def test_checkouts_inside_a_folder_do_not_end_its_trust(load: Load, repo: Path) 
         "cat pipe loop locked socket dangling /dev/zero",
         "sh */*",
         "sh [z-a]* [[:alpha:]]* [!",
-        "\\u0007" + "x" * 300_000,
+        "\\u0007" + "x" * 200_000,
         "a/" * 5_000,
         " ".join(f"w{n}*" for n in range(5_000)),
         "'" * 9,
@@ -367,10 +415,10 @@ def test_a_folder_with_very_many_files_says_so_and_still_sees_what_is_named(load
     many.mkdir()
     (many / "check.sh").write_text("x")
     for number in range(10_001):
-        os.close(os.open(many / str(number), os.O_CREAT | os.O_WRONLY))
+        os.link(many / "check.sh", many / str(number))
     (repo / ".reverie" / "settings.toml").write_text('[[hooks.Stop]]\ncommand = "./many/check.sh"')
     trust_all(load(), repo)
-    assert load().hooks.Stop and "more than 10,000 files" in load().parts[0].unchecked[0]
+    assert load().hooks.Stop and "too many files" in load().parts[0].unchecked[0]
     (many / "check.sh").write_text("evil")
     assert not load().hooks.Stop
 

@@ -71,16 +71,14 @@ def preview(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> li
 
 def visible(line: str) -> str:
     """One line with nothing in it that cannot be seen: hidden characters are named, long blanks counted."""
-    if not line.isascii():
-        line = "".join(_named(char) if _is_unseen(char) else char for char in line)
-    return _BLANKS.sub(_count, exact(line)).replace("\t", "    ")
+    return _BLANKS.sub(_count, exact(_with_names(line))).replace("\t", "    ")
 
 
 def counted(value: object) -> object:
-    """A value that is about to be shown as JSON, where blanks and empty lines are escapes: long ones are counted."""
+    """A value that is about to be shown as JSON, where some of it would be escapes: as `visible`, line breaks apart."""
     if isinstance(value, str):
         lines = [line for empty, group in groupby(value.split("\n"), _is_empty) for line in _short(empty, list(group))]
-        return _BLANKS.sub(_count, "\n".join(lines))
+        return _BLANKS.sub(_count, _with_names("\n".join(lines)))
     if isinstance(value, dict):
         return {counted(key): counted(item) for key, item in cast("dict[object, object]", value).items()}
     if isinstance(value, list):
@@ -95,6 +93,10 @@ def _is_empty(line: str) -> bool:
 def _short(empty: bool, lines: list[str]) -> list[str]:
     """Lines of one kind; many empty ones are one line that counts them."""
     return [f"⟨{len(lines):,} empty lines⟩"] if empty and len(lines) >= _EMPTY_LINES else lines
+
+
+def _with_names(text: str) -> str:
+    return text if text.isascii() else "".join(_named(char) if _is_unseen(char) else char for char in text)
 
 
 def _is_unseen(char: str) -> bool:

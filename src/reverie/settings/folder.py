@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from reverie.paths import Repo
 from reverie.settings.reach import Rule, needs_trust, reach_of
 from reverie.settings.schema import Settings, all_settings, value_of
-from reverie.settings.trust import COMMITTED, COMMITTED_NEVER, LOCAL, Part, TrustBook, digest_of, digests
+from reverie.settings.trust import COMMITTED, COMMITTED_NEVER, LOCAL, NOT_TRUSTED, Part, TrustBook, digests, looks_at
 
 if TYPE_CHECKING:
     from reverie.settings.loading import Given
@@ -69,7 +69,6 @@ def _part(folder: Path, given: Given, value: object, base: Mapping[str, object],
     if not needs_trust(given.key, value, now, limit):
         return None
     committed = given.source.place == "project"
-    digest, unchecked = digest_of(given.key, given.value, folder)
     file = given.source.file
     return Part(
         folder=folder,
@@ -78,8 +77,7 @@ def _part(folder: Path, given: Given, value: object, base: Mapping[str, object],
         key=given.key,
         value=None if setting.secret else given.value,
         risk=reach_of(given.key).risk,
-        digest=digest,
-        unchecked=unchecked,
+        look=looks_at(given.key, given.value, folder),
         ignored=COMMITTED_NEVER if committed and reach_of(given.key).rule is Rule.USER else "",
     )
 
@@ -93,9 +91,12 @@ def _at_home(value: object, part: Part | None) -> object:
 
 def _states(acting: Sequence[Part], book: TrustBook, repo: Repo) -> dict[Path, str]:
     """Why each folder is not trusted; empty for one that is."""
+    folders = dict.fromkeys(part.folder for part in acting)
+    if not book.knows(*folders, repo.root):
+        return dict.fromkeys(folders, NOT_TRUSTED)
     found = digests(acting)
     states: dict[Path, str] = {}
-    for folder in dict.fromkeys(part.folder for part in acting):
+    for folder in folders:
         # A worktree uses only the local file of its repository, so only that one is judged.
         files = (COMMITTED, LOCAL) if folder == repo.checkout else (LOCAL,)
         here = found.get(str(folder), {})

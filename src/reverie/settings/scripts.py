@@ -23,6 +23,7 @@ from reverie.regular_files import open_regular
 MOST_ENTRIES = 10_000
 MOST_TEXT = 20_000
 _MOST_BYTES = 8_000_000
+_MOST_FILES = 1_000
 _MOST_GLOBS = 50
 _PROJECT = re.compile(r"\$(?:(?:REVERIE|CLAUDE)_PROJECT_DIR\b|\{(?:REVERIE|CLAUDE)_PROJECT_DIR\})")
 _BETWEEN_WORDS = re.compile(r"[\s'\"`;&|<>(){}=,:]+")
@@ -65,12 +66,13 @@ def files_run(commands: Sequence[str], folder: Path) -> tuple[list[str], bool]:
     # Hooks run in this folder. What a command only writes to is not run by naming it there.
     text = "\n".join(_WRITTEN.sub(" ", _PROJECT.sub(".", command)) for command in commands)
     wanted = _Wanted(text[:MOST_TEXT], unknown)
-    found = dict.fromkeys(_named(text[:MOST_TEXT], (folder,), folder))
     walked, complete = _walk(folder, wanted.plain)
-    found |= dict.fromkeys(
-        path for path in walked if wanted.has(path.relative_to(folder)) or (unknown and _is_script(path))
-    )
-    return list(_contents(found, folder)), complete and len(text) <= MOST_TEXT
+    found = dict.fromkeys(path for path in _named(text[:MOST_TEXT], (folder,), folder) if os.path.exists(path))  # noqa: PTH110
+    found |= dict.fromkeys(folder / path for path in walked if wanted.has(path))
+    if unknown:
+        found |= dict.fromkeys(folder / path for path in walked if _is_script(folder, path))
+    within = complete and len(text) <= MOST_TEXT and len(found) <= _MOST_FILES
+    return list(_contents(list(found)[:_MOST_FILES], folder)), within
 
 
 def files_named(texts: Iterable[str], folder: Path) -> list[str]:
@@ -88,16 +90,17 @@ class _Wanted:
         self._pattern = _joined(globs[:_MOST_GLOBS])
         self._words = set(re.split(r"[^\w-]+", self.plain)) if _INTERPRETER.search(self.plain) else set[str]()
 
-    def has(self, path: Path) -> bool:
-        name = path.name.casefold()
+    def has(self, path: str) -> bool:
+        path = path.casefold()
+        parent, _, name = path.rpartition("/")
         if name in self.plain:
             return True
         if self._words:
             # `python -m check` and `node ./check` leave the end of the name out.
             stem = name.split(".")[0]
-            if (path.parent.name.casefold() if stem in _MAIN_FILES else stem) in self._words:
+            if (parent.rpartition("/")[2] if stem in _MAIN_FILES else stem) in self._words:
                 return True
-        return self._pattern is not None and self._pattern.match(path.as_posix().casefold()) is not None
+        return self._pattern is not None and self._pattern.match(path) is not None
 
 
 def _joined(globs: Iterable[str]) -> re.Pattern[str] | None:
@@ -126,22 +129,22 @@ def _named(text: str, bases: Sequence[Path], folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def _walk(folder: Path, plain: str) -> tuple[list[Path], bool]:
-    """The files of a folder, those at the top first, and whether these are all: there is a bound.
+def _walk(folder: Path, plain: str) -> tuple[list[str], bool]:
+    """The files of a folder seen from there, those at the top first, and whether these are all: there is a bound.
 
     Checkouts of their own, and folders of installed programs, are left out unless the text names them. So are links
     to folders.
     """
-    waiting, seen, files, left = deque([folder]), set[tuple[int, int]](), list[Path](), MOST_ENTRIES
+    waiting, seen, files, left = deque([""]), set[tuple[int, int]](), list[str](), MOST_ENTRIES
     while waiting:
-        where = waiting.popleft()
+        inside = waiting.popleft()
         try:
-            at = os.stat(where)  # noqa: PTH116
-            with os.scandir(where) as entries:
+            at = os.stat(folder / inside)  # noqa: PTH116
+            with os.scandir(folder / inside) as entries:
                 found = sorted(islice(entries, left + 1), key=lambda entry: entry.name)
         except OSError:
             continue
-        is_own = where == folder or where.name.casefold() in plain
+        is_own = not inside or inside.rpartition("/")[2].casefold() in plain
         if (at.st_dev, at.st_ino) in seen or (not is_own and any(entry.name == ".git" for entry in found)):
             continue
         seen.add((at.st_dev, at.st_ino))
@@ -149,13 +152,14 @@ def _walk(folder: Path, plain: str) -> tuple[list[Path], bool]:
         if left < 0:
             return files, False
         for entry in found:
+            path = f"{inside}/{entry.name}" if inside else entry.name
             is_named = entry.name.casefold() in plain
             with suppress(OSError):
                 if entry.is_dir(follow_symlinks=is_named):
                     if is_named or entry.name not in _NOT_WALKED:
-                        waiting.append(Path(entry.path))
+                        waiting.append(path)
                 elif entry.is_file():
-                    files.append(Path(entry.path))
+                    files.append(path)
     return files, True
 
 
@@ -166,12 +170,13 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _is_script(path: Path) -> bool:
+def _is_script(folder: Path, path: str) -> bool:
     """Whether it looks like something that runs: by its mode, or by its name for a shell."""
-    if not path.suffix or path.suffix.lower() in _SHELL_SUFFIXES:
+    suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122
+    if not suffix or suffix in _SHELL_SUFFIXES:
         return True
     try:
-        return bool(os.stat(path).st_mode & 0o111)  # noqa: PTH116
+        return bool(os.stat(f"{folder}/{path}").st_mode & 0o111)  # noqa: PTH116
     except OSError:
         return False
 

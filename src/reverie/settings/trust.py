@@ -10,8 +10,9 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,6 +31,15 @@ COMMITTED_NEVER = "a committed file may not set it"
 
 
 @dataclass(frozen=True, slots=True)
+class Looked:
+    """What a part is, with the files it runs or names."""
+
+    digest: str
+    unchecked: tuple[str, ...] = ()
+    """Per command of a list: why changes of what it runs may not be noticed; empty where they are."""
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One thing in a folder's file that can act: it runs, spends, sends, weakens a guard or moves data."""
 
@@ -42,11 +52,18 @@ class Part:
     value: object
     """As TOML or YAML gave it; None where it must not be shown."""
     risk: Risk
-    digest: str
-    unchecked: tuple[str, ...] = ()
-    """Per item of a list of commands: why changes of what it runs may not be noticed; empty where they are."""
+    look: Callable[[], Looked] = field(compare=False, repr=False)
+    """Looks at the files that it runs or names: only for somebody who wants to know, since a stranger chose them."""
     ignored: str = ""
     """Why it does not count; empty if it does."""
+
+    @property
+    def digest(self) -> str:
+        return self.look().digest
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        return self.look().unchecked
 
     @property
     def where(self) -> str:
@@ -85,6 +102,10 @@ class TrustBook:
             return cls(_entries(data["trusted"]), _entries(data["declined"]))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return cls(problem=f"{path}: damaged, so no folder is trusted; remove it and run `reverie trust` again.")
+
+    def knows(self, *folders: Path) -> bool:
+        """Whether any of these was ever trusted. If not, it does not matter what lies in them."""
+        return any(str(folder) in self.trusted for folder in folders)
 
     def state(self, folder: Path, found: Mapping[str, str], root: Path | None = None) -> str:
         """Why this folder is not trusted with these digests per file; empty if it is.
@@ -129,26 +150,27 @@ def digests(parts: Iterable[Part]) -> dict[str, dict[str, str]]:
     }
 
 
-def digest_of(key: str, value: object, folder: Path) -> tuple[str, tuple[str, ...]]:
-    """One part: its key, its value, and the files of this folder that it runs or names.
+def looks_at(key: str, value: object, folder: Path) -> Callable[[], Looked]:
+    """Looks at one part when it is first asked: its key, its value, the files of this folder that it runs or names."""
+    return cache(lambda: _look(key, value, folder))
 
-    And per command of a list why changes of what it runs may not be noticed.
-    """
+
+def _look(key: str, value: object, folder: Path) -> Looked:
     content = [key, json.dumps(value, sort_keys=True, default=str)]
     unchecked: tuple[str, ...] = ()
     if key.startswith("hooks."):
-        from reverie.settings.scripts import MOST_ENTRIES, files_run, why_unchecked
+        from reverie.settings.scripts import files_run, why_unchecked
 
         commands = [_command(item) for item in cast("list[object]", value)]
         files, complete = files_run(commands, folder)
         content += files
-        otherwise = "" if complete else f"this folder has more than {MOST_ENTRIES:,} files"
+        otherwise = "" if complete else "this folder has too many files to look at all of them"
         unchecked = tuple(why_unchecked(command, folder) or otherwise for command in commands)
     elif key.startswith(_NAMES_FILES):
         from reverie.settings.scripts import files_named
 
         content += files_named(_texts(value), folder)
-    return _hashed("\0".join(content).encode("utf-8", "surrogatepass")), unchecked
+    return Looked(_hashed("\0".join(content).encode("utf-8", "surrogatepass")), unchecked)
 
 
 def _command(item: object) -> str:
