@@ -60,6 +60,8 @@ class HookRule:
     command: str
     matcher: str = "*"
     timeout_s: float = DEFAULT_TIMEOUT_S
+    folder: Path | None = None
+    """Where it runs, and its project folder: those of the session if it is None."""
 
     def __post_init__(self) -> None:
         if not self.command.strip():
@@ -107,7 +109,9 @@ NOTHING = HookOutcome()
 def configured(settings: HookSettings) -> dict[HookEvent, tuple[HookRule, ...]]:
     """The rules of the `[hooks]` section of the settings; UserError if one cannot be used."""
     return {
-        event: tuple(HookRule(given.command, given.matcher, given.timeout_s) for given in settings.of(event.value))
+        event: tuple(
+            HookRule(given.command, given.matcher, given.timeout_s, given.folder) for given in settings.of(event.value)
+        )
         for event in HookEvent
     }
 
@@ -131,8 +135,7 @@ class Hooks:
             "transcript_path": str(transcript_path),
             "cwd": str(cwd),
         }
-        project = str(project_dir or cwd)
-        self._env = {"REVERIE_PROJECT_DIR": project, "CLAUDE_PROJECT_DIR": project}
+        self._project = project_dir or cwd
 
     def listens_to(self, event: HookEvent) -> bool:
         """Whether any command is configured for this moment: callers may skip building a payload."""
@@ -141,9 +144,9 @@ class Hooks:
     async def fire(self, event: HookEvent, payload: JsonObject, *, match_on: str | None = None) -> HookOutcome:
         """Runs every matching command and merges the answers. Raises nothing but cancellation, which kills them all."""
         matching = [rule for rule in self._rules.get(event, ()) if rule.matches(match_on)]
-        rules: dict[str, HookRule] = {}
+        rules: dict[tuple[str, Path | None], HookRule] = {}
         for rule in matching:
-            rules.setdefault(rule.command, rule)  # the same command under two matchers runs once
+            rules.setdefault((rule.command, rule.folder), rule)  # the same command under two matchers runs once
         if not rules:
             return NOTHING
         told = {**self._common, "hook_event_name": event.value, **payload}
@@ -153,9 +156,10 @@ class Hooks:
         return _merge([task.result() for task in running])
 
     async def _answer(self, event: HookEvent, rule: HookRule, stdin: bytes) -> _Answer:
-        env = {**os.environ, **self._env}
+        project, cwd = str(rule.folder or self._project), rule.folder or self._cwd
+        env = {**os.environ, "REVERIE_PROJECT_DIR": project, "CLAUDE_PROJECT_DIR": project}
         try:
-            ran = await run_command(rule.command, stdin=stdin, cwd=self._cwd, env=env, timeout_s=rule.timeout_s)
+            ran = await run_command(rule.command, stdin=stdin, cwd=cwd, env=env, timeout_s=rule.timeout_s)
         except OSError as error:
             return _Answer(notices=(_warning(event, rule, f"could not be started: {error.strerror or error}."),))
         return _read(event, rule, ran)

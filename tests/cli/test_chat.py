@@ -115,6 +115,24 @@ def test_only_what_is_offered_is_an_answer(reverie: Command) -> None:
     assert (reverie.work / "made.txt").exists()
 
 
+def test_nothing_is_allowed_before_its_last_page_was_shown(reverie: Command) -> None:
+    lines = "\\n".join(f"line {number}" for number in range(1_005))
+    call = f'call Write {{"file_path": "made.txt", "content": "{lines}\\nevil"}}\n---\n'
+    with chat(reverie, "--model", reverie.script(call + "say Over.\n")) as terminal:
+        terminal.say("make it")
+        shown = terminal.until("no ›")
+        assert "6 more lines" in shown and "evil" not in shown
+        assert "yes" not in shown.split("Allow?")[1] and "always" not in shown.split("Allow?")[1]
+        terminal.press("yYaA")
+        terminal.press("m")
+        assert "evil" in terminal.until("yes")
+        terminal.until("no ›")
+        assert not (reverie.work / "made.txt").exists()
+        terminal.press("y")
+        terminal.until("Over.")
+    assert (reverie.work / "made.txt").exists()
+
+
 def test_ctrl_c_stops_the_turn_and_twice_leaves(reverie: Command) -> None:
     model = reverie.script("slow 0.1\nsay " + "word " * 500 + "\n---\nsay Back again.\n")
     with chat(reverie, "--model", model) as terminal:

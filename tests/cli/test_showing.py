@@ -201,3 +201,28 @@ def test_empty_lines_before_a_payload_are_counted(tmp_path: Path) -> None:
         "⟨500 empty lines⟩",
         "evil",
     ]
+
+
+def test_empty_lines_in_a_change_are_counted(tmp_path: Path) -> None:
+    content = "x = 1" + "\n" * 2_001 + "evil()\n"
+    assert preview("Write", {"file_path": "x", "content": content}, tmp_path, PLAIN, 80) == [
+        "   1 + x = 1",
+        "   2 + ⟨2,000 empty lines⟩",
+        "2002 + evil()",
+    ]
+    (tmp_path / "a").write_text("one\ntwo\n")
+    change = {"file_path": "a", "old_string": "two\n", "new_string": " \n\t\n" * 6 + "evil\n"}
+    assert preview("Edit", change, tmp_path, PLAIN, 80) == [
+        "   1   one",
+        "     - two",
+        "   2 + ⟨12 empty lines⟩",
+        "  14 + evil",
+    ]
+    (tmp_path / "a").write_text("\n" * 50 + "two\n")
+    assert preview("Write", {"file_path": "a", "content": "two\n"}, tmp_path, PLAIN, 80)[0] == "     - ⟨50 empty lines⟩"
+
+
+def test_empty_lines_deep_in_an_input_are_counted(tmp_path: Path) -> None:
+    given_ = {"deep": {"a": ["x" + "\n" * 501 + "evil" + " " * 99]}}
+    (line,) = preview("Other", given_, tmp_path, PLAIN, 200)
+    assert line.count("500 empty lines") == 1 and "99 spaces" in line and "evil" in line

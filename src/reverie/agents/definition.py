@@ -21,7 +21,7 @@ from reverie.paths import Places
 from reverie.prompts import render
 from reverie.regular_files import read_head
 from reverie.settings.reach import Risk
-from reverie.settings.trust import Part, TrustBook, digest_of, digests
+from reverie.settings.trust import Part, TrustBook, digests, looks_at
 
 MAX_BYTES = 100_000
 GENERAL = "general"
@@ -121,7 +121,8 @@ def _acting(kind: AgentDefinition, path: Path, folder: Path, taken: set[str]) ->
     )
     for key, value, acts, risk in chosen:
         if acts:
-            yield Part(folder, path.relative_to(folder).as_posix(), 1, key, value, risk, digest_of(key, value, folder))
+            look = looks_at(key, value, folder)
+            yield Part(folder, path.relative_to(folder).as_posix(), 1, key, value, risk, look)
 
 
 def folders(places: Places) -> list[Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from reverie.cli.diff_preview import preview
 from reverie.cli.output import columns, one_line, pad, seconds
 from reverie.cli.tool_lines import call_text
 from reverie.errors import UserError
@@ -70,11 +69,10 @@ def _show_at_work(chat: Chat) -> None:
 
 def _show_questions(chat: Chat) -> None:
     for question in chat.session.gate.questions():
-        asked, paint = question.call, chat.view.paint
+        asked = question.call
         chat.view.tell(f"{question.reason} /agents allow {question.id}, or deny {question.id}", "warning")
         chat.view.say(f"  {call_text(asked.tool, asked.input, asked.cwd, columns() - 4)}")
-        for line in preview(asked.tool, asked.input, asked.cwd, paint, columns() - 2):
-            chat.view.say(f"  {line}")
+        chat.show_question(question.id, asked.tool, asked.input, asked.cwd)
 
 
 def _show_kinds(chat: Chat) -> None:
@@ -90,6 +88,9 @@ def _answer(chat: Chat, allow: bool, id: str) -> None:
     open_ones = [question.id for question in chat.session.gate.questions()]
     if not id and len(open_ones) == 1:
         id = open_ones[0]
+    if allow and id in open_ones and id in chat.unseen:
+        raise UserError(f"Not all of {id} was shown yet: /agents shows the next page. Until then you can only deny it.")
+    chat.unseen.pop(id, None)
     if not chat.session.gate.answer(id, allow=allow):
         known = f"open are {', '.join(open_ones)}" if open_ones else "none is open"
         raise UserError(f"There is no question {id!r}; {known}.")

@@ -29,7 +29,7 @@ from reverie.events import Event, PermissionAsked, TurnEnded
 from reverie.origins import untagged
 from reverie.permissions.patterns import rule_for
 from reverie.permissions.rules import ToolCall
-from reverie.types import Purpose, TextBlock
+from reverie.types import Json, Purpose, TextBlock
 
 if TYPE_CHECKING:
     from reverie.session.session import Session
@@ -43,6 +43,8 @@ class Chat:
         self.view = view
         self.leaving = False
         self.code = 0
+        self.unseen: dict[str, Pages] = {}
+        """What was not shown yet of the questions that /agents answers, by their ID."""
         self._wanted = wanted
         self._signals = signals
         self._input: ChatInput | None = None
@@ -103,7 +105,7 @@ class Chat:
         if isinstance(event, PermissionAsked):
             self.view.tell(f"{event.reason} /agents allow {event.id}, or deny {event.id}", "warning")
             cwd = Path(event.cwd or self.session.parts.places.cwd)
-            self.show_page(Pages(preview(event.tool, event.input, cwd, self.view.paint, columns() - 2)))
+            self.show_question(event.id, event.tool, event.input, cwd)
         self.view.show(event)
 
     # -- questions ------------------------------------------------------------------------------------------------
@@ -135,6 +137,13 @@ class Chat:
             return
         self.session.gate.answer(event.id, allow=verdict.allow, always=verdict.always, reason=_reason(verdict))
         view.waited(time.monotonic() - asked_at)
+
+    def show_question(self, id: str, tool: str, given: Json, cwd: Path) -> None:
+        """What an agent asks about: the next page, or the first one again if all were shown."""
+        pages = self.unseen.pop(id, None) or Pages(preview(tool, given, cwd, self.view.paint, columns() - 2))
+        self.show_page(pages)
+        if pages.left:
+            self.unseen[id] = pages
 
     def show_page(self, pages: Pages) -> None:
         """The next lines of what is asked about."""

@@ -192,8 +192,9 @@ class TerminalInput:
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
         while True:
             always = {"a": f"always {paint.dim(f'({rule})')}"} if rule else {}
-            more = {"m": "more"} if pages.left else {}
-            answer = await self._choose("Allow?", {"y": "yes", **always, **more, "n": "no"})
+            # Nobody can allow what was not shown to the end.
+            offers = {"m": "more"} if pages.left else {"y": "yes", **always}
+            answer = await self._choose("Allow?", {**offers, "n": "no"})
             if answer != "more":
                 break
             show()

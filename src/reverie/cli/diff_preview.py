@@ -11,6 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import cast
 
@@ -35,7 +36,7 @@ class Pages:
 
     @property
     def left(self) -> int:
-        """How many lines have not been shown."""
+        """How many lines have not been shown. While there are any, the answer can only be no."""
         return len(self._lines)
 
     def next(self) -> list[str]:
@@ -46,11 +47,11 @@ class Pages:
 def preview(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> list[str]:
     """The lines to show before the question: all of them."""
     if not isinstance(given, dict):
-        return [*_wrapped(visible(str(given)), columns)]
+        return text_lines(str(given), columns)
     call = cast(JsonObject, given)
     match tool:
         case "Bash":
-            lines = _text_lines(str(call.get("command", "")), columns)
+            lines = text_lines(str(call.get("command", "")), columns)
             return [paint.bold(line) for line in lines]
         case "Write":
             return list(_coloured(_text(cwd, call) or "", str(call.get("content", "")), paint, columns))
@@ -62,15 +63,40 @@ def preview(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> li
             count = -1 if call.get("replace_all") else 1
             return list(_coloured(before, before.replace(old, new, count), paint, columns))
         case _:
-            values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in call.items()}
-            return [line for key, value in values.items() for line in _text_lines(f"{key}: {value}", columns)]
+            values = {
+                key: value if isinstance(value, str) else json.dumps(counted(value)) for key, value in call.items()
+            }
+            return [line for key, value in values.items() for line in text_lines(f"{key}: {value}", columns)]
 
 
 def visible(line: str) -> str:
     """One line with nothing in it that cannot be seen: hidden characters are named, long blanks counted."""
-    if not line.isascii():
-        line = "".join(_named(char) if _is_unseen(char) else char for char in line)
-    return _BLANKS.sub(_counted, exact(line)).replace("\t", "    ")
+    return _BLANKS.sub(_count, exact(_with_names(line))).replace("\t", "    ")
+
+
+def counted(value: object) -> object:
+    """A value that is about to be shown as JSON, where some of it would be escapes: as `visible`, line breaks apart."""
+    if isinstance(value, str):
+        lines = [line for empty, group in groupby(value.split("\n"), _is_empty) for line in _short(empty, list(group))]
+        return _BLANKS.sub(_count, _with_names("\n".join(lines)))
+    if isinstance(value, dict):
+        return {counted(key): counted(item) for key, item in cast("dict[object, object]", value).items()}
+    if isinstance(value, list):
+        return [counted(item) for item in cast("list[object]", value)]
+    return value
+
+
+def _is_empty(line: str) -> bool:
+    return not line.strip(" \t")
+
+
+def _short(empty: bool, lines: list[str]) -> list[str]:
+    """Lines of one kind; many empty ones are one line that counts them."""
+    return [f"⟨{len(lines):,} empty lines⟩"] if empty and len(lines) >= _EMPTY_LINES else lines
+
+
+def _with_names(text: str) -> str:
+    return text if text.isascii() else "".join(_named(char) if _is_unseen(char) else char for char in text)
 
 
 def _is_unseen(char: str) -> bool:
@@ -81,24 +107,18 @@ def _named(char: str) -> str:
     return f"<U+{ord(char):04X}>"
 
 
-def _counted(found: re.Match[str]) -> str:
+def _count(found: re.Match[str]) -> str:
     blanks = found[0]
     parts = [f"{blanks.count(char):,} {name}" for char, name in ((" ", "spaces"), ("\t", "tabs")) if char in blanks]
     return f"⟨{' and '.join(parts)}⟩"
 
 
-def _text_lines(text: str, columns: int) -> list[str]:
-    """A text of several lines; a long stretch of empty ones is counted."""
+def text_lines(text: str, columns: int) -> list[str]:
+    """A text of several lines, whole and within the width; a long stretch of empty ones is counted."""
     shown: list[str] = []
-    empty = 0
-    for line in [*text.split("\n"), None]:
-        if line is not None and not line.strip(" \t"):
-            empty += 1
-            continue
-        shown += [f"⟨{empty:,} empty lines⟩"] if empty >= _EMPTY_LINES else [""] * empty
-        empty = 0
-        if line is not None:
-            shown += _wrapped(visible(line), columns)
+    for empty, group in groupby(text.split("\n"), _is_empty):
+        for line in _short(empty, list(group)):
+            shown += [""] if _is_empty(line) else _wrapped(visible(line), columns)
     while shown and not shown[-1]:
         shown.pop()
     return shown
@@ -132,22 +152,32 @@ def _coloured(before: str, after: str, paint: Paint, columns: int) -> Iterator[s
     # By line feed alone: what else ends a line for Python is text in a file, and is shown.
     old, new = before.removesuffix("\n").split("\n"), after.removesuffix("\n").split("\n")
     old, new = ([] if not before else old), ([] if not after else new)
-    number = 0
+    for (mark, _, empty), group in groupby(_changes(old, new), lambda one: (one[0], one[1], _is_empty(one[3]))):
+        rows = list(group)
+        if empty and len(rows) >= _EMPTY_LINES:
+            rows = [(mark, 0, rows[0][2], f"⟨{len(rows):,} empty lines⟩")]
+        for _, _, number, text in rows:
+            first, *rest = _wrapped(visible(text), max(10, columns - 7))
+            match mark:
+                case "+":
+                    yield paint.dim(f"{number:>4} ") + paint.good(f"+ {first}")
+                    yield from (" " * 5 + paint.good(f"+ {more}") for more in rest)
+                case "-":
+                    yield from ("     " + paint.bad(f"- {text}") for text in (first, *rest))
+                case _:
+                    yield paint.dim(f"{number:>4}   {first}")
+                    yield from (paint.dim(f"       {more}") for more in rest)
+
+
+def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, str]]:
+    """Each line that is taken, put or kept around them: its mark, its place among the changes, its number, its text."""
+    place = number = 0
     for line in difflib.unified_diff(old, new, n=2, lineterm=""):
-        if line.startswith(("---", "+++")) and not number:
+        if line.startswith(("---", "+++")) and not place:
             continue
         if line.startswith("@@"):
+            place += 1
             number = max(1, int(line.split("+")[1].split(",")[0].split(" ")[0]))
             continue
-        first, *rest = _wrapped(visible(line[1:]), max(10, columns - 7))
-        match line[0]:
-            case "+":
-                yield paint.dim(f"{number:>4} ") + paint.good(f"+ {first}")
-                yield from (" " * 5 + paint.good(f"+ {more}") for more in rest)
-                number += 1
-            case "-":
-                yield from ("     " + paint.bad(f"- {text}") for text in (first, *rest))
-            case _:
-                yield paint.dim(f"{number:>4}   {first}")
-                yield from (paint.dim(f"       {more}") for more in rest)
-                number += 1
+        yield line[0], place, number, line[1:]
+        number += line[0] != "-"

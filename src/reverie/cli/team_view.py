@@ -43,7 +43,9 @@ class _Question:
 
     @property
     def keys(self) -> list[str]:
-        return [key for key in _WORDS if (key != "a" or self.has_rule) and (key != "m" or self.pages.left)]
+        if self.pages.left:
+            return ["m", "n"]  # nobody can allow what was not shown to the end
+        return ["y", "a", "n"] if self.has_rule else ["y", "n"]
 
     @property
     def help(self) -> str:

@@ -19,6 +19,7 @@ from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
 
 if TYPE_CHECKING:
+    from reverie.cli.output import Paint
     from reverie.settings.trust import Part
 
 _STATES = {"nothing": 0, "trusted": 0, "not trusted": 1, "changed": 1, "declined": 1}
@@ -64,10 +65,11 @@ def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listin
     if status or state in ("trusted", "nothing"):
         _tell(folder, state, parts, as_json)
         return _STATES[state] if status else 0
+    asks = not yes and not as_json and sys.stdin.isatty() and sys.stdout.isatty()
     if not as_json:
-        show(parts)
+        show(parts, paged=asks)
     if not yes:
-        if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if not asks:
             raise UserError("Nothing was trusted: nobody is there to ask; look at it with --status, then give --yes.")
         if not click.confirm(_question(parts), default=False):
             click.echo("Not trusted: these parts stay without effect.")
@@ -88,7 +90,7 @@ def ask_once(cwd: Path) -> None:
         return
     if state == "changed":
         click.echo("What can act in this folder has changed since you trusted it.")
-    show(parts)
+    show(parts, paged=True)
     answer = click.confirm(_question(parts), default=False)
     try:
         if answer:
@@ -120,25 +122,46 @@ def look(cwd: Path) -> tuple[list[Part], str]:
     return parts, "changed" if any(part.ignored == CHANGED for part in waiting) else "not trusted"
 
 
-def show(parts: Sequence[Part]) -> None:
-    """Every part, whole: the user is about to say yes to it."""
-    from reverie.cli.output import exact, paint_for
+def show(parts: Sequence[Part], *, paged: bool = False) -> None:
+    """Every part, whole, as a permission question shows it: the user is about to say yes to it.
+
+    `paged`: a person is about to answer, so the next page comes with a key.
+    """
+    from reverie.cli.diff_preview import Pages
+    from reverie.cli.output import paint_for, plural
 
     paint = paint_for(sys.stdout)
+    pages = Pages([*_shown(parts, paint)])
+    while pages.left:
+        click.echo("\n".join(pages.next()), color=paint.on)
+        if pages.left and paged:
+            click.pause(paint.warning(f"… {plural(pages.left, 'more line')}; press a key for the next page"))
+
+
+def _shown(parts: Sequence[Part], paint: Paint) -> Iterator[str]:
+    from reverie.cli.diff_preview import text_lines
+    from reverie.cli.output import columns
+
     file = ""
     for part in parts:
         if file != (file := str(part.folder / part.file)):
-            click.echo(paint.bold(exact(file)), color=paint.on)
-        for text in _values(part):
-            mark = paint.warning(f"could {part.risk.value}")
-            click.echo(f"  line {part.line}: {exact(text)}  {mark}", color=paint.on)
+            yield from map(paint.bold, text_lines(file, columns()))
+        for text, unchecked in _values(part):
+            *lines, last = text_lines(f"line {part.line}: {text}", columns() - 2)
+            yield from (f"  {line}" for line in lines)
+            yield f"  {last}  {paint.warning(f'could {part.risk.value}')}"
+            if unchecked:
+                yield f"    {paint.warning(f'what this runs cannot be checked for changes: {unchecked}')}"
 
 
-def _values(part: Part) -> Iterator[str]:
+def _values(part: Part) -> Iterator[tuple[str, str]]:
+    """Each item of a part as text, and why changes of what it runs may not be noticed."""
+    from reverie.cli.diff_preview import counted
+
     value = part.value
     items = cast("list[object]", value) if isinstance(value, list) else [value]
-    for item in items:
-        yield f"{part.key} = {'(hidden)' if item is None else json_text(item)}"
+    for item, unchecked in zip(items, part.unchecked or [""] * len(items), strict=True):
+        yield f"{part.key} = {'(hidden)' if item is None else json_text(counted(item))}", unchecked
 
 
 def _question(parts: Sequence[Part]) -> str:
@@ -175,6 +198,7 @@ def _as_json(part: Part) -> dict[str, Any]:
         "value": part.value,
         "could": part.risk.value,
         "ignored": part.ignored or None,
+        "unchecked": [why or None for why in part.unchecked],
     }
 
 

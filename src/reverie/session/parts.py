@@ -21,7 +21,7 @@ from reverie.context.ttl import choose_ttl
 from reverie.errors import StorageError, UserError
 from reverie.events import Event, Notice, SessionOpened
 from reverie.flags import Flags
-from reverie.hooks import HookEvent, HookRule, Hooks
+from reverie.hooks import Hooks, configured
 from reverie.models.base import Model, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.registry import EMBEDDED, ModelAccess, default_model_name, doubt_about, open_model, split_name
@@ -254,10 +254,6 @@ def model_access(settings: Settings) -> ModelAccess:
 
 
 def _hooks(settings: Settings, places: Places, session_id: str) -> Hooks:
-    rules = {
-        event: [HookRule(hook.command, hook.matcher, hook.timeout_s) for hook in settings.hooks.of(event.value)]
-        for event in HookEvent
-        if not settings.session.bare
-    }
+    rules = {} if settings.session.bare else configured(settings.hooks)
     transcript = places.transcript(session_id)
     return Hooks(rules, places.cwd, session_id, transcript, project_dir=places.checkout)

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from reverie.paths import Repo
 from reverie.settings.reach import Rule, needs_trust, reach_of
 from reverie.settings.schema import Settings, all_settings, value_of
-from reverie.settings.trust import COMMITTED, COMMITTED_NEVER, LOCAL, Part, TrustBook, digest_of, digests
+from reverie.settings.trust import COMMITTED, COMMITTED_NEVER, LOCAL, NOT_TRUSTED, Part, TrustBook, digests, looks_at
 
 if TYPE_CHECKING:
     from reverie.settings.loading import Given
+    from reverie.settings.sections import HookCommand
 
 _MOST_NAMED = 4
 
@@ -55,7 +56,7 @@ def judge(
         if part is not None:
             parts.append(part)
         if part is None or not part.ignored:
-            counted.append((given, value))
+            counted.append((given, _at_home(value, part)))
     warnings = [book.problem] if book.problem else []
     return Judged(counted, tuple(parts), [*warnings, *ignored_sentences(parts)])
 
@@ -76,16 +77,26 @@ def _part(folder: Path, given: Given, value: object, base: Mapping[str, object],
         key=given.key,
         value=None if setting.secret else given.value,
         risk=reach_of(given.key).risk,
-        digest=digest_of(given.key, given.value, folder),
+        look=looks_at(given.key, given.value, folder),
         ignored=COMMITTED_NEVER if committed and reach_of(given.key).rule is Rule.USER else "",
     )
 
 
+def _at_home(value: object, part: Part | None) -> object:
+    """A folder's hooks run in that folder, where its files were looked at, not where the session is."""
+    if part is None or not part.key.startswith("hooks."):
+        return value
+    return tuple(hook.at(part.folder) for hook in cast("tuple[HookCommand, ...]", value))
+
+
 def _states(acting: Sequence[Part], book: TrustBook, repo: Repo) -> dict[Path, str]:
     """Why each folder is not trusted; empty for one that is."""
+    folders = dict.fromkeys(part.folder for part in acting)
+    if not book.knows(*folders, repo.root):
+        return dict.fromkeys(folders, NOT_TRUSTED)
     found = digests(acting)
     states: dict[Path, str] = {}
-    for folder in dict.fromkeys(part.folder for part in acting):
+    for folder in folders:
         # A worktree uses only the local file of its repository, so only that one is judged.
         files = (COMMITTED, LOCAL) if folder == repo.checkout else (LOCAL,)
         here = found.get(str(folder), {})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 from reverie.settings.fields import (
     Section,
@@ -140,6 +140,13 @@ class HookCommand(Section):
     command: str = filled("Shell command to run.")
     matcher: str = pattern("*", "For tool events: which tools, as a regular expression for the whole name.")
     timeout_s: float = number(60.0, "seconds", "Killed after this long.")
+    folder: ClassVar[Path | None] = None
+    """Where it runs: the folder whose own settings bring it. None: in the session's, for a hook of the user's."""
+
+    def at(self, folder: Path) -> HookCommand:
+        made = HookCommand(command=self.command, matcher=self.matcher, timeout_s=self.timeout_s)
+        made.__dict__["folder"] = folder
+        return made
 
 
 class Hooks(Section):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,14 +23,20 @@ FILE = "trust.json"
 COMMITTED = ".reverie/settings.toml"
 LOCAL = ".reverie/settings.local.toml"
 _MAX_BYTES = 4_000_000
-_MAX_SCRIPT = 4_000_000
-_PROJECT = re.compile(r"\$\{?(?:REVERIE|CLAUDE)_PROJECT_DIR\}?")
-_BETWEEN_WORDS = re.compile(r"[\s'\"`;&|<>(){}=,:]+")
-_NAMES_FILES = ("hooks.", "catalogue.files", "model.")
+_NAMES_FILES = ("catalogue.files", "model.")
 
 NOT_TRUSTED = "you have not trusted this folder"
 CHANGED = "what can act here has changed since you trusted this folder"
 COMMITTED_NEVER = "a committed file may not set it"
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a part is, with the files it runs or names."""
+
+    digest: str
+    unchecked: tuple[str, ...] = ()
+    """Per command of a list: why changes of what it runs may not be noticed; empty where they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +52,18 @@ class Part:
     value: object
     """As TOML or YAML gave it; None where it must not be shown."""
     risk: Risk
-    digest: str
+    look: Callable[[], Looked] = field(compare=False, repr=False)
+    """Looks at the files that it runs or names: only for somebody who wants to know, since a stranger chose them."""
     ignored: str = ""
     """Why it does not count; empty if it does."""
+
+    @property
+    def digest(self) -> str:
+        return self.look().digest
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        return self.look().unchecked
 
     @property
     def where(self) -> str:
@@ -87,6 +102,10 @@ class TrustBook:
             return cls(_entries(data["trusted"]), _entries(data["declined"]))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return cls(problem=f"{path}: damaged, so no folder is trusted; remove it and run `reverie trust` again.")
+
+    def knows(self, *folders: Path) -> bool:
+        """Whether any of these was ever trusted. If not, it does not matter what lies in them."""
+        return any(str(folder) in self.trusted for folder in folders)
 
     def state(self, folder: Path, found: Mapping[str, str], root: Path | None = None) -> str:
         """Why this folder is not trusted with these digests per file; empty if it is.
@@ -131,41 +150,35 @@ def digests(parts: Iterable[Part]) -> dict[str, dict[str, str]]:
     }
 
 
-def digest_of(key: str, value: object, folder: Path) -> str:
-    """One part: its key, its value, and the content of the files of this folder that it names as commands or lists."""
+def looks_at(key: str, value: object, folder: Path) -> Callable[[], Looked]:
+    """Looks at one part when it is first asked: its key, its value, the files of this folder that it runs or names."""
+    return cache(lambda: _look(key, value, folder))
+
+
+def _look(key: str, value: object, folder: Path) -> Looked:
     content = [key, json.dumps(value, sort_keys=True, default=str)]
-    if key.startswith(_NAMES_FILES):
-        content += _files_named(value, folder)
-    return _hashed("\0".join(content).encode("utf-8", "surrogatepass"))
+    unchecked: tuple[str, ...] = ()
+    if key.startswith("hooks."):
+        from reverie.settings.scripts import files_run, why_unchecked
+
+        commands = [_command(item) for item in cast("list[object]", value)]
+        files, complete = files_run(commands, folder)
+        content += files
+        otherwise = "" if complete else "this folder has too many files to look at all of them"
+        unchecked = tuple(why_unchecked(command, folder) or otherwise for command in commands)
+    elif key.startswith(_NAMES_FILES):
+        from reverie.settings.scripts import files_named
+
+        content += files_named(_texts(value), folder)
+    return Looked(_hashed("\0".join(content).encode("utf-8", "surrogatepass")), unchecked)
+
+
+def _command(item: object) -> str:
+    return str(cast("Mapping[str, object]", item).get("command", "")) if isinstance(item, Mapping) else ""
 
 
 def _hashed(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _files_named(value: object, folder: Path) -> Iterator[str]:
-    words = {word for text in _texts(value) for word in _BETWEEN_WORDS.split(_PROJECT.sub(str(folder), text)) if word}
-    for word in sorted(words):
-        for base in (folder, folder / ".reverie"):
-            path = base / word
-            if path.is_relative_to(folder) and "\0" not in word and len(word) < 4_096:
-                yield from _content(path, folder)
-
-
-def _content(path: Path, folder: Path) -> Iterator[str]:
-    """Where a name leads and what is there; nothing for a folder or a name that leads nowhere."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return
-    with os.fdopen(fd, "rb") as file:
-        found = os.fstat(fd)
-        if stat.S_ISREG(found.st_mode):
-            # Of a very large file the size and time must do: this runs with every command.
-            rest = f"{found.st_size} {found.st_mtime_ns}" if found.st_size > _MAX_SCRIPT else ""
-            # Seen from the folder, so that the same file in a worktree counts as the same.
-            leads = os.path.relpath(os.path.realpath(path), folder)
-            yield f"{path.relative_to(folder)} {leads} {_hashed(file.read(_MAX_SCRIPT))} {rest}"
 
 
 def _texts(value: object) -> Iterator[str]:
