@@ -2,7 +2,7 @@
 
 The line: what starts by itself is on the list (an agent reads it; a shell, git, an editor, a build server or a tool of
 the folder runs it), and so are Makefiles, since nobody reads those before `make`. What runs only when the user runs the
-project (package.json, setup.py, tests) is not. Only names are looked at here; `obeyed_links` follows links and includes.
+project (package.json, setup.py, tests) is not. Only names count here; `obeyed_links` follows links and includes.
 """
 
 from __future__ import annotations

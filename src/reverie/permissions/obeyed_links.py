@@ -42,8 +42,8 @@ def project_of(cwd: Path) -> Path:
 
 
 def is_led_to(paths: Iterable[Path], cwd: Path, most: int = MOST_NAMES) -> bool:
-    """Whether something obeyed in the project around `cwd` leads to one of the paths. At most so many names are read."""
-    wanted = [os.path.realpath(path) for path in paths]
+    """Whether something obeyed in the project around `cwd` leads to one of the paths; yes beyond `most` names."""
+    wanted = [os.path.realpath(path) for path in paths if "\0" not in str(path)]
     try:
         return _Project(project_of(cwd), most).leads_to(wanted)
     except TooMuch:

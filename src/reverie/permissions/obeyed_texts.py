@@ -137,8 +137,8 @@ def _instructions(text: str) -> Iterator[Named]:
 def _make(text: str) -> Iterator[Named]:
     text = text.replace("\\\n", " ")
     values: dict[str, list[str]] = {}
-    for name, value in _ASSIGNMENT.findall(text):
-        values.setdefault(name, []).append(value.split("#")[0].strip())
+    for name, given in _ASSIGNMENT.findall(text):
+        values.setdefault(name, []).append(given.split("#")[0].strip())
 
     def value(found: re.Match[str]) -> str:
         inner = (found[1] or found[2] or found[3] or "").strip()
