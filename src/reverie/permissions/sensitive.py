@@ -27,12 +27,13 @@ SENSITIVE_NAMES: tuple[str, ...] = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".oci", ".kaggle", ".aliyun", "secrets"),
     *(".bash_sessions", ".zsh_sessions"),
     # what programs read at their start
-    *(f"{name}{ending}" for name in _STARTING_NAMES for ending in ("", ".*")),
+    *_STARTING_NAMES,
+    *(f"{name}.*" for name in _STARTING_NAMES if name.startswith(".")),
     *("*.env", "credentials.json", "credentials.toml", "credentials.yml", "credentials.yaml", "credentials.xml"),
     *("credentials.csv", "credentials.tfrc.json", "application_default_credentials.json", "client_secret*.json"),
     *("*service-account*.json", "*service_account*.json", "*serviceaccount*.json"),
     *("*service-account*.y*ml", "*service_account*.y*ml"),
-    *("secrets.*", "secret.*", ".secrets", ".secrets.*", ".secret", "passwords.*", "password.txt", "*.token"),
+    *("secrets.*", "secret.*", ".secrets", ".secrets.*", ".secret", "password.txt", "*.token"),
     *("*.kubeconfig", "*-kubeconfig", "kaggle.json", "*.tfstate", "*.tfstate.*", "*.tfvars", "*.tfvars.json"),
     # keys and where keys are kept
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "id_xmss*", "*_rsa", "*_dsa", "*_ecdsa", "*_ed25519"),
@@ -44,7 +45,8 @@ SENSITIVE_NAMES: tuple[str, ...] = (
 """Names of files and folders, wherever they are, with the wildcards of .gitignore. A glob that may mean one counts."""
 
 VARIANT_NAMES: tuple[str, ...] = (
-    *(f"{name}{ending}" for name in _STARTING_NAMES for ending in ("-*", "_*", "~*")),
+    *(f"{name}{ending}" for name in _STARTING_NAMES for ending in (".*", "-*", "_*", "~*")),
+    "passwords.*",
     *(f"*{mark}secret{many}.{kind}" for mark in "-_." for many in ("", "s") for kind in _DATA),
     *(f"secret{many}{mark}*.{kind}" for mark in "-_" for many in ("", "s") for kind in _DATA),
 )
