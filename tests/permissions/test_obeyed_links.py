@@ -48,6 +48,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (".claude/commands", "agent/commands", "agent/commands/new.md"),
         (".git/hooks/pre-commit", "scripts/pre-commit.sh", "scripts/pre-commit.sh"),
         (".git/hooks", "scripts", "scripts/pre-push"),
+        ("sub/.git/hooks/pre-push", "scripts/push.sh", "scripts/push.sh"),
         (".github/workflows/main.yml", "ci/main.yml", "ci/main.yml"),
         (".github/workflows", "ci", "ci/new.yml"),
         (".github", "forge", "forge/workflows/new.yml"),

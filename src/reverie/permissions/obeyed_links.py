@@ -57,6 +57,7 @@ class _Project:
         self._texts_left = _MOST_TEXTS
         self._files: list[str] = []
         self._makefiles: list[str] = []
+        self._checkouts = {self._top}
         self._found: set[str] = set()
         """Real paths of files and folders that are led to, whether they exist or not."""
         self._patterns: set[str] = set()
@@ -74,7 +75,8 @@ class _Project:
         for folder in (Path.home() / name for name in _AGENTS):
             for name in _INSTRUCTIONS:
                 self._file(str(folder / name))
-        self._git()
+        for top in tuple(self._checkouts):
+            self._git(top)
         return any(self._holds(path) for path in wanted)
 
     def _holds(self, path: str) -> bool:
@@ -103,6 +105,8 @@ class _Project:
                 if self._left < 0:
                     raise TooMuch
                 counts = all_obeyed or is_obeyed_in(name, entry.name)
+                if entry.name == ".git":
+                    self._checkouts.add(folder)
                 counts = counts or (folder == self._top and is_page_for_agents(entry.name))
                 if entry.is_symlink():
                     if (counts or entry.name.lower() == ".github") and self._linked(entry):
@@ -184,11 +188,11 @@ class _Project:
 
     # -- git ------------------------------------------------------------------------------------------------------
 
-    def _git(self) -> None:
+    def _git(self, top: str) -> None:
         """Hooks, and what git's configuration names: scripts, further configuration, another folder of hooks."""
-        repo = find_repo(Path(self._top))
+        repo = find_repo(Path(top))
         home = Path.home()
-        own = {Path(self._top, ".git"), repo.root / ".git", repo.git_dir or Path(self._top, ".git")}
+        own = {Path(top, ".git"), repo.root / ".git", repo.git_dir or Path(top, ".git")}
         configs = [*(folder / name for folder in own for name in ("config", "config.worktree"))]
         configs += [home / ".gitconfig", home / ".config/git/config"]
         for folder in own:
@@ -203,18 +207,19 @@ class _Project:
             seen.add(config)
             for key, value in git_values(config):
                 word = os.path.expanduser(value)  # noqa: PTH111 (leaves an unknown user's name as it is)
+                if not word:
+                    continue
                 if key == "hookspath":
-                    self._hooks(os.path.realpath(Path(self._top, word)))
+                    self._hooks(os.path.realpath(Path(top, word)))
                 elif key == "path":
                     configs.append(config.parent / word)
                     self._found.add(os.path.realpath(config.parent / word))
                 else:
                     for named in named_in(value, Kind.WORDS):
-                        self._found.update(self._targets(named, (self._top,)))
+                        self._found.update(self._targets(named, (top,)))
 
     def _hooks(self, folder: str) -> None:
-        if os.path.realpath(folder) != self._top:
-            self._found.add(os.path.realpath(folder))
+        self._found.add(os.path.realpath(folder))
         self._walk(folder, obeyed=True, hooks=True)
 
 
