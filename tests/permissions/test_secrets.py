@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from pathlib import Path
 
@@ -174,11 +175,67 @@ def test_names_that_mean_secrets(name: str) -> None:
     assert is_sensitive(Path("/work") / name)
 
 
+NOT_ONLY_BY_ONE_NAME = [
+    *("secrets.txt", "secrets.py", "secrets.conf", "secrets.xml", "secret.yaml", "secrets/db.txt", "app-secrets.json"),
+    *("secrets-prod.yaml", ".zhistory", ".histfile", "fish_history", ".local/state/zsh/history", ".bash_history-1.tmp"),
+    *("gcp-service_account.json", "service-account.yaml", "prod-service-account-2.json"),
+    *(".env~", ".env-local", ".env_prod", "prod.env.bak", ".envrc.local", "server.key.bak", "server.key~", ".#.env"),
+    *("server.pem.old", ".netrc~", ".pgpass.bak", ".npmrc.bak", "server.key.2024-05-01", "tls.pem_backup2", ".env.swp"),
+    *("a.p12.orig.1", "deploy_rsa.old", "terraform.tfvars.save", "credentials.json.bak", "server.key (1)", "a.key-old"),
+    *("kubeconfig", "kubeconfig.yaml", "dev.kubeconfig", ".vault_pass", ".vault_pass.txt", ".claude.json", ".kaggle/x"),
+    *(".config/containers/auth.json", ".config/sops/age/keys.txt", ".cache/huggingface/token", ".oci/config"),
+]
+
+
+@pytest.mark.parametrize("name", NOT_ONLY_BY_ONE_NAME)
+def test_copies_and_variants_of_secrets(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text("PRIVATE\n")
+    policy = policy_for(Mode.READ_ONLY)
+    assert isinstance(policy(ToolCall("id", "Read", {"file_path": name}, True, tmp_path)), Ask)
+    assert isinstance(policy(shell(f"cat '{name}'", tmp_path)), Ask)
+    assert isinstance(policy(shell("grep -rn PRIVATE .", tmp_path)), Ask)
+
+
+def test_a_search_passes_copies_and_variants_over(tmp_path: Path) -> None:
+    context = make_context(tmp_path)
+    for name in (*NOT_ONLY_BY_ONE_NAME, "monkey.txt", "keys.py", "secretary.md", "notes.txt.old"):
+        (context.cwd / name).parent.mkdir(parents=True, exist_ok=True)
+        (context.cwd / name).write_text("PRIVATE\n")
+    found = text(use(context, "Grep", pattern="PRIVATE"))
+    assert sorted(found.splitlines()) == ["keys.py", "monkey.txt", "notes.txt.old", "secretary.md"]
+
+
+def test_what_the_system_shows_of_a_process(tmp_path: Path) -> None:
+    policy = policy_for(Mode.READ_ONLY)
+    me = os.getpid()
+    for name in ("environ", "mem", "maps", "fd/3", f"task/{me}/environ", "cmdline", "root/etc/passwd"):
+        for who in (str(me), "self", "thread-self"):
+            path = f"/proc/{who}/{name}"
+            assert isinstance(policy(ToolCall("id", "Read", {"file_path": path}, True, tmp_path)), Ask), path
+            assert isinstance(policy(ToolCall("id", "Grep", {"pattern": "x", "path": path}, True, tmp_path)), Ask), path
+            assert policy(shell(f"cat {path}", tmp_path)) != Allow(), path
+    for command in ("cat /proc/*/task/*/environ", "cat /proc/[0-9]*/environ", "cat /proc/*/ma?s", "cat /pro?/1/mem"):
+        assert why_secret(command, tmp_path), command
+    for path in ("/proc/cpuinfo", "/proc/meminfo", "/proc/self/status"):
+        assert policy(ToolCall("id", "Read", {"file_path": path}, True, tmp_path)) == Allow(), path
+        assert why_secret(f"cat {path}", tmp_path) is None, path
+
+
+def test_a_folder_that_only_this_process_has_gets_a_sentence(tmp_path: Path) -> None:
+    found = use(make_context(tmp_path), "Grep", pattern="PATH", path=f"/proc/self/task/{os.getpid()}/status")
+    assert found.is_error
+    assert text(found).endswith(": search in another folder.") and "Error" not in text(found)
+
+
 @pytest.mark.parametrize(
     "name",
     [
         *(".env.example", ".env.sample", ".env.template", "id_rsa.pub", "id_generator.py", "environment.py"),
-        *("certifi/cacert.pem", "config.json", "keys.py", "secrets.py", "src/credentials.py", "/etc/hosts"),
+        *("certifi/cacert.pem", "config.json", "keys.py", "src/credentials.py", "/etc/hosts"),
+        *("monkey.txt", "secretary.md", "detect_secrets.py", "test_secrets.py", "secret_reads.py", "turkey.bak"),
+        *("templates/serviceaccount.yaml", "notes.txt.old", "app.key.ts", "dev.env.js", "src/proc/linux/maps/a.c"),
+        *("/proc/cpuinfo", "/proc/1/status", "tokenizer.json", "environment-local.ts"),
     ],
 )
 def test_names_that_do_not(name: str) -> None:

@@ -1,95 +1,94 @@
 """Files that are obeyed later without anybody asking for it: a change to one is never waved through.
 
 The line: what starts by itself is on the list (an agent reads it; a shell, git, an editor, a build server or a tool of
-the folder runs it), and so are Makefiles with all they include, since nobody reads those before `make`. What runs only
-when the user runs the project (package.json, setup.py, tests) is not: it is what an agent is asked to edit.
+the folder runs it), and so are Makefiles, since nobody reads those before `make`. What runs only when the user runs the
+project (package.json, setup.py, tests) is not. Only names count here; `obeyed_links` follows links and includes.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from fnmatch import fnmatchcase
-from pathlib import Path
+from collections.abc import Sequence
+from fnmatch import translate
+from functools import cache, lru_cache
 
-from reverie.regular_files import read_regular_text
+MAKEFILES = ("makefile", "gnumakefile", "bsdmakefile", "makefile.*", "gnumakefile.*", "*.mk", "*.mak", "*.make")
 
 OBEYED_NAMES: tuple[str, ...] = (
     # agents
-    *("agents.md", "agent.md", "agents.*.md", "claude*.md", "gemini.md", "qwen.md", ".mcp.json", "mcp.json"),
-    *(".reverie", ".claude", ".claude.json", ".agents", ".codex", ".gemini", ".cursor", ".cursorrules", ".windsurf"),
-    *(".windsurfrules", ".clinerules*", ".roo", ".roorules*", ".kiro", ".junie", ".continue", ".aider*", ".amazonq"),
-    *(".opencode", "opencode.json*", "copilot-instructions.md", "*.instructions.md", "*.prompt.md"),
+    *("agents.md", "agent.md", "agents.*.md", "claude*.md", "gemini.md", "qwen.md", "warp.md", "crush.md", "skill.md"),
+    *("mcp.json", "opencode.json*", "copilot-instructions.md", "*.instructions.md", "*.prompt.md", "*.chatmode.md"),
     # git and what it runs
-    *(".git", ".gitmodules", ".gitconfig", ".githooks", ".husky", ".huskyrc*", ".pre-commit-*", "lefthook*"),
-    *(".lefthook*", ".overcommit.yml", ".lintstagedrc*", "lint-staged.config.*"),
+    *("lefthook*", "lint-staged.config.*", "simple-git-hooks.*"),
     # shells, and what runs when a folder is entered or a program starts
-    *(".envrc*", ".direnv", ".autoenv*", "mise.toml", ".mise*", ".bash*", ".zsh*", ".zprofile", ".zlog*", ".profile"),
-    *(".login", ".cshrc", ".tcshrc", ".kshrc", ".inputrc", ".tmux.conf", ".screenrc", ".xprofile", ".xinitrc"),
-    *(".xsession*", ".config", ".local", "launchagents", ".vimrc", ".exrc", ".nvim*", ".lvimrc", ".dir-locals*.el"),
-    *(".emacs*", ".gdbinit", ".lldbinit", ".psqlrc", ".sqliterc", ".irbrc", ".pryrc", ".rprofile", ".pdbrc"),
-    *("sitecustomize.py", "usercustomize.py", "*.pth", ".venv", "venv", "site-packages", "node_modules"),
+    *("mise.toml", "mise.*.toml", "launchagents", "_vimrc", "_gvimrc", "_exrc", "sitecustomize.py"),
+    *("usercustomize.py", "*.pth", "venv", "site-packages", "node_modules"),
     # editors
-    *(".vscode", ".idea", ".vs", ".zed", ".fleet", ".nova", ".run", "*.code-workspace", "*.sublime-project"),
-    *(".devcontainer", ".devcontainer.json"),
+    *("*.code-workspace", "*.sublime-project"),
     # build servers
-    *(".gitlab-ci*", ".gitlab", ".circleci", ".travis.y*ml", "*appveyor.y*ml", "azure-pipelines*", ".azure-pipelines"),
-    *("jenkinsfile*", "bitbucket-pipelines.y*ml", ".drone*", ".woodpecker*", ".buildkite", ".teamcity", ".cirrus*"),
-    *("cloudbuild*", "buildspec*", ".semaphore", ".forgejo", ".gitea", ".builds", ".build.yml", ".tekton", ".ci"),
-    *("wercker.y*ml", "netlify.toml", "vercel.json", "renovate.json*", ".renovaterc*"),
+    *("*appveyor.y*ml", "azure-pipelines*", "jenkinsfile*", "bitbucket-pipelines.y*ml", "cloudbuild*", "buildspec*"),
+    *("wercker.y*ml", "netlify.toml", "vercel.json", "renovate.json*", "codemagic.y*ml", "zuul.y*ml", "zuul.d"),
     # lists of commands behind one word
-    *("makefile", "gnumakefile", "makefile.*", "gnumakefile.*", "*.mk", "*.mak", "*.make", "justfile", ".justfile"),
-    *("*.just", "taskfile*.y*ml"),
+    *(*MAKEFILES, "justfile", "*.just", "taskfile*.y*ml"),
 )
-"""Names of files and folders at any depth, in lower case; a folder stands for all that is in it."""
+"""Names of files and folders at any depth, in lower case; a folder includes all that is in it."""
 
-OBEYED_PATHS: tuple[str, ...] = (
-    *(".github/workflows", ".github/actions", ".github/instructions", ".github/prompts", ".github/agents"),
-    *(".github/hooks", ".github/dependabot.y*ml", ".yarn/plugins", ".yarn/releases", ".cargo/config*"),
+PLAIN_DOT_NAMES: tuple[str, ...] = (
+    *(".gitignore", ".gitattributes", ".gitkeep", ".keep", ".mailmap", ".git-blame-ignore-revs", ".*ignore"),
+    *(".editorconfig", ".clang-format", ".nojekyll", ".nvmrc", ".node-version", ".python-version", ".ruby-version"),
+    *(".env.example", ".env.sample", ".env.template", ".env.dist", ".changeset", ".well-known"),
 )
-"""Folders and files that only mean it in this place."""
+"""Names with a dot in front that only hold data. Every other name with a dot in front counts as obeyed."""
 
-_LINKED = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md")
-_MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
-_INCLUDE = re.compile(r"^ *[-s]?include[ \t]+(.+)$", re.MULTILINE)
-_VARIABLE = re.compile(r"\$(?:\([^()]*\)|\{[^{}]*\}|.)")
-_MOST_BYTES = 1_000_000
+OBEYED_IN_GITHUB: tuple[str, ...] = (
+    *("workflows", "actions", "instructions", "prompts", "agents", "chatmodes", "skills", "hooks", "scripts"),
+    *("copilot*", "dependabot.y*ml", "renovate.json*", "*.yml", "*.yaml", "*.json", "*.toml"),
+)
+"""What counts in the folder `.github`; the rest of it (owners, forms for reports) is for people."""
+
+PAGES_FOR_PEOPLE: tuple[str, ...] = (
+    *("README*", "CHANGELOG*", "CHANGES*", "HISTORY", "NEWS", "RELEASE*", "CONTRIBUT*", "LICEN[CS]E*", "COPYING"),
+    *("NOTICE*", "SECURITY", "CODE_OF_CONDUCT", "AUTHORS", "MAINTAINERS", "OWNERS", "GOVERNANCE", "SUPPORT", "THANKS"),
+    *("INSTALL*", "BUILD*", "ROADMAP", "TODO*", "UPGRAD*", "MIGRATI*", "ARCHITECTURE*", "DESIGN*", "FAQ", "NOTES"),
+    *("TESTING", "DEVELOP*", "USAGE", "EXAMPLE*", "API", "SPEC*", "GLOSSARY", "INDEX", "SUMMARY", "OVERVIEW"),
+    *("TROUBLESHOOTING", "DEPLOY*", "BENCHMARK*", "CITATION", "CREDITS", "*_TEMPLATE"),
+)
+"""Names in capitals, without `.md`, that people read. Any other page in capitals at the top may be an agent's."""
 
 
-def is_obeyed(path: Path, root: Path) -> bool:
-    """Whether a file below the folder `root` is obeyed later by its name, or because one that is obeyed names it."""
-    inside = path.relative_to(root)
-    parts = [part.lower() for part in inside.parts]
-    if any(fnmatchcase(part, name) for part in parts for name in OBEYED_NAMES):
+@cache
+def _one(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)))
+
+
+def is_listed(name: str) -> bool:
+    """Whether a file or folder of this name is obeyed wherever it is. Case does not matter."""
+    return _one(OBEYED_NAMES).match(name.lower()) is not None
+
+
+def is_obeyed(parts: Sequence[str]) -> bool:
+    """Whether the path with these components, from the top of the project on, is obeyed by its names."""
+    above = ("", *parts)
+    return any(is_obeyed_in(above[at], name) for at, name in enumerate(parts)) or (
+        len(parts) == 1 and is_page_for_agents(parts[0])
+    )
+
+
+@lru_cache(maxsize=20_000)
+def is_obeyed_in(folder: str, name: str) -> bool:
+    """Whether a file or folder is obeyed by its name and that of the folder it is in."""
+    lower = name.lower()
+    if is_listed(lower) or (folder.lower() == ".github" and _one(OBEYED_IN_GITHUB).match(lower)):
         return True
-    for known in OBEYED_PATHS:
-        wanted = known.split("/")
-        for start in range(len(parts) - len(wanted) + 1):
-            if all(map(fnmatchcase, parts[start:], wanted)):
-                return True
-    folders = [path.parent, *path.parent.parents]
-    return any(_names_it(folder, path) for folder in folders if folder.is_relative_to(root))
+    return lower.startswith(".") and lower != ".github" and _one(PLAIN_DOT_NAMES).match(lower) is None
 
 
-def _names_it(folder: Path, path: Path) -> bool:
-    """Whether instructions in this folder are a link to the file, or a Makefile in it includes the file."""
-    for name in _LINKED:
-        if (folder / name).is_symlink() and Path(os.path.realpath(folder / name)) == path:
-            return True
-    inside = path.relative_to(folder).as_posix()
-    return any(_includes(folder / name, inside) for name in _MAKEFILES)
+def is_page_for_agents(name: str) -> bool:
+    """Whether a file at the top of a project has a name in capitals that no page for people has."""
+    page = name[:-3]
+    return name.lower().endswith(".md") and page.isupper() and _one(PAGES_FOR_PEOPLE).match(page) is None
 
 
-def _includes(makefile: Path, inside: str) -> bool:
-    try:
-        if not makefile.is_file() or makefile.stat().st_size > _MOST_BYTES:
-            return False
-        text = read_regular_text(makefile, errors="replace").replace("\\\n", " ")
-    except OSError:
-        return False
-    for line in _INCLUDE.findall(text):
-        for word in _VARIABLE.sub("*", line.split("#")[0]).split():
-            # The value of a variable is not known here, so it may be anything.
-            if fnmatchcase(inside, os.path.normpath(word)):
-                return True
-    return False
+def is_makefile(name: str) -> bool:
+    """Whether `make` would read a file of this name, or people would include it."""
+    return _one(MAKEFILES).match(name.lower()) is not None

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeAlias, assert_never
 
 from reverie.permissions.obeyed import is_obeyed
+from reverie.permissions.obeyed_links import is_led_to, project_of
 from reverie.permissions.patterns import Rule, covered, parse_rule, rule_for, touched, touched_paths
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
 from reverie.permissions.sensitive import is_sensitive
@@ -174,10 +175,12 @@ def _inside_cwd(call: ToolCall) -> bool:
 
 
 def _obeyed_later(call: ToolCall) -> bool:
-    """Under the name it is written by, or where that leads."""
+    """Under the name it is written by, where that leads, or because something obeyed leads to it."""
     seen = touched_paths(call)
-    roots = (Path(os.path.normpath(call.cwd)), Path(os.path.realpath(call.cwd)))
-    return any(is_obeyed(path, root) for path in seen for root in roots if path.is_relative_to(root))
+    roots = (Path(os.path.normpath(call.cwd)), Path(os.path.realpath(call.cwd)), project_of(call.cwd))
+    if any(is_obeyed(path.relative_to(root).parts) for path in seen for root in roots if path.is_relative_to(root)):
+        return True
+    return is_led_to(seen, call.cwd)
 
 
 def _named(call: ToolCall) -> str:

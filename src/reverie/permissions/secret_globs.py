@@ -21,7 +21,7 @@ _LONGEST = 20
 _SPELLED = 2  # so many characters of a secret's name in a glob mean that name
 _SIMPLE_BRACKET = re.compile(r"\[[A-Za-z0-9._-]+\]")
 # Half of all files end so: it says nothing about a name like secrets.json.
-_ORDINARY = re.compile(r"\.(?:json|toml|ya?ml|xml|csv|ini|properties|db|dat|cnf)\Z")
+_ORDINARY = re.compile(r"\.(?:json|toml|ya?ml|y\*ml|xml|csv|ini|conf|cfg|txt|properties|db|dat|cnf|\*)\Z")
 _MANY, _ONE, _SOME = "*", "?", "["
 
 
@@ -126,11 +126,12 @@ def names_secret(parts: list[Part]) -> bool:
     if any(part.names_secret() if part.is_glob else is_sensitive_name(part.text) for part in parts):
         return True
     for path in SENSITIVE_PATHS:
-        wanted = path.split("/")
+        wanted = [name or "/" for name in path.split("/")]
         for start in range(len(parts) - len(wanted) + 1):
             pairs = list(zip(parts[start:], wanted, strict=False))
             spelled = [part.spells(name) for part, name in pairs]
-            if min(spelled) >= 0 and all(found >= _SPELLED for found in spelled):
+            needed = [min(_SPELLED, len(name.replace("*", ""))) for name in wanted]
+            if all(found >= least for found, least in zip(spelled, needed, strict=True)):
                 return True
     return False
 

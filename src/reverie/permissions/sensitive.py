@@ -11,39 +11,82 @@ import re
 from fnmatch import fnmatchcase, translate
 from pathlib import Path
 
+_DATA = ("yaml", "yml", "json", "toml", "ini", "conf", "cfg", "txt", "xml", "properties", "csv", "env")
+
+# Each also with a variant behind it: .netrc.old, .env-local, .npmrc~.
+_STARTING_NAMES = (
+    *(".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".pypirc", ".npmrc", ".htpasswd"),
+    *(".dockercfg", ".git-credentials", ".vault-token", ".vault_pass", ".vault-pass", ".vault_password", ".boto"),
+    *(".vault-password", ".s3cfg", ".terraformrc", ".credentials", ".claude.json", ".databrickscfg", ".smbcredentials"),
+    *(".msmtprc", ".fetchmailrc", ".xauthority", ".zhistory", ".histfile", ".history", "fish_history", "kubeconfig"),
+    *(".password", ".passwd", ".token", "vault_pass", "vault-pass", "vault_password", "vault-password"),
+)
+
 SENSITIVE_NAMES: tuple[str, ...] = (
     # folders, with all that is in them
-    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store"),
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".oci", ".kaggle", ".aliyun", "secrets"),
+    *(".bash_sessions", ".zsh_sessions"),
     # what programs read at their start
-    *(".env", ".env.*", "*.env", ".envrc"),
-    *(".netrc", "_netrc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".pypirc", ".npmrc", ".htpasswd", ".dockercfg"),
-    *(".git-credentials", ".vault-token", ".boto", ".s3cfg", ".terraformrc", ".credentials", ".credentials.*"),
-    *("credentials.json", "credentials.toml", "credentials.yml", "credentials.yaml", "credentials.xml"),
+    *_STARTING_NAMES,
+    *(f"{name}.*" for name in _STARTING_NAMES if name.startswith(".")),
+    *("*.env", "credentials.json", "credentials.toml", "credentials.yml", "credentials.yaml", "credentials.xml"),
     *("credentials.csv", "credentials.tfrc.json", "application_default_credentials.json", "client_secret*.json"),
-    *("service-account*.json", "service_account*.json", "serviceaccount*.json", "*-service-account.json"),
-    *("secrets.json", "secrets.toml", "secrets.yml", "secrets.yaml", "secrets.ini", "secrets.properties", ".secrets"),
-    *("*.tfstate", "*.tfstate.*", "*.tfvars", "*.tfvars.json"),
+    *("*service-account*.json", "*service_account*.json", "*serviceaccount*.json"),
+    *("*service-account*.y*ml", "*service_account*.y*ml"),
+    *("secrets.*", "secret.*", ".secrets", ".secrets.*", ".secret", "password.txt", "*.token"),
+    *("*.kubeconfig", "*-kubeconfig", "kaggle.json", "*.tfstate", "*.tfstate.*", "*.tfvars", "*.tfvars.json"),
     # keys and where keys are kept
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "id_xmss*", "*_rsa", "*_dsa", "*_ecdsa", "*_ed25519"),
     *("ssh_host_*_key", "*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdb", "*.kdbx"),
     *("*.ovpn", "*.keychain", "*.keychain-db", "wallet.dat", "key3.db", "key4.db", "logins.json", "login data"),
     # what was typed
-    ".*_history",
+    *(".*_history", ".*_history-*", ".*_history.*", "consolehost_history.txt"),
 )
-"""Names of files and folders, wherever they are, with the wildcards of .gitignore."""
+"""Names of files and folders, wherever they are, with the wildcards of .gitignore. A glob that may mean one counts."""
+
+VARIANT_NAMES: tuple[str, ...] = (
+    *(f"{name}{ending}" for name in _STARTING_NAMES for ending in (".*", "-*", "_*", "~*")),
+    "passwords.*",
+    *(f"*{mark}secret{many}.{kind}" for mark in "-_." for many in ("", "s") for kind in _DATA),
+    *(f"secret{many}{mark}*.{kind}" for mark in "-_" for many in ("", "s") for kind in _DATA),
+)
+"""More of them, too many to hold every glob against: a glob counts if it fits such a file on disk."""
+
+_OF_A_PROCESS = (
+    *("environ", "mem", "maps", "smaps*", "numa_maps", "map_files", "pagemap", "fd", "fdinfo", "cmdline", "auxv"),
+    *("stack", "syscall", "task", "root", "cwd", "exe"),
+)
 
 SENSITIVE_PATHS: tuple[str, ...] = (
     *(".config/gcloud", ".config/gh", ".config/hub", ".config/op", ".config/git/credentials", ".config/rclone"),
-    *(".docker/config.json", ".cargo/credentials", ".gem/credentials", ".m2/settings.xml", ".composer/auth.json"),
-    *(".gradle/gradle.properties", ".codex/auth.json", ".local/share/keyrings", "library/keychains"),
-    *("etc/shadow*", "etc/gshadow*", "etc/ssl/private", "run/secrets", "proc/*/environ", "proc/*/mem"),
+    *(".config/glab-cli", ".config/doctl", ".config/hcloud", ".config/sops", "sops/age", "age/keys.txt"),
+    *(".docker/config.json", "containers/auth.json", ".cargo/credentials", ".gem/credentials", ".m2/settings.xml"),
+    *(".composer/auth.json", "composer/auth.json", ".gradle/gradle.properties", ".codex/auth.json"),
+    *("huggingface/token", "huggingface/stored_tokens", ".huggingface/token", ".fly/config.yml", ".dbt/profiles.yml"),
+    *(".local/share/keyrings", "library/keychains", ".local/state/*/history*", ".local/share/*/history*"),
+    *("zsh/history", "bash/history", "nushell/history.*"),
+    *("etc/shadow*", "etc/gshadow*", "etc/ssl/private", "run/secrets", "/proc/kcore", "/dev/mem", "/dev/kmem"),
+    *(f"/proc/*/{name}" for name in _OF_A_PROCESS),
 )
-"""Ends of paths: only in this folder does the name mean a secret."""
+"""Ends of paths: only in this folder does the name mean a secret. With a slash in front: only at the root."""
+
+_COPY_WORDS = (
+    *("bak", "bkp", "bck", "back", "backup", "old", "orig", "original", "save", "saved", "copy", "prev", "previous"),
+    *("tmp", "temp", "swp", "swo", "swn", "new", "dpkg-old", "dpkg-dist", "rpmsave", "rpmnew", "txt", "local"),
+)
+_COPY = re.compile(
+    rf"(?:~\d*~?|\#|[.\-_ ](?:{'|'.join(_COPY_WORDS)})[\d.\-_]*|[.\-_]\d[\d.\-_:t]*z?| ?\(\d+\)| - copy| copy)\Z"
+)
+_COPY_ENDS = (*"~#)-_.z0123456789", *_COPY_WORDS)
+_MOST_COPIES = 4
+
+COPIES = "{" + ",".join(("~*", "[#]", " *", "[._-][0-9]*", *(f"[._-]{word}*" for word in _COPY_WORDS))) + "}"
+"""What a copy adds to a name, as one glob with alternatives, for programs that know those."""
 
 PUBLIC_NAMES: tuple[str, ...] = (
     *("*.pub", "*.example", "*.sample", "*.template", "*.tmpl", "*.dist"),
     *("cacert.pem", "ca-bundle.pem", "ca-certificates.pem", "cert.pem", "chain.pem", "fullchain.pem", "public.pem"),
-    *("example.env", "sample.env", "template.env"),
+    *("example.env", "sample.env", "template.env", ".env.dist", ".secrets.baseline"),
 )
 """Names that would fit above but show a form, or are meant for everybody."""
 
@@ -52,10 +95,12 @@ class _Names:
     """Many patterns as one question, quick enough to be asked for every file of a tree."""
 
     def __init__(self, patterns: tuple[str, ...]) -> None:
-        wild = [pattern for pattern in patterns if "*" in pattern]
+        wild = [pattern for pattern in patterns if "*" in pattern or "[" in pattern]
         self._exact = frozenset(patterns) - set(wild)
-        self._ends = tuple(pattern[1:] for pattern in wild if pattern.rfind("*") == 0)
-        self._begins = tuple(pattern[:-1] for pattern in wild if pattern.find("*") == len(pattern) - 1)
+        self._ends = tuple(pattern[1:] for pattern in wild if pattern.rfind("*") == 0 and "[" not in pattern)
+        self._begins = tuple(
+            pattern[:-1] for pattern in wild if pattern.find("*") == len(pattern) - 1 and "[" not in pattern
+        )
         others = [p for p in wild if p[1:] not in self._ends and p[:-1] not in self._begins]
         self._others = re.compile("|".join(map(translate, others)) or "(?!)")
 
@@ -68,15 +113,33 @@ class _Names:
         )
 
 
-_SENSITIVE, _PUBLIC = _Names(SENSITIVE_NAMES), _Names(PUBLIC_NAMES)
-_PATHS = tuple(tuple(path.split("/")) for path in SENSITIVE_PATHS)
+_SENSITIVE, _PUBLIC = _Names((*SENSITIVE_NAMES, *VARIANT_NAMES)), _Names(PUBLIC_NAMES)
+_PATHS = tuple(tuple(name or "/" for name in path.split("/")) for path in SENSITIVE_PATHS)
 _LAST = _Names(tuple({path[-1] for path in _PATHS}))
 
 
 def is_sensitive_name(name: str) -> bool:
     """Whether a file or folder of this name holds secrets wherever it is. Case does not matter."""
     name = name.lower()
-    return _SENSITIVE.fit(name) and not _PUBLIC.fit(name)
+    if _PUBLIC.fit(name):
+        return False
+    if _SENSITIVE.fit(name):
+        return True
+    original = _without_copy_marks(name)
+    return original != name and _SENSITIVE.fit(original) and not _PUBLIC.fit(original)
+
+
+def _without_copy_marks(name: str) -> str:
+    """The name that a copy was made of: `server.key` for `server.key.bak.2`, `.env` for `.#.env`."""
+    for mark in (".#", "#", "copy of "):
+        name = name.removeprefix(mark)
+    for _ in range(_MOST_COPIES):
+        # The quick question first: this is asked for every file of a tree.
+        found = _COPY.search(name) if name.endswith(_COPY_ENDS) else None
+        if not found or not found.start():
+            break
+        name = name[: found.start()]
+    return name
 
 
 def may_be_sensitive(name: str) -> bool:

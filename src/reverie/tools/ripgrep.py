@@ -19,7 +19,7 @@ from pathlib import Path
 
 from reverie.errors import UserError
 from reverie.paths.programs import users_program
-from reverie.permissions.sensitive import SENSITIVE_NAMES, SENSITIVE_PATHS, sensitive_below
+from reverie.permissions.sensitive import COPIES, SENSITIVE_NAMES, SENSITIVE_PATHS, VARIANT_NAMES, sensitive_below
 from reverie.tools.environment import bare_environment
 
 TIME_LIMIT_SECONDS = 30.0
@@ -52,7 +52,10 @@ def find_ripgrep() -> Path:
 
 def listing_options(root: Path) -> list[str]:
     """Options of every search below `root`: hidden files too, but neither git's own nor those that hold secrets."""
-    passed_over = [".git", *SENSITIVE_NAMES, *(f"**/{path}" for path in SENSITIVE_PATHS), *sensitive_below(root)]
+    copies = (f"{name}{COPIES}" for name in SENSITIVE_NAMES if not name.endswith("*"))
+    named = [".git", *SENSITIVE_NAMES, *VARIANT_NAMES, *copies]
+    paths = [f"**/{path}" for path in SENSITIVE_PATHS if not path.startswith("/")]
+    passed_over = [*named, *paths, *sensitive_below(root)]
     # Mapped, not read: a line of gigabytes then takes no memory of its own.
     return ["--no-config", "--color=never", "--mmap", "--hidden", *(f"--iglob=!{name}" for name in passed_over)]
 
@@ -60,17 +63,24 @@ def listing_options(root: Path) -> list[str]:
 async def ripgrep(
     options: list[str], cwd: Path, enough: Callable[[bytes], bool], timeout_s: float = TIME_LIMIT_SECONDS
 ) -> Searched:
-    """Runs ripgrep in a folder and collects its output until it ends, or `enough` says so for the chunk just read."""
-    process = await asyncio.create_subprocess_exec(
-        find_ripgrep(),
-        *options,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        cwd=cwd,
-        env=bare_environment(),
-        limit=_CHUNK_BYTES,
-    )
+    """Runs ripgrep in a folder and collects its output until it ends, or `enough` says so for the chunk just read.
+
+    Raises UserError if it cannot be started there.
+    """
+    program = find_ripgrep()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *options,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=cwd,
+            env=bare_environment(),
+            limit=_CHUNK_BYTES,
+        )
+    except OSError as error:  # the folder is gone, closed to us, or there for this process only (/proc)
+        raise UserError(f"{cwd} cannot be searched ({error.strerror}): search in another folder.") from error
     assert process.stdout and process.stderr
     complaints = asyncio.ensure_future(_bounded(process.stderr))
     data = bytearray()
