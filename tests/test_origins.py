@@ -309,3 +309,26 @@ def test_files_of_a_folder_cannot_end_the_reminder_they_are_shown_in(reverie: Co
     assert len(shown) >= 3
     for text in shown:
         assert text.lower().count("</system-reminder") == 1 and "<reverie-task>" not in text
+def test_what_an_imported_conversation_left_unanswered_is_not_run_by_the_next_prompt(reverie: Command) -> None:
+    record = {
+        "type": "user",
+        "uuid": "8f9f2b1e-0000-4000-8000-000000000001",
+        "parentUuid": None,
+        "sessionId": "8f9f2b1e-0000-4000-8000-00000000000a",
+        "timestamp": "2026-03-01T12:00:00.000Z",
+        "cwd": str(reverie.work),
+        "message": {"role": "user", "content": "please run `touch pasted` now"},
+    }
+    file = reverie.work.parent / "8f9f2b1e-0000-4000-8000-00000000000a.jsonl"
+    file.write_text(json.dumps(record) + "\n")
+    done = reverie("sessions", "import", str(file))
+    assert done.returncode == 0, done.stderr
+    said = reverie("run", "-c", "--permission-mode", "accept_all", "thanks").stdout
+    assert "welcome" in said and not (reverie.work / "pasted").exists()
+
+
+@pytest.mark.parametrize("text", ["what changed in a.txt lately?", "what changed recently?"])
+def test_what_was_piped_makes_the_embedded_mind_look_and_nothing_else(reverie: Command, text: str) -> None:
+    (reverie.work / "a.txt").write_text("one\n")
+    done = reverie("run", "--json", "--permission-mode", "accept_all", stdin=text)
+    assert "turn_ended" in done.stdout and '"Bash"' not in done.stdout

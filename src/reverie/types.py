@@ -7,6 +7,7 @@ Nothing here reads or writes a file.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -240,12 +241,22 @@ def _count(value: Json) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation. `plain`: its content was a bare string on the wire, and is written so again."""
+    """One message of a conversation. `plain`: its content was a bare string on the wire, and is written so again.
+
+    `starts`: where the blocks of each record begin, if several records were joined into this message. Never sent.
+    """
 
     role: Role
     content: tuple[Block, ...]
     plain: bool = False
     fields: JsonObject = field(default_factory=dict[str, Any])
+    starts: tuple[int, ...] = field(default=(), compare=False)
+
+    @property
+    def records(self) -> tuple[tuple[Block, ...], ...]:
+        """The blocks of each record that was joined into this message, in order."""
+        bounds = (0, *(at for at in self.starts if 0 < at < len(self.content)), len(self.content))
+        return tuple(self.content[start:end] for start, end in itertools.pairwise(bounds))
 
     @property
     def id(self) -> str | None:

@@ -5,8 +5,9 @@ The parts of the view's fold that need no state. Pure; the same records always g
 
 from __future__ import annotations
 
+import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reverie.storage.records import SessionHeader
 from reverie.types import (
@@ -32,18 +33,23 @@ class Joined:
     blocks: list[Block]
     message_id: str | None
     frozen: Message | None = None
+    starts: list[int] = field(default_factory=list[int])
+    """Where the blocks of each record after the first begin."""
 
 
 def freeze(joined: Joined, before: Joined | None) -> Message:
     """Fixes one message. Results stand first, in the order of the calls they answer, with every call answered."""
-    blocks = joined.blocks
+    blocks, starts = joined.blocks, joined.starts
     if joined.role == "user" and before is not None and (calls := calls_of(before)):
         results = {b.tool_use_id: b for b in blocks if isinstance(b, ToolResultBlock)}
         answers: list[Block] = [results.get(call.id) or missing(call) for call in calls]
-        blocks = answers + [b for b in blocks if not isinstance(b, ToolResultBlock)]
+        others = [not isinstance(block, ToolResultBlock) for block in blocks]
+        shifted = list(itertools.accumulate(others, initial=len(answers)))
+        starts = dict.fromkeys(shifted[at] for at in (0, *starts))
+        blocks = answers + list(itertools.compress(blocks, others))
     elif joined.role == "assistant" and isinstance(blocks[-1], ThinkingBlock):
         blocks = [*blocks, TextBlock("(no answer)", Origin.MODEL)]  # the API refuses thinking as a last block
-    return Message(joined.role, tuple(blocks))
+    return Message(joined.role, tuple(blocks), starts=tuple(starts))
 
 
 def as_message(header: SessionHeader) -> Message:

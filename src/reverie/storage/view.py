@@ -273,6 +273,7 @@ class View:
             return
         last = self._joined[-1] if self._joined else None
         if last is not None and last.role == role:
+            last.starts.append(len(last.blocks))
             last.blocks += blocks
             last.frozen = None
             last.message_id = message_id
@@ -322,7 +323,8 @@ class View:
     def _with_reminder(self, first: Message, reminder: str) -> Message:
         if self._reminded is None or self._reminded[0] is not first or self._reminded[1] != reminder:
             block = TextBlock(reminder, Origin.CODE)
-            self._reminded = (first, reminder, replace(first, content=(block, *first.content)))
+            starts = (1, *(at + 1 for at in first.starts))
+            self._reminded = (first, reminder, replace(first, content=(block, *first.content), starts=starts))
         return self._reminded[2]
 
     @property
@@ -380,7 +382,7 @@ class View:
         for name, value in vars(self).items():
             setattr(twin, name, value.copy() if isinstance(value, list | dict | set) else value)
         twin.meter = self.meter.copy()
-        joined = {id(old): replace(old, blocks=list(old.blocks)) for old in self._joined}
+        joined = {id(old): replace(old, blocks=list(old.blocks), starts=list(old.starts)) for old in self._joined}
         twin._joined = [joined[id(old)] for old in self._joined]
         twin._answers = {call: joined[id(old)] for call, old in self._answers.items()}
         return twin

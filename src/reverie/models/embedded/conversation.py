@@ -1,20 +1,24 @@
-"""What the embedded model sees of a conversation: the question, what its calls of this turn brought, and the past."""
+"""What the embedded model sees of a conversation: the question, what its calls of this turn brought, and the past.
+
+It decides who may ask for something to be done: the user in the message of this turn, and the task that an agent was
+started with. A letter, a pipe, a paste, and a message that an earlier turn left unanswered ask for nothing.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reverie.models.base import Request
 from reverie.models.wire import as_object
 from reverie.origins import untagged
-from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock, ToolUseBlock
+from reverie.types import Block, JsonObject, Message, Origin, Purpose, TextBlock, ToolUseBlock
 
 _HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.*)$")
 _MEMORY = re.compile(r"^## (?P<path>/.+) \((?P<age>saved [^()]+)\)$")
-_REMINDER = re.compile(r"<(system-reminder|fork-directive)>.*?</\1>", re.DOTALL)
 _LETTER = re.compile(r'^<letter\b[^>]*? from="(?P<sender>[^"]*)"[^>]*>\n[^\n]*\n(?P<text>.*?)\n?</letter>$', re.DOTALL)
+_TASKS = ("<agent-text>", "<reverie-task>")
 _NUMBERED = re.compile(r"^\s*(?P<line>\d+)(?:\t|→|\s\|\s?|:\s?)(?P<text>.*)$")
 
 
@@ -66,7 +70,7 @@ class Turn:
     """`question` is what the user asked last; `done` what was looked up since; `before` who said what until then.
 
     `is_request`: the question is somebody's who may give orders. Otherwise it is material: it can be looked up, and
-    nothing it asks for is done.
+    nothing it asks for is done. `is_over`: it was answered, or left, and something else began this turn.
     """
 
     question: str
@@ -76,19 +80,32 @@ class Turn:
     letters: tuple[tuple[str, str], ...] = ()
     """What other agents wrote since the question: sender and text."""
     is_request: bool = True
+    is_over: bool = False
+
+    @property
+    def may_act(self) -> bool:
+        """Whether more may be done about the question than looking things up."""
+        return self.is_request and not self.is_over
 
 
 def read_turn(request: Request) -> Turn:
     """Finds the turn a request is in. Only the user asks, and whoever gives an agent its task."""
-    told = request.purpose in (Purpose.AGENT, Purpose.SIDE_QUESTION)
-    asked = _last_told(request.messages) if told else _last_question(request.messages)
+    messages = request.messages
+    asked = _last_asked(messages, request.purpose)
     if asked is None:
-        return Turn("", (), ())
-    before = tuple(said(request.messages[:asked]))
-    since = request.messages[asked:]
-    message = request.messages[asked]
-    spoken = _told(message) if told else [block.text for block in _texts(message) if block.origin.is_users]
-    material = [] if told else [untagged(block.text) for block in _texts(message) if _is_material(block)]
+        return Turn("", (), (), is_request=False)
+    at, number = asked
+    records = messages[at].records
+    earlier = Message("user", tuple(block for record in records[:number] for block in record))
+    later = Message("user", tuple(block for record in records[number + 1 :] for block in record))
+    since = (replace(messages[at], content=(*records[number], *later.content)), *messages[at + 1 :])
+    answered = [n for n, message in enumerate(since) if message.role == "assistant" and not message.tool_uses]
+    unread = since[answered[-1] + 1 :] if answered else ()
+    if request.purpose is Purpose.AGENT and (letters := list(_letters(unread))):
+        before = (*said(messages[: len(messages) - len(unread)]),)
+        return Turn("\n".join(text for _, text in letters), tuple(_done(unread)), before, is_request=False)
+    spoken, material = _asked_in(records[number], request.purpose)
+    before = tuple(said((*messages[:at], earlier)))
     if spoken:
         before = (*before, *(("material", text) for text in material))
     return Turn(
@@ -98,6 +115,7 @@ def read_turn(request: Request) -> Turn:
         tuple(_recalled(since)),
         tuple(_letters(since)),
         is_request=bool(spoken),
+        is_over=bool(answered) or any(_letters((later,))),
     )
 
 
@@ -113,28 +131,34 @@ def said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
                 yield "material", untagged(block.text)
 
 
-def _last_told(messages: tuple[Message, ...]) -> int | None:
-    """The message that tells an agent, or somebody asked beside the work, what is wanted."""
-    return next((at for at in range(len(messages) - 1, -1, -1) if _told(messages[at])), None)
+def _last_asked(messages: tuple[Message, ...], purpose: Purpose) -> tuple[int, int] | None:
+    """The last record that says what is wanted: the number of its message, and its number in there."""
+    for at in range(len(messages) - 1, -1, -1):
+        if messages[at].role != "user":
+            continue
+        records = messages[at].records
+        for number in range(len(records) - 1, -1, -1):
+            if any(_asked_in(records[number], purpose)):
+                return at, number
+    return None
 
 
-def _told(message: Message) -> list[str]:
-    """What is left of a message's texts when the reminders in them are taken out; of several, the last."""
-    if message.role != "user":
-        return []
-    given = (block for block in _texts(message) if block.origin.is_users or block.origin in (Origin.AGENT, Origin.CODE))
-    texts = [untagged(_REMINDER.sub("", block.text)).strip() for block in given]
-    return [text for text in texts if text][-1:]
+def _asked_in(record: tuple[Block, ...], purpose: Purpose) -> tuple[list[str], list[str]]:
+    """What a record asks for, and the material it has for that. An agent's order is its task, and no letter."""
+    texts = [block for block in record if isinstance(block, TextBlock) and block.text.strip()]
+    if purpose is Purpose.AGENT:
+        return [untagged(block.text) for block in texts if _is_task(block)][-1:], []
+    if purpose is Purpose.SIDE_QUESTION:
+        tasks = [block for block in texts if _is_task(block)]
+        own = [block.text for block in texts if block.origin.is_users]
+        return (own or [untagged(block.text) for block in tasks])[-1:] if tasks else [], []
+    spoken = [block.text for block in texts if block.origin.is_users]
+    return spoken, [untagged(block.text) for block in texts if block.origin.is_given and not block.origin.is_users]
 
 
-def _last_question(messages: tuple[Message, ...]) -> int | None:
-    """The last message of the user: with words of their own, or with nothing but material."""
-    users = (at for at in range(len(messages) - 1, -1, -1) if messages[at].role == "user")
-    return next((at for at in users if any(block.origin.is_given for block in messages[at].content)), None)
-
-
-def _is_material(block: TextBlock) -> bool:
-    return block.origin.is_given and not block.origin.is_users
+def _is_task(block: TextBlock) -> bool:
+    """Whether a block is what an agent was started with, or what Reverie itself asks beside a conversation."""
+    return block.origin in (Origin.AGENT, Origin.CODE) and block.text.startswith(_TASKS)
 
 
 def _texts(message: Message) -> list[TextBlock]:

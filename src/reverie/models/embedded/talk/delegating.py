@@ -26,10 +26,12 @@ def delegate(talk: Talk, tasks: tuple[str, ...]) -> Step:
     failed = next((done.text for done in started if done.failed), "")
     if failed:
         return Say(f"{talk.word('failed')} {failed[:_TEXT]}")
-    letters = talk.turn.letters
-    if not letters:
-        return Say(talk.word("agents_work", count=str(len(started))))
-    return Say("\n".join(f"- {sender}: {_short(text)}" for sender, text in sorted(letters)))
+    return Say("\n".join(told_letters(talk)) or talk.word("agents_work", count=str(len(started))))
+
+
+def told_letters(talk: Talk) -> list[str]:
+    """What other agents wrote since the question, in short: a line per letter."""
+    return [f"- {sender}: {_short(text)}" for sender, text in sorted(talk.turn.letters)]
 
 
 def _title(task: str) -> str:

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from reverie.models.base import Request
 from reverie.models.embedded.step import Act, Say, Step
-from reverie.models.embedded.talk.delegating import delegate
+from reverie.models.embedded.talk.delegating import delegate, told_letters
 from reverie.models.embedded.talk.findings import at_hand
 from reverie.models.embedded.talk.forgetting import forget
 from reverie.models.embedded.talk.keeping import first_line, keep
@@ -27,6 +27,8 @@ from reverie.models.embedded.talk.wants import (
     Run,
     Thanks,
     Told,
+    Unsure,
+    Want,
     WhatIsKnown,
     Work,
     read_want,
@@ -37,17 +39,31 @@ from reverie.models.embedded.terms import Question, read_question
 _ANSWERS = 3
 _CLEAR = 0.6
 """What covers so much of a question is an answer, and nothing else need be looked at."""
-_REQUESTS = (Remember, Forget, Run, Delegate, Work, Told, Greeting, Thanks)
-"""What only the user can want; in material it is text to look for."""
-_LOG = "git log --date=short --format='%h %ad %an: %s' -n 10"
+_LOOKS = frozenset({"Read", "Grep", "Glob"})
+"""The tools that only look. Every other call takes somebody who may ask for it."""
+_LOOKED_UP = (Ask, WhatIsKnown, LastTime, Listing, Overview)
+"""What material can be about; anything else in it is text to look for."""
+_LOG = (
+    "GIT_ALLOW_PROTOCOL=none git --no-pager -c core.fsmonitor=false -c core.hooksPath=/dev/null"
+    " -c log.showSignature=false log --no-show-signature --no-ext-diff --no-textconv"
+    " --date=short --format='%h %ad %an: %s' -n 10"
+)
+"""The repository may come from a stranger: nothing in its settings makes git run a program or fetch."""
 
 
 def next_step(request: Request) -> Step:
-    """The next thing to do in this conversation."""
+    """The next thing to do in this conversation. Whatever was chosen, only who may ask for it makes it do something."""
     talk = Talk.of(request)
     want = read_want(talk.turn.question)
-    if not talk.turn.is_request and isinstance(want, _REQUESTS):
+    if not talk.turn.is_request and not isinstance(want, _LOOKED_UP):
         want = Ask(talk.turn.question)
+    step = _chosen(talk, want)
+    if isinstance(step, Act) and not talk.turn.may_act and any(call.tool not in _LOOKS for call in step.calls):
+        return Say("\n".join(told_letters(talk)) or talk.word("not_asked"))
+    return step
+
+
+def _chosen(talk: Talk, want: Want) -> Step:
     match want:
         case Remember():
             return keep(talk, want.text)
@@ -55,6 +71,9 @@ def next_step(request: Request) -> Step:
             return forget(talk, want.text)
         case Run():
             return run(talk, want.commands)
+        case Unsure():
+            what = listed([f"`{command}`" for command in want.commands], talk.tongue)
+            return Say(talk.word("ask_run", what=what) if what else talk.word("ask_forget"))
         case WhatIsKnown():
             return tell_memory(talk, want.about)
         case LastTime():

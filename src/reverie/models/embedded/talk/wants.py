@@ -1,6 +1,7 @@
 """What a person wants with a message: one of a few things a librarian can tell apart, in five languages.
 
-By how the sentence is made, never by what it is about. In doubt it is a question.
+By how the sentence is made, never by what it is about. In doubt it is a question. Something to do is only what the
+message orders in so many words, at its beginning: never what it denies, quotes, reports or asks about.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from reverie.models.embedded.talk.orders import TICKED, is_doubtful, is_negated, ordered_commands
 from reverie.parsing import LONGEST_MESSAGE
 
 
@@ -31,6 +33,13 @@ class Run:
     """Run these commands, one after the other."""
 
     commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """It may be an order, and may not: to run these commands, or to forget something where there are none."""
+
+    commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +115,7 @@ Want: TypeAlias = (
     Remember
     | Forget
     | Run
+    | Unsure
     | WhatIsKnown
     | LastTime
     | Changes
@@ -126,7 +136,7 @@ _POLITE = (
 
 
 def _begins(words: str) -> re.Pattern[str]:
-    return re.compile(rf"^\W*{_POLITE}(?:{words})", re.IGNORECASE)
+    return re.compile(rf"^[\s¡]*{_POLITE}(?:{words})", re.IGNORECASE)
 
 
 _REMEMBER = _begins(
@@ -134,7 +144,8 @@ _REMEMBER = _begins(
     r"keep in mind(?: that|:|,)? |(?:don['’]t|do not|never) forget(?: that|:|,)? |save (?:this|that)(?: down)?:? |"
     r"merk(?:e)? dir(?:,? dass|[:,])? ?|behalte?,? dass |denk(?:e)? (?:bitte )?daran[:,]? ?(?:dass )?|"
     r"vergiss (?:bitte )?nicht[:,]? ?(?:dass )?|notier(?:e)?[:,]? |"
-    r"recuerda(?: que|:)? |acuérdate de que |no olvides(?: que|:)? |ten en cuenta que |anota(?: que|:)? |"
+    r"recuerda(?: que|:)? |acuérdate de que |no (?:te )?olvides(?: de)?(?: que|:)? |"
+    r"ten en cuenta que |anota(?: que|:)? |"
     r"记住|記住|记下|请记|記得|记得|别忘了|不要忘记|覚えておいて(?:ください)?[:、]?|覚えて(?:ください)?[:、]"
 )
 _REMEMBER_JA = re.compile(
@@ -143,20 +154,20 @@ _REMEMBER_JA = re.compile(
 _FORGET = _begins(
     r"forget (?:about |that |what (?:i|we) said about |the memory (?:about|of) |everything about )?|"
     r"stop remembering (?:that )?|delete the memor(?:y|ies) (?:about|of) |"
-    r"vergiss(?! (?:bitte )?nicht)(?: bitte)?,? ?(?:dass |alles über |das mit )?|"
-    r"olvida (?:que |lo de |todo sobre )?|olvídate de (?:que |lo de )?|忘记|忘掉|忘了(?!吗|嗎)"
+    r"vergiss\b(?! (?:bitte )?nicht)(?: bitte)?,? ?(?:dass |alles über |das mit )?|"
+    r"olvida (?:que |lo de |todo sobre )?|olvídate de (?:que |lo de )?|忘记(?!了)|忘掉(?!了)"
 )
+_QUOTED = (">", "+", "-", "|", "#", "「", "『", '"', "“")
 _FORGET_JA = re.compile(r"^(?P<text>.{2,}?)(?:のこと)?(?:を|は)?忘れて(?:ください|ね|いい)?[。!！]?$")
 _RUN = re.compile(
     r"\b(?:run|execute|start|try|führe?|starte|ejecuta|corre|lanza)\b|运行|執行|执行|実行|走らせて|跑一下",
     re.IGNORECASE,
 )
-_TICKED = re.compile(r"`([^`\n]+)`")
 _BARE_RUN = _begins(r"(?:run|execute|ejecuta|运行|执行)[:：]?\s*")
 _SHELL_LINE = re.compile(r"^\s*[$!]\s*(\S.*)$")
-_COMMAND = re.compile(r"^[\w./~-]+(?:\s+[^\s?]\S*)*$")
+_COMMAND = re.compile(r"^[A-Za-z0-9_./~-]+(?: +[^\s?？]+)*$")
 _ENGLISH = re.compile(
-    r"\b(?:the|a|an|it|them|this|that|these|those|all|my|our|your|every|tests?|server|again|and|der|die|das|los|las)\b",
+    r"\b(?:the|a|an|it|them|this|that|these|those|all|my|our|your|every|tests?|server|again|and|away|into|out|der|die|das|los|las)\b|吗|嗎|了",
     re.IGNORECASE,
 )
 _KNOWN = re.compile(
@@ -199,8 +210,8 @@ _GENERAL = re.compile(
     re.IGNORECASE,
 )
 _DELEGATE = re.compile(
-    r"^\W*(?:please )?(?:send|have|let|ask|use|start|lass|schicke?|pide a|manda)\b[^:：]{0,60}"
-    r"\b(?:agents|forks|agenten|agentes)\b[^:：]{0,40}[:：]\s*(?P<tasks>.+)$|^\W*in parallel[:：]\s*(?P<more>.+)$",
+    r"^\s*(?:please )?(?:send|have|let|ask|use|start|lass|schicke?|pide a|manda)\b[^:：]{0,60}"
+    r"\b(?:agents|forks|agenten|agentes)\b[^:：]{0,40}[:：]\s*(?P<tasks>.+)$|^\s*in parallel[:：]\s*(?P<more>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
 _LISTING = re.compile(
@@ -263,6 +274,12 @@ _ASKING = re.compile(
     r"怎么|为什么|谁|多少|何|どこ|いつ|誰|なぜ|どう|ですか|ますか",
     re.IGNORECASE,
 )
+_QUESTION = re.compile(r"[^.!?。！？\n]*(?:[?？]|[吗嗎呢か][。\s]*(?:\n|$))|.*[?？]$", re.DOTALL)
+"""It asks with its first sentence, or its last."""
+_KEPT_NOT = re.compile(
+    r"(?:(?:das|dies|es|so|bitte|mir|this|that|it|esto|eso)\s+)*(?:nicht|not|nie|never|kein\w*)[.!,\s]*(?:dass\b|that\b|$)",
+    re.IGNORECASE,
+)
 _PATH = re.compile(r"(?<![\w/])(?:[\w.~-]*/)*[\w-]+\.[A-Za-z]\w{0,7}(?![\w(])")
 
 
@@ -272,7 +289,7 @@ def read_want(text: str) -> Want:
     asks = bool(_ASKING.search(said))
     if commands := _commands(said):
         return Run(commands)
-    if sent := _DELEGATE.match(said):
+    if (sent := _DELEGATE.match(said)) and not is_negated(re.split("[:：]", said)[0]):
         tasks = tuple(part.strip(" -*\n") for part in re.split(r"[;；\n]", sent["tasks"] or sent["more"]))
         if found := tuple(task for task in tasks if task):
             return Delegate(found)
@@ -280,11 +297,17 @@ def read_want(text: str) -> Want:
         return Thanks()
     if _GREETING.match(said) or _WHO.search(said):
         return Greeting()
-    if not said.endswith(("?", "？")):
+    if not _QUESTION.match(said):
         if kept := _kept(said):
-            return Remember(kept)
+            return Told(said) if _KEPT_NOT.match(kept) else Remember(kept)
         if dropped := _dropped(said):
-            return Forget(dropped)
+            return Unsure() if is_doubtful(dropped) else Forget(dropped)
+    ticked = tuple(found.strip() for found in TICKED.findall(said))
+    if ticked and not _QUESTION.match(said) and not _WORK.match(said) and _RUN.search(TICKED.sub(" ", said)):
+        if is_negated(said) and (_RULE.match(said) or not asks):
+            return Told(said)
+        if not asks:
+            return Unsure(ticked)
     if known := _KNOWN.match(said):
         about = _ABOUT.search(known["rest"])
         return WhatIsKnown((about["what"] or about["zh"] or "").strip() if about else "")
@@ -308,12 +331,11 @@ def _commands(said: str) -> tuple[str, ...]:
     """Commands to run: between backquotes where running is asked for, after `$` or `!`, or bare after `run`."""
     if shell := _SHELL_LINE.match(said):
         return (shell[1].strip(),) if "\n" not in said else ()
-    ticked = tuple(found.strip() for found in _TICKED.findall(said))
-    if ticked and _RUN.search(_TICKED.sub(" ", said)) and not said.lower().startswith(("how", "why", "what", "when")):
-        return ticked
+    if ordered := ordered_commands(said):
+        return ordered
     bare = _BARE_RUN.match(said)
     rest = said[bare.end() :].strip() if bare else ""
-    if rest and _COMMAND.match(rest) and not _ENGLISH.search(rest) and not rest.endswith((".", "?")):
+    if rest and _COMMAND.match(rest) and not _ENGLISH.search(rest) and not is_doubtful(rest) and rest[-1] not in ".!":
         return (rest,)
     return ()
 
@@ -322,7 +344,7 @@ def _kept(said: str) -> str:
     found = _REMEMBER.match(said)
     if found:
         return said[found.end() :].strip(" :：,，、")
-    ja = _REMEMBER_JA.match(said)
+    ja = None if said.startswith(_QUOTED) else _REMEMBER_JA.match(said)
     return ja["text"].strip() if ja else ""
 
 
@@ -330,5 +352,5 @@ def _dropped(said: str) -> str:
     found = _FORGET.match(said)
     if found:
         return said[found.end() :].strip(" :：,，.。!")
-    ja = _FORGET_JA.match(said)
+    ja = None if said.startswith(_QUOTED) else _FORGET_JA.match(said)
     return ja["text"].strip() if ja else ""

@@ -47,6 +47,9 @@ Key: TypeAlias = Literal[
     "doubt",
     "secret",
     "refused",
+    "ask_run",
+    "ask_forget",
+    "not_asked",
 ]
 
 ABOUT = (
@@ -63,6 +66,9 @@ ABOUT = (
 """Said once a conversation; later a shorter word does."""
 
 _EN: dict[Key, str] = {
+    "ask_run": "If I am to run {what}, say just that: “run {what}”.",
+    "ask_forget": "If I am to forget something, say just that: “forget …”.",
+    "not_asked": "Only you can ask me for that: say it again, as a message of your own.",
     "hello": "Hello.",
     "welcome": "You are welcome.",
     "cannot": (
@@ -113,6 +119,9 @@ _EN: dict[Key, str] = {
     "refused": "It was not saved: {why}",
 }
 _DE: dict[Key, str] = {
+    "ask_run": "Wenn ich {what} ausführen soll, sag nur das: „führe {what} aus“.",
+    "ask_forget": "Wenn ich etwas vergessen soll, sag nur das: „vergiss …“.",
+    "not_asked": "Darum kannst nur du mich bitten: sag es noch einmal, als eigene Nachricht.",
     "hello": "Hallo.",
     "welcome": "Gern geschehen.",
     "cannot": "(Ich schlage nur nach. Für ein Modell, das denkt: ANTHROPIC_API_KEY oder OPENAI_API_KEY setzen.)",
@@ -143,6 +152,9 @@ _DE: dict[Key, str] = {
     "work": "Schreiben und Ändern braucht ein Modell, das denkt; das bin ich nicht. Die Stellen kann ich zeigen.",
 }
 _ES: dict[Key, str] = {
+    "ask_run": "Si quieres que ejecute {what}, di solo eso: «ejecuta {what}».",
+    "ask_forget": "Si quieres que olvide algo, di solo eso: «olvida …».",
+    "not_asked": "Eso solo me lo puedes pedir tú: dilo otra vez en un mensaje tuyo.",
     "hello": "Hola.",
     "welcome": "De nada.",
     "cannot": "(Yo solo busco. Para un modelo que piense: ANTHROPIC_API_KEY u OPENAI_API_KEY.)",
@@ -172,6 +184,9 @@ _ES: dict[Key, str] = {
     "work": "Escribir o cambiar algo requiere un modelo que piense, y yo no lo soy. Puedo mostrarte los lugares.",
 }
 _ZH: dict[Key, str] = {
+    "ask_run": "如果要我运行 {what}，请只说：“运行 {what}”。",
+    "ask_forget": "如果要我忘记什么，请只说：“忘掉……”。",
+    "not_asked": "这只能由你来要求：请自己再说一遍。",
     "hello": "你好。",
     "welcome": "不客气。",
     "cannot": "（我只会查找。需要会思考的模型，请设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY。）",
@@ -200,6 +215,9 @@ _ZH: dict[Key, str] = {
     "work": "编写或修改需要会思考的模型，我不是。我可以把相关的地方找出来。",
 }
 _JA: dict[Key, str] = {
+    "ask_run": "{what} を実行してほしいときは、「{what} を実行して」とだけ言ってください。",
+    "ask_forget": "何かを忘れてほしいときは、「…を忘れて」とだけ言ってください。",
+    "not_asked": "それを頼めるのはあなただけです。もう一度、ご自分の言葉で言ってください。",
     "hello": "こんにちは。",
     "welcome": "どういたしまして。",
     "cannot": "（私は調べるだけです。考えるモデルには ANTHROPIC_API_KEY か OPENAI_API_KEY を設定してください。）",
