@@ -246,6 +246,8 @@ class Message:
     content: tuple[Block, ...]
     plain: bool = False
     fields: JsonObject = field(default_factory=dict[str, Any])
+    said_from: int = field(default=0, compare=False)
+    """Where the last message of the user begins, if several that nobody answered are joined here. Never sent."""
 
     @property
     def id(self) -> str | None:

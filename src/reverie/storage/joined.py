@@ -32,6 +32,8 @@ class Joined:
     blocks: list[Block]
     message_id: str | None
     frozen: Message | None = None
+    said: Block | None = None
+    """The first block of the last record in which the user said or gave something."""
 
 
 def freeze(joined: Joined, before: Joined | None) -> Message:
@@ -43,7 +45,13 @@ def freeze(joined: Joined, before: Joined | None) -> Message:
         blocks = answers + [b for b in blocks if not isinstance(b, ToolResultBlock)]
     elif joined.role == "assistant" and isinstance(blocks[-1], ThinkingBlock):
         blocks = [*blocks, TextBlock("(no answer)", Origin.MODEL)]  # the API refuses thinking as a last block
-    return Message(joined.role, tuple(blocks))
+    said_from = next((at for at, block in enumerate(blocks) if block is joined.said), 0)
+    return Message(joined.role, tuple(blocks), said_from=said_from)
+
+
+def first_given(blocks: list[Block]) -> Block | None:
+    """Where the user speaks, or gives material, in the blocks of one record."""
+    return next((block for block in blocks if isinstance(block, TextBlock) and block.origin.is_given), None)
 
 
 def as_message(header: SessionHeader) -> Message:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from reverie.models.count import ContextMeter
-from reverie.storage.joined import NO_RESULT, Joined, as_message, calls_of, freeze, is_blank, missing
+from reverie.storage.joined import NO_RESULT, Joined, as_message, calls_of, first_given, freeze, is_blank, missing
 from reverie.storage.records import (
     AppliedEdits,
     CacheBreak,
@@ -274,8 +274,9 @@ class View:
             last.blocks += blocks
             last.frozen = None
             last.message_id = message_id
+            last.said = first_given(blocks) or last.said
         else:
-            self._joined.append(Joined(role, blocks, message_id))
+            self._joined.append(Joined(role, blocks, message_id, said=first_given(blocks)))
 
     # -- showing ------------------------------------------------------------------------------------------------
 
@@ -320,7 +321,9 @@ class View:
     def _with_reminder(self, first: Message, reminder: str) -> Message:
         if self._reminded is None or self._reminded[0] is not first or self._reminded[1] != reminder:
             block = TextBlock(reminder, Origin.CODE)
-            self._reminded = (first, reminder, replace(first, content=(block, *first.content)))
+            said_from = first.said_from + 1 if first.said_from else 0
+            shown = replace(first, content=(block, *first.content), said_from=said_from)
+            self._reminded = (first, reminder, shown)
         return self._reminded[2]
 
     @property

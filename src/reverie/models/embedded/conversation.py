@@ -84,9 +84,11 @@ def read_turn(request: Request) -> Turn:
     asked = _last_told(request.messages) if told else _last_question(request.messages)
     if asked is None:
         return Turn("", (), ())
-    before = tuple(said(request.messages[:asked]))
-    since = request.messages[asked:]
     message = request.messages[asked]
+    unanswered = Message("user", message.content[: message.said_from])  # said earlier: no request of this turn
+    before = tuple(said((*request.messages[:asked], unanswered)))
+    since = request.messages[asked:]
+    message = Message("user", message.content[message.said_from :])
     spoken = _told(message) if told else [block.text for block in _texts(message) if block.origin.is_users]
     material = [] if told else [untagged(block.text) for block in _texts(message) if _is_material(block)]
     if spoken:
