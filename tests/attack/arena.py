@@ -15,6 +15,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -99,10 +100,8 @@ def _waited(child: int, limit_s: float) -> tuple[int, resource.struct_rusage, bo
             late = True
             os.kill(child, signal.SIGKILL)
         time.sleep(0.005)
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)  # whoever it left behind
-    except (ProcessLookupError, PermissionError):
-        pass
     return status, used, late
 
 

@@ -126,7 +126,10 @@ def attack(arena: Arena) -> None:
         world.reverie("remember", "We deploy on Fridays")
         world.reverie("run", "-q", "hello")
         put = list[str]()
-        for path in chance.sample(_places(world), chance.randint(3, 14)):
+        places = _places(world)
+        if chance.random() < 0.7:  # most often every command stops at broken settings, and shows little else
+            places = [path for path in places if not path.name.startswith("settings.")]
+        for path in chance.sample(places, chance.randint(3, 14)):
             with suppress(FileExistsError, NotADirectoryError):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 if path.is_file() and not path.is_symlink():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from contextlib import suppress
 
 from reverie.errors import ReverieError
 from tests.attack.arena import Arena, World, in_child
@@ -36,7 +37,7 @@ def hostile_text(chance: random.Random, longest: int) -> str:
         case 4:
             text = chance.choice(list(TEXTS.values()))(size)
         case _:
-            text = f"{chance.choice(list(TEXTS.values()))(size // 2)}{units[0]}{chance.choice(list(TEXTS.values()))(size // 2)}"
+            text = units[0].join(made(size // 2) for made in chance.sample(list(TEXTS.values()), 2))
     return text[:size]
 
 
@@ -50,10 +51,8 @@ def attack(arena: Arena) -> None:
             for name in asked:
                 print(f"> {name}", flush=True)
                 began = time.process_time()
-                try:
+                with suppress(ValueError, ReverieError):
                     PARSERS[name](text)
-                except (ValueError, ReverieError):
-                    pass
                 took = time.process_time() - began
                 if took > SLOW_S:
                     print(f"SLOW {name}: {took:.1f} s of CPU time", flush=True)

@@ -16,6 +16,8 @@ import time
 from tests.attack.arena import Arena, World, in_child
 from tests.memory.test_purge_everywhere import Planted
 
+_SAYS_WHEN = "import os; os.write(1, b'.'); from reverie.cli.app import app; app()"
+
 
 def _value(chance: random.Random) -> str:
     letters = string.ascii_letters + string.digits
@@ -29,8 +31,7 @@ def _value(chance: random.Random) -> str:
 
 def _killed_purge(world: World, value: str, after_s: float) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", "import os; os.write(1, b'.'); from reverie.cli.app import app; app()"]
-        + ["memory", "purge", "--yes", value],
+        [sys.executable, "-c", _SAYS_WHEN, "memory", "purge", "--yes", value],
         env=world.env, cwd=world.work, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None

@@ -1,6 +1,6 @@
 """Random and bent bodies to every route of the simulator, with foreign hosts, pages and no key among them.
 
-Never: a 5xx that was not asked for, memory that grows with the number of requests, a clock or a ledger that is not sane.
+Never: a 5xx that nobody asked for, memory that grows with the number of requests, a clock or a ledger gone wrong.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Disks that are read-only, full, limited or away, and commands that are killed while they save.
 
-Never: success is claimed and nothing stored, an acknowledged write is lost, a traceback, more or less than one sentence.
+Never: success is claimed and nothing stored, an acknowledged write is lost, a traceback, or not exactly one sentence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def attack(arena: Arena) -> None:
 def _faults(arena: Arena) -> None:
     folder = arena.folder / "faults"
     folder.mkdir()
-    able = mountable() is None
+    able = arena.full and mountable() is None
     faults = [fault for fault in FAULTS if able or fault not in NEEDS_MOUNT]
     quick = [" ".join(path) for path, listed in cases(folder, SECRET).items() if not any(one.slow for one in listed)]
     plan: dict[str, list[str] | None] = {
@@ -39,10 +39,10 @@ def _faults(arena: Arena) -> None:
 def _kills(arena: Arena) -> None:
     world = arena.world()
     kept = list[str]()
-    for number in range(arena.count(1, 8)):
-        fact = f"lamp{arena.chance.randrange(10**9)}"
+    for _ in range(arena.count(1, 8)):
+        fact, *about = ("".join(arena.chance.choices("bdgklmnprst", k=7)) for _ in range(4))
         process = subprocess.Popen(
-            [sys.executable, "-m", "reverie", "remember", f"Number {number} is the {fact} of the tower"],
+            [sys.executable, "-m", "reverie", "remember", f"{' '.join(about).title()} has a {fact}"],
             cwd=world.work, env=world.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
         time.sleep(arena.chance.uniform(0.2, 2.0))

@@ -104,6 +104,7 @@ def attack(arena: Arena) -> None:
         hostile_home(Command(world.home, world.work), text)
         for words in arena.chance.sample(commands(text), arena.count(1, 7)):
             with Terminal(*words, cwd=world.work, env=world.env, columns=200) as screen:
+                screen.press("n\r")  # to a question, if there is one
                 try:
                     screen.ended(60)
                     wrong = steering(screen.raw) or ("a traceback" if "Traceback (most" in screen.raw else None)
