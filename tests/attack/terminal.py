@@ -98,15 +98,25 @@ def steering(raw: str) -> str | None:
     return f"{found[0]!r} in {raw[max(0, raw.find(found[0]) - 60) :][:160]!r}" if found else None
 
 
+def _ended(screen: Terminal) -> None:
+    """Waits for the end and says no to whatever is asked."""
+    for _ in range(20):
+        try:
+            screen.ended(3)
+            return
+        except AssertionError:
+            screen.press("n\r")
+    screen.ended(1)
+
+
 def attack(arena: Arena) -> None:
     for _ in range(arena.count(1, 2)):
         world, text = arena.world(), hostile(arena.chance)
         hostile_home(Command(world.home, world.work), text)
         for words in arena.chance.sample(commands(text), arena.count(1, 7)):
             with Terminal(*words, cwd=world.work, env=world.env, columns=200) as screen:
-                screen.press("n\r")  # to a question, if there is one
                 try:
-                    screen.ended(60)
+                    _ended(screen)
                     wrong = steering(screen.raw) or ("a traceback" if "Traceback (most" in screen.raw else None)
                 except AssertionError:
                     wrong = "it does not end"
