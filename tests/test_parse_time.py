@@ -134,7 +134,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "lesson": _in_sentences(cleaned),
 }
 
-_UNITS = [
+UNITS = [
     *" \n\t[(#`*<,1'\"\\/|@:-_=>;~{$a中A.%&?!«‚",
     "- ",
     "a.",
@@ -172,14 +172,14 @@ _UNITS = [
 
 def _random(size: int) -> str:
     draw = random.Random(7)
-    return "".join(draw.choices([*_UNITS, "word ", "Another sentence. "], k=size))[:size]
+    return "".join(draw.choices([*UNITS, "word ", "Another sentence. "], k=size))[:size]
 
 
 def _repeated(unit: str) -> Callable[[int], str]:
     return lambda size: (unit * (size // len(unit) + 1))[:size]
 
 
-TEXTS: dict[str, Callable[[int], str]] = {repr(unit): _repeated(unit) for unit in _UNITS} | {
+TEXTS: dict[str, Callable[[int], str]] = {repr(unit): _repeated(unit) for unit in UNITS} | {
     "blanks inside a heading": lambda size: f"# b{' ' * size}c",
     "blanks inside a sentence": lambda size: f"Always x{' ' * size}because y.",
     "blanks then text": lambda size: f"{' ' * size}a b",

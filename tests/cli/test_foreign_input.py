@@ -103,21 +103,21 @@ def test_no_library_gets_past_the_writer(tmp_path: Path) -> None:
     assert not any(one in (tmp_path / "out").read_text() for one in STEERING)
 
 
-def hostile_home(reverie: Command) -> None:
+def hostile_home(reverie: Command, hostile: str = HOSTILE) -> None:
     work = reverie.work
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=work, check=True)
-    (work / ".git" / "HEAD").write_text(f"ref: refs/heads/{HOSTILE}\n")
+    (work / ".git" / "HEAD").write_text(f"ref: refs/heads/{hostile}\n")
     agents = work / ".claude" / "agents"
     agents.mkdir(parents=True)
-    (agents / "a.md").write_text(f"---\nname: helper\ndescription: {json.dumps(HOSTILE)}\n---\nHelp.\n")
-    (agents / f"{HOSTILE[:20]}.md").write_text("no frontmatter")
+    (agents / "a.md").write_text(f"---\nname: helper\ndescription: {json.dumps(hostile)}\n---\nHelp.\n")
+    (agents / f"{hostile[:20]}.md").write_text("no frontmatter")
     reverie("remember", "We deploy on Fridays")
     [project] = reverie.home.glob("projects/*")
-    (project / "memory" / f"feedback_{HOSTILE}.md").write_text(
-        f"---\nname: {json.dumps(HOSTILE)}\ndescription: {json.dumps(HOSTILE)}\n---\n{HOSTILE}\n"
+    (project / "memory" / f"feedback_{hostile}.md").write_text(
+        f"---\nname: {json.dumps(hostile)}\ndescription: {json.dumps(hostile)}\n---\n{hostile}\n"
     )
-    (project / "memory" / "feedback_plain.md").write_text(f"---\nname: plain\n---\n{HOSTILE}\n")
-    record = {"type": "user", "uuid": "1", "message": {"role": "user", "content": HOSTILE}, "gitBranch": HOSTILE}
+    (project / "memory" / "feedback_plain.md").write_text(f"---\nname: plain\n---\n{hostile}\n")
+    record = {"type": "user", "uuid": "1", "message": {"role": "user", "content": hostile}, "gitBranch": hostile}
     (project / "11111111-1111-1111-1111-111111111111.jsonl").write_text(json.dumps(record) + "\n")
 
 

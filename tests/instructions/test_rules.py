@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.instructions.rules import split_rule
+from reverie.instructions.rules import gitignore, split_rule
 from tests.instructions.conftest import Load, texts, write
 
 
@@ -117,3 +117,9 @@ def test_a_rule_that_a_file_includes_is_shown_at_once(load: Load, repo: Path) ->
 def test_a_broken_head_still_counts(load: Load, repo: Path) -> None:
     write(repo / ".claude/rules/a.md", "---\npaths: [*.py\nname: {{{\n---\nRule a.\n")
     assert [rule.text for rule in load().matching_rules(repo / "x.py")] == ["Rule a."]
+
+
+@pytest.mark.parametrize("pattern", ["a[>- ]b", "[z-a]/**", "x[b-a]"])
+def test_a_range_that_runs_backwards_matches_nothing(pattern: str) -> None:
+    spec = gitignore((pattern, "*.md"))
+    assert spec.match_file("a.md") and not spec.match_file("ab")

@@ -11,7 +11,7 @@ import string
 from collections.abc import Callable
 
 _LETTERS = string.ascii_letters + string.digits
-_DRAW = random.Random(20_260)
+_DRAW = random.Random()
 
 
 def drawn(length: int, alphabet: str = _LETTERS) -> str:
@@ -243,5 +243,11 @@ _HARMLESS: list[Callable[[], str]] = [
     lambda: "auth: bearer tokens, see docs/auth.md",
 ]
 
-SECRETS = [make() for make in _SECRET for _ in range(2)]
-HARMLESS = [make() for make in _HARMLESS for _ in range(2)]
+
+def made(seed: int) -> tuple[list[str], list[str]]:
+    """Two secrets and two harmless lines of each kind, drawn with this seed."""
+    _DRAW.seed(seed)
+    return [make() for make in _SECRET for _ in range(2)], [make() for make in _HARMLESS for _ in range(2)]
+
+
+SECRETS, HARMLESS = made(20_260)

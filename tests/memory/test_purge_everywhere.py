@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,44 +28,44 @@ from reverie.settings import load_settings
 from tests.counts import count
 
 SECRET = "Wombat" + "-Quartz7" + "Tulip93"
-SLUG = "wombat_quartz7tulip93"
 
 
 class Planted:
     """A home with the secret in every place that the list names, in contents and in names."""
 
-    def __init__(self, work: Path) -> None:
-        self.work = work
+    def __init__(self, work: Path, secret: str = SECRET) -> None:
+        self.work, self.secret = work, secret
+        self.slug = slug = self.slug_of(secret)
         self.places = places = Places.of(work, load_settings(work))
         self.home = places.home
         self.memory = MemoryDirectory.open(places.default_memory, gate=lambda _write: None)
-        info = WriteInfo(Writer.USER, f"because of {SECRET}")
+        info = WriteInfo(Writer.USER, f"because of {secret}")
         for name, text in (
-            (f"reference_{SLUG}.md", f"The word is {SECRET}."),
-            ("reference_gone.md", f"Gone: {SECRET}"),
+            (f"reference_{slug}.md", f"The word is {secret}."),
+            ("reference_gone.md", f"Gone: {secret}"),
             ("project_plain.md", "Nothing here."),
         ):
             self.memory.create(
                 name,
-                TopicFile.new(name=name[:-3], description=f"about {SECRET}", type=MemoryType.REFERENCE, body=text),
+                TopicFile.new(name=name[:-3], description=f"about {secret}", type=MemoryType.REFERENCE, body=text),
                 info,
             )
         self.memory.remove("reference_gone.md", info)
         self.agents = MemoryDirectory.open(places.agent_memory_user("keeper"), gate=lambda _write: None)
         self.agents.create(
-            f"feedback_{SLUG}.md",
-            TopicFile.new(name="a", description=SECRET, type=MemoryType.FEEDBACK, body=SECRET),
+            f"feedback_{slug}.md",
+            TopicFile.new(name="a", description=secret, type=MemoryType.FEEDBACK, body=secret),
             info,
         )
-        encoded = base64.b64encode(f"user:{SECRET}:x".encode()).decode()
-        body = json.dumps({"text": SECRET, "deep": json.dumps({"again": SECRET}), "encoded": encoded}) + "\n"
+        encoded = base64.b64encode(f"user:{secret}:x".encode()).decode()
+        body = json.dumps({"text": secret, "deep": json.dumps({"again": secret}), "encoded": encoded}) + "\n"
         project, session = places.project, places.project / "5e55-1"
         self.files = [
             project / "5e55-1.jsonl",
             project / "5e55-1.jsonl.torn",
             project / ".0123456789abcdef.tmp",
             session / "tool-results" / "t1.txt",
-            session / "tool-results" / f"of-{SECRET}.txt",
+            session / "tool-results" / f"of-{secret}.txt",
             session / "session-memory" / "summary.md",
             session / "subagents" / "agent-a1.jsonl",
             session / "letters.json",
@@ -77,7 +78,7 @@ class Planted:
             places.chat_history,
             places.inbox("red", "ann"),
             places.team_sync(self.memory.root) / "base" / "a.md",
-            places.team_sync(self.memory.root) / "base" / f"project_{SLUG}.md",
+            places.team_sync(self.memory.root) / "base" / f"project_{slug}.md",
             places.home / "dreams" / "copy" / "a.md",
             places.home / "requests.jsonl",
             places.home / "some-new-place" / "x.bin",
@@ -88,10 +89,15 @@ class Planted:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(body)
 
+    @staticmethod
+    def slug_of(secret: str) -> str:
+        return re.sub(r"[^a-z0-9]+", "_", secret.lower()).strip("_")
+
     def found(self) -> list[str]:
         """Every file of the home, git's objects unpacked, that still holds the secret, or has it as its name."""
-        forms = [SECRET, SLUG, base64.b64encode(SECRET.encode()).decode()[:-4], SECRET.encode().hex()]
-        forms += [base64.b64encode(b"user:" + SECRET.encode()).decode()[8:24]]
+        secret = self.secret
+        forms = [secret, self.slug, base64.b64encode(secret.encode()).decode()[:-4], secret.encode().hex()]
+        forms += [base64.b64encode(b"user:" + secret.encode()).decode()[8:24]]
         found: list[str] = []
         for path in self.home.rglob("*"):
             held = path.name.encode()

@@ -207,3 +207,20 @@ def test_no_spoken_form_takes_long(piece: str) -> None:
     start = time.perf_counter()
     find_secrets(piece * (20_000 // len(piece)))
     assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize("value", ["askOsdhBB7NnrwXPUKFK", "70xbupPB11WGHHGxJojh", "wcazusn5POxNqqMwULPP"])
+@pytest.mark.parametrize("carrier", ["TOKEN = '{}'", "$env:TOKEN = '{}'", "> Set-Item Env:TOKEN '{}'"])
+def test_a_drawn_value_with_sayable_pieces_is_a_key(carrier: str, value: str) -> None:
+    assert find_secrets(carrier.format(value))
+
+
+@pytest.mark.parametrize("before", ["> ", "- ", "  * ", ""])
+def test_a_line_of_passwords_is_found_in_a_quote_or_a_list(before: str) -> None:
+    assert find_secrets(f"Notes.\n{before}db.corp.test:5432:app:app:NS6naOF_YuE0232\nEnd.")
+
+
+@pytest.mark.parametrize("value", ["@qR38&Ony1dHqceytDbKPTF@n@p%Gz&3cW0&u*A*B", "%I2^CQMD#s&0F942bXVh0Aq9!8Y^jQMR"])
+def test_a_salt_that_begins_like_a_lookup_is_found(value: str) -> None:
+    assert find_secrets(f'define( "SECURE_AUTH_SALT", "{value}" );')
+    assert not find_secrets("password = $DB_PASSWORD") and not find_secrets("token: %TOKEN%")

@@ -18,9 +18,6 @@ from reverie.memory.topic_file import TopicFile
 from tests.counts import count
 from tests.memory.saver import SHARED_FILES, accept, body, whole
 
-WORKERS = count(4, 16)
-SAVES = count(25, 500)
-KILLS = count(6, 120)
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -31,17 +28,16 @@ def acknowledged(path: Path) -> list[tuple[int, str, str]]:
     return [(int(number), done, name) for number, done, name in rows]
 
 
-def run_workers(root: Path, tmp_path: Path) -> int:
+def run_workers(root: Path, tmp_path: Path, workers: int, saves: int, kills: int, chance: random.Random) -> int:
     """Runs all workers to their end, killing one now and then, which goes on where it stopped. Returns the kills."""
-    chance = random.Random(4)
 
     def start(worker: int) -> subprocess.Popen[bytes]:
         acks = tmp_path / f"acks-{worker}"
         first = max((number + 1 for number, _, _ in acknowledged(acks)), default=0)
-        arguments = [str(root), str(acks), str(worker), str(first), str(SAVES)]
+        arguments = [str(root), str(acks), str(worker), str(first), str(saves)]
         return subprocess.Popen([sys.executable, "-m", "tests.memory.saver", *arguments], cwd=ROOT)
 
-    running = {worker: start(worker) for worker in range(WORKERS)}
+    running = {worker: start(worker) for worker in range(workers)}
     killed = 0
     while running:
         time.sleep(chance.uniform(0.05, 0.4))
@@ -51,28 +47,27 @@ def run_workers(root: Path, tmp_path: Path) -> int:
                 del running[worker]
                 if process.returncode:
                     running[worker] = start(worker)
-        if running and killed < KILLS:
+        if running and killed < kills:
             running[chance.choice(list(running))].kill()
             killed += 1
     return killed
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(3_600)
-def test_many_processes_save_and_die_and_nothing_is_lost(tmp_path: Path) -> None:
+def save_and_die(tmp_path: Path, workers: int, each: int, kills: int, chance: random.Random) -> int:
+    """Many processes save and die, and nothing is lost; returns the acknowledged saves."""
     root = tmp_path / "memory"
     directory = MemoryDirectory.open(root, gate=accept)
     for number in range(SHARED_FILES):
         shared = TopicFile.new(name=f"Shared {number}", description="all", type=MemoryType.FEEDBACK, body="Lines:\n")
         directory.create(f"feedback_shared_{number}.md", shared, WriteInfo(Writer.USER, "begin"))
     began = time.monotonic()
-    killed = run_workers(root, tmp_path)
+    killed = run_workers(root, tmp_path, workers, each, kills, chance)
     took = time.monotonic() - began
     assert directory.absorb() is None, "a change was on disk and in no version"
 
-    acks = {worker: acknowledged(tmp_path / f"acks-{worker}") for worker in range(WORKERS)}
-    assert all(rows[-1][0] == SAVES - 1 for rows in acks.values())
-    assert killed >= KILLS // 2
+    acks = {worker: acknowledged(tmp_path / f"acks-{worker}") for worker in range(workers)}
+    assert all(rows[-1][0] == each - 1 for rows in acks.values())
+    assert killed >= kills // 2
 
     # History complete: every acknowledged save is a version that holds what was saved, whole.
     # A save that was killed between its version and its acknowledgement was made again, maybe to another shared file.
@@ -119,7 +114,14 @@ def test_many_processes_save_and_die_and_nothing_is_lost(tmp_path: Path) -> None
     )
     saves = sum(map(len, acks.values()))
     assert int(log.stdout) >= saves + SHARED_FILES
-    print(f"{saves} saves by {WORKERS} processes in {took:.0f} s ({took / saves * 1e3:.1f} ms each), {killed} killed")
+    print(f"{saves} saves by {workers} processes in {took:.0f} s ({took / saves * 1e3:.1f} ms each), {killed} killed")
+    return saves
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+def test_many_processes_save_and_die_and_nothing_is_lost(tmp_path: Path) -> None:
+    assert save_and_die(tmp_path, count(4, 16), count(25, 500), count(6, 120), random.Random(4))
 
 
 @pytest.mark.soak

@@ -113,3 +113,17 @@ def test_hard_input_is_answered_quickly() -> None:
 def test_importing_the_package_does_not_load_the_parser() -> None:
     code = "import sys, reverie.permissions; sys.exit('tree_sitter' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("before", ["{", "echo {", "echo {1..", "rm x; {12"])
+def test_no_character_behind_a_brace_ends_the_process(before: str) -> None:
+    """The grammar's own scanner read far beyond a table; whether that crashed depended on what lay there."""
+    code = (
+        "import json, sys; from reverie.permissions.shell_commands import all_commands, plain_commands\n"
+        f"for at in range(0xe000, 0x110000, 0x9d1): one = {before!r} + chr(at); plain_commands(one);"
+        " found = list(all_commands(one))\n"
+        "print(json.dumps([one.words for one in found]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    assert not before.startswith("rm") or ["rm", "x"] in json.loads(done.stdout)

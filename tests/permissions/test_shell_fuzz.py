@@ -267,8 +267,8 @@ def walks_far(command: str) -> bool:
     return False
 
 
-def run_and_watch(command: str, work: Path, environment: dict[str, str], bash: str) -> list[list[str]]:
-    """Run an allowed command; returns the simple commands bash says it ran. Fails on a hang."""
+def run_and_watch(command: str, work: Path, environment: dict[str, str], bash: str) -> tuple[list[list[str]], bytes]:
+    """Run an allowed command; returns the simple commands bash says it ran, and the output. Fails on a hang."""
     assert is_read_only_shell(command), "a refused command must never be run"
     reading, writing = os.pipe()
     process = subprocess.Popen(
@@ -276,7 +276,7 @@ def run_and_watch(command: str, work: Path, environment: dict[str, str], bash: s
         cwd=work,
         env={**environment, "BASH_XTRACEFD": str(writing)},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         pass_fds=(writing,),
         start_new_session=True,
@@ -284,7 +284,7 @@ def run_and_watch(command: str, work: Path, environment: dict[str, str], bash: s
     )
     os.close(writing)
     try:
-        _, errors = process.communicate(timeout=HANG_SECONDS)
+        shown, errors = process.communicate(timeout=HANG_SECONDS)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
@@ -293,7 +293,7 @@ def run_and_watch(command: str, work: Path, environment: dict[str, str], bash: s
         with os.fdopen(reading, "rb") as trace:
             lines = trace.read().decode().splitlines()
     assert b"command not found" not in errors and process.returncode not in (126, 127), f"another program: {command!r}"
-    return [shlex.split(line.lstrip("+")) for line in lines if "$'" not in line]
+    return [shlex.split(line.lstrip("+")) for line in lines if "$'" not in line], shown + errors
 
 
 def check_trace(command: str, ran: list[list[str]]) -> None:
@@ -336,7 +336,7 @@ def test_what_is_allowed_changes_nothing_ends_and_runs_what_was_checked(tmp_path
         if walks_far(command):
             tally["not run"] += 1
             continue
-        check_trace(command, run_and_watch(command, work, environment, bash))
+        check_trace(command, run_and_watch(command, work, environment, bash)[0])
         tally["run"] += 1
         batch.append(command)
         if len(batch) == BATCH:

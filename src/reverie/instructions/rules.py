@@ -71,7 +71,7 @@ def gitignore(patterns: tuple[str, ...]) -> GitIgnoreSpec:
         try:
             spread = expand_braces(pattern.removeprefix("./"))
             GitIgnoreSpec.from_lines(spread)
-        except ValueError:
+        except (ValueError, re.error):  # a range that runs backwards is an error of `re`
             continue
         good += spread
     return GitIgnoreSpec.from_lines(good)

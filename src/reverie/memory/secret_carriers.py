@@ -57,7 +57,7 @@ _HASHED = re.compile(
     r"\$(?:2[abxy]?|argon2(?:id|i|d)|[1567y]|apr1|scrypt|s0|sha1|md5|P|H)\$[A-Za-z0-9./$=,+*-]{20,}"
     r"|\bpbkdf2_sha\d+\$\d+\$[^\s\"']{20,}|\{(?:SSHA|SHA|SMD5|CRYPT)\d*\}[A-Za-z0-9+/=]{16,}"
 )
-_PASSWORD_LINE = re.compile(r"(?m)^[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:[\w*.-]+:(\S{4,})$")
+_PASSWORD_LINE = re.compile(r"(?m)^(?:[ \t>+*-]{0,8}[ \t])?[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:[\w*.-]+:(\S{4,})$")
 _USERS: Final = (
     r"(?:guest|admin\w*|root|demo|user\w*|viewer|login|test\w*|postgres|sa|sysadmin|superuser|service|svc[-_]\w+"
     r"|bot|ubuntu|pi|"

@@ -42,8 +42,8 @@ _WHOLE_MADE_UP: Final = words(
 )
 # Looked up where it is used: nothing is given away by the name of a place.
 _LOOKUP = re.compile(
-    r"(?ix) ^[$%@!] (?: \{ | \( | [A-Za-z_] ) | \$\{ | \$\( | \{\{ | %\([a-z_]+\)s | ^%[A-Z_]+%$ | ^<[^>]*>?$ "
-    r"| ^\{[^}]*\}$ | ^\[[^\]]*\]$"
+    r"(?ix) ^[$%@!] (?: \{ | \( | [A-Za-z_][^&^*\#!?@+=]*$ ) | \$\{ | \$\( | \{\{ | %\([a-z_]+\)s | ^%[A-Z_]+%$ "
+    r"| ^<[^>]*>?$ | ^\{[^}]*\}$ | ^\[[^\]]*\]$"
     r"| ^(?:op|vault|sm|ssm|kms|gcp|akv|secretref|file|env|ref\+\w+|keychain|pass)(?:://|:|\.) | ^arn:"
     r"| \b(?:os\.|process\.|import\.meta\.)?(?:getenv|environ?|env)\b[.\[(:] | \b(?:secrets?|vars?|settings?"
     r"|config|cfg|params?|self|this|ctx|args|opts|options|props|req|request|data|values?)\.[A-Za-z_]"
@@ -52,6 +52,7 @@ _LOOKUP = re.compile(
 )
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{3,}")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->|-)[A-Za-z_][A-Za-z0-9_]*)*")
+_DIGIT_INSIDE = re.compile(r"(?<![^A-Za-z])\d{1,2}[A-Za-z]")  # names have their numbers at the end, or apart
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _VERSION_OR_DATE = re.compile(
     r"(?i)v?\d+(?:[.:/-]\d+)+(?:[-+.]?(?:rc|alpha|beta|dev|post|pre|a|b|build)?[\w.+-]*)?"
@@ -156,8 +157,14 @@ def wordlike(value: str) -> bool:
     said = sum(len(part) for part in letters if _sayable(part))
     total = sum(map(len, letters))
     mean = total / len(letters)
-    least = 4 if digits and len(value) >= 24 else 3
-    return said >= 0.75 * total and digits <= max(4, total // 3) and mean >= least and len(parts) <= 3 + total // 4
+    drawn = len(value) >= 16 and _DIGIT_INSIDE.search(value) is not None and classes(value) >= 3
+    least = 4 if drawn or (digits and len(value) >= 24) else 3
+    return (
+        said >= (0.9 if drawn else 0.75) * total
+        and digits <= max(4, total // 3)
+        and mean >= least
+        and len(parts) <= 3 + total // 4
+    )
 
 
 def _sayable(part: str) -> bool:

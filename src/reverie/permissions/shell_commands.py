@@ -31,6 +31,8 @@ _MOST_PARSED = 16_384  # characters: on text that is no shell the grammar takes 
 _MOST_PLAIN = 4 * _MOST_PARSED  # for what a second reader has found to be words and joiners, and nothing else
 _REDIRECTS_OR_GROUPS = re.compile(r"[<>()]")
 _WRAPPED = 64  # how far behind a wrapper's name the program it runs may be, and how many words of it count
+# The grammar looks up what follows `{` or `{1..` in a table of 256 entries: beyond ASCII that can end the process.
+_READS_BEYOND = re.compile(r"\{[\d.]*[^\x00-\x7f]")
 # Where a command may begin in a text that is too long to parse: read once without quotes, once with quotes as breaks.
 _BREAKS = re.compile(r"[\n;&|(){}`]|\$\(")
 _BREAKS_AND_QUOTES = re.compile(r"[\n;&|(){}`\"']|\$\(")
@@ -56,7 +58,12 @@ def plain_commands(command: str) -> tuple[Simple, ...] | None:
     if len(source) > _MOST_PARSED and (len(source) > _MOST_PLAIN or _REDIRECTS_OR_GROUPS.search(source)):
         return None
     # Characters that cannot be seen (no-break space, line separator) end a word for the grammar and not for bash.
-    if not source or _UNSAFE.search(source) or not source.replace("\t", " ").isprintable():
+    if (
+        not source
+        or _UNSAFE.search(source)
+        or _READS_BEYOND.search(source)
+        or not source.replace("\t", " ").isprintable()
+    ):
         return None
     by_lexer = _joiners_by_lexer(source)
     if by_lexer is None or not _JOINERS.issuperset(by_lexer):
@@ -75,9 +82,9 @@ def plain_commands(command: str) -> tuple[Simple, ...] | None:
 def all_commands(command: str, depth: int = 0) -> Iterator[Simple]:
     """Every simple command that can be seen: in substitutions and subshells, after `sudo`, in `bash -c '…'`.
 
-    What is too long to parse is only taken apart, so that more is found in it than would run.
+    What is too long to parse, or would end the process, is only taken apart: more is found in it than would run.
     """
-    if len(command) > _MOST_PARSED:
+    if len(command) > _MOST_PARSED or _READS_BEYOND.search(command):
         yield from _roughly(command)
         return
     for node in _walk(_parse(command)):
