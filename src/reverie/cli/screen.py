@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any, Final, TextIO, cast
 
 _CONTROL: Final = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200e\u200f\u2028-\u202e\u2060-\u206f\ufff9-\ufffb\ud800-\udfff"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     r"\U000e0000-\U000e00ff]"
 )
 _KEY: Final = str(10**8 + int.from_bytes(os.urandom(4)) % (9 * 10**8))

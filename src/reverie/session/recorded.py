@@ -66,7 +66,7 @@ class Talk:
     def turns(self) -> list[tuple[int, int]]:
         """Where each turn begins and ends among the entries; a turn begins with what a person typed."""
         starts = [i for i, entry in enumerate(self.entries) if _is_asked(entry)]
-        return list(zip(starts, [*starts[1:], len(self.entries)], strict=True))
+        return list(zip(starts, [*starts[1:], len(self.entries)], strict=False))
 
     def place_of(self, uuid: str | None) -> int:
         """How many entries there are up to this one; 0 if it is not there."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from reverie.models.wire import as_object
 from reverie.regular_files import read_regular
 from reverie.storage.view import View
 from reverie.tools.base import FileSeen, ReadCache
@@ -76,8 +77,8 @@ def _calls(view: View, records: Sequence[Record]) -> Iterator[tuple[str, JsonObj
                 yield use.name, use.input, block, structured.get(entry.uuid)
 
 
-def _path(given: JsonObject, cwd: Path) -> Path | None:
-    named: Json = given.get("file_path")
+def _path(given: Json, cwd: Path) -> Path | None:
+    named: Json = as_object(given).get("file_path")
     if not isinstance(named, str) or not named or "\0" in named:
         return None
     try:

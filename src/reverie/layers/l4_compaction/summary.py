@@ -15,10 +15,10 @@ from reverie.layers.l4_compaction.by_code.written import PARTS
 from reverie.prompts import render
 
 PACKAGE = "reverie.layers.l4_compaction"
-_ANALYSIS = re.compile(r"<analysis>.*?(</analysis>|(?=<summary>))", re.DOTALL | re.IGNORECASE)
-_SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.DOTALL | re.IGNORECASE)
 _ENOUGH_PARTS = 3
-_COMPACT_HEADING = re.compile(r"^(#{1,6})\s*compact(?:ion)? instructions\s*:?\s*$", re.IGNORECASE | re.MULTILINE)
+_COMPACT_HEADING = re.compile(
+    r"^(#{1,6})[ \t]*+compact(?:ion)? instructions[ \t]*+:?[ \t\r]*+$", re.IGNORECASE | re.MULTILINE
+)
 
 
 def directive(scope: Literal["whole", "from", "up_to"], instructions: str, *, beginning: str = "") -> str:
@@ -44,8 +44,9 @@ def judged(result: EffectResult, replaced: int, weigh: Callable[[str], int]) -> 
     """The summary in an answer, or an empty one and why it is not taken. `replaced`: tokens of what it stands for."""
     if not result.ok:
         return "", result.text or "the model did not answer"
-    found = _SUMMARY.search(result.text)
-    text = (found[1] if found else _ANALYSIS.sub("", result.text)).strip()
+    summary = _between(result.text, "<summary>", "</summary>")
+    found = summary is not None
+    text = (summary if summary is not None else _without_analysis(result.text)).strip()
     if not found and sum(f"## {title}" in text for title in PARTS) < _ENOUGH_PARTS:
         return "", "the answer held no summary" if result.text.strip() else "the answer was empty"
     if not text:
@@ -63,3 +64,23 @@ def compact_instructions(text: str) -> str:
         following = re.search(rf"^#{{1,{len(match[1])}}}\s|^</", rest, re.MULTILINE)
         found.append((rest[: following.start()] if following else rest).strip())
     return "\n\n".join(part for part in found if part)
+
+
+def _between(text: str, opening: str, closing: str) -> str | None:
+    """What is between the first opening tag and the next closing one, in any case of letters; None if one is missing."""
+    lower = text.lower() if len(text.lower()) == len(text) else text
+    start = lower.find(opening)
+    end = lower.find(closing, start + len(opening)) if start >= 0 else -1
+    return text[start + len(opening) : end] if end >= 0 else None
+
+
+def _without_analysis(text: str) -> str:
+    """The text without its draft, which ends with its tag or where the summary begins."""
+    lower = text.lower() if len(text.lower()) == len(text) else text
+    start = lower.find("<analysis>")
+    if start < 0:
+        return text
+    closing, summary = lower.find("</analysis>", start), lower.find("<summary>", start)
+    if closing >= 0 and (summary < 0 or closing < summary):
+        return text[:start] + text[closing + len("</analysis>") :]
+    return text[:start] + text[summary:] if summary >= 0 else text

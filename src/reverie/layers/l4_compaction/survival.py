@@ -19,7 +19,7 @@ _PATH = re.compile(r"(?<![\w/.@+-])(?:~|\.{1,2})?/?(?:[\w.@+-]{1,80}/){1,20}[\w.
 _NAME = re.compile(
     r"\b(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b"
 )
-_NUMBER = re.compile(r"(?<![\w.])\d[\d,._]*\d(?![\w])")
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,._]{0,60}\d(?!\w)")
 _LINE_NUMBER = re.compile(r"^[ \t]*\d+(?:\t|→)", re.MULTILINE)
 _SENTENCE = re.compile(r"[.!?\n]+")
 _LIMITING = re.compile(

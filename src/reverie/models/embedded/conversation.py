@@ -183,7 +183,7 @@ def _recalled(messages: tuple[Message, ...]) -> Iterator[Recalled]:
 def _memories(lines: list[str]) -> Iterator[Recalled]:
     heads = [(number, head) for number, line in enumerate(lines) if (head := _MEMORY.match(line))]
     ends = [*(number for number, _ in heads[1:]), len(lines)]
-    for (number, head), end in zip(heads, ends, strict=True):
+    for (number, head), end in zip(heads, ends, strict=False):
         own = lines[number + 1 : end]
         fences = [at for at, line in enumerate(own) if line.strip() == "---"]
         own = own[fences[1] + 1 :] if len(fences) > 1 else own

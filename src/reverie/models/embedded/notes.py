@@ -23,7 +23,7 @@ from reverie.storage.view import Entry
 from reverie.types import Origin, TextBlock
 
 _NOTES = re.compile(r"<notes>\n(.*)\n</notes>", re.DOTALL)
-_PATH = re.compile(r"(?<![\w./])/[^\n]*?\.md(?![\w/-])")
+_PATH = re.compile(r"(?<![\w./])/[^\n]{0,400}?\.md(?![\w/-])")
 _LIMITS = re.compile(r"about ([\d,]+) tokens\b.*?about ([\d,]+)", re.DOTALL)
 _SECTION_TOKENS, _TOTAL_TOKENS = 2_000, 12_000
 _KINDS: tuple[tuple[str, ...], ...] = (

@@ -63,7 +63,9 @@ _SHOWS = re.compile(
     r"grep|ls-\w+|branch)|gh api)\b"
 )
 _WRITES = re.compile(r">(?!&|/dev/null)|\btee\b|&&|;|\bxargs\b")
-_PATH = re.compile(r"(?<![\w.:/@$*%{-])(?:~?/|\.{1,2}/)?(?:[\w.@+-]+/)+[\w.@+-]*\w\.[a-z][a-z0-9]{0,7}(?![\w/*(@-])")
+_PATH = re.compile(
+    r"(?<![\w.:/@$*%{-])(?:~?/|\.{1,2}/)?(?:[\w.@+-]{1,120}+/)+[\w.@+-]{0,120}\w\.[a-z][a-z0-9]{0,7}(?![\w/*(@-])"
+)
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|io|net|dev)/")
 _NONE_FOUND = re.compile(r"No (?:matches|files|results)\b", re.IGNORECASE)
 _ASIDE = re.compile(r"Shell cwd was reset to |<system-reminder>")
