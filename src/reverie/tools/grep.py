@@ -108,6 +108,8 @@ def _target(given: str | None, context: ToolContext) -> _Target:
         return _Target(real, "./", lambda name: shown_from(path / name.removeprefix("./"), context.cwd))
     if not real.exists():
         raise UserError(f"{shown(path)} does not exist: check the path, or leave it out to search the working folder.")
+    if not real.is_file():
+        raise UserError(f"{shown(path)} is not a file or a folder: Grep searches nothing else.")
     return _Target(real.parent, f"./{real.name}", lambda _name: shown_from(path, context.cwd))
 
 

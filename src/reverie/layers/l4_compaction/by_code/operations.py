@@ -64,7 +64,7 @@ _SHOWS = re.compile(
 )
 _WRITES = re.compile(r">(?!&|/dev/null)|\btee\b|&&|;|\bxargs\b")
 _PATH = re.compile(
-    r"(?<![\w.:/@$*%{-])(?:~?/|\.{1,2}/)?(?:[\w.@+-]{1,120}+/)+[\w.@+-]{0,120}\w\.[a-z][a-z0-9]{0,7}(?![\w/*(@-])"
+    r"(?<![\w.:/@$*%{+-])(?:~?/|\.{1,2}/)?(?:[\w.@+-]{1,120}+/)+[\w.@+-]{0,120}\w\.[a-z][a-z0-9]{0,7}(?![\w/*(@-])"
 )
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|io|net|dev)/")
 _NONE_FOUND = re.compile(r"No (?:matches|files|results)\b", re.IGNORECASE)
