@@ -18,18 +18,21 @@ _AND_TELL = re.compile(
 )
 _WORDS = re.compile(
     r"""(?P<command>\0)
-      | (?P<asked>(?:can|could|would|will)\syou\b | kannst\sdu\b | könntest\sdu\b | puedes\b | podrías\b
-        | 能不能 | 可以 | 能 )
-      | (?P<verb>(?:run|execute|start|try|launch|führen?|starten?|lass|ejecutar?|corre|correr|lanzar?)\b
+      | (?P<asked>(?:can|could)\syou\b | (?:would|will)\syou\splease\b | kannst\sdu\b | könntest\sdu\b
+        | puedes\b | podrías\b
+        | 你能 | 你可以 )
+      | (?P<verb>(?:run|execute|start|try|launch|führe?|starte|lass|ejecutar?|corre|correr|lanzar?)\b
         | 运行 | 運行 | 执行 | 執行 | 跑 )
       | (?P<final>(?:ausführen|starten|laufen\slassen)\b
-        | (?:を|も)?\s?(?:実行して|実行|走らせて)(?:ください|下さい|くれ|ほしい|ね|よ)?(?!し|す|さ|で|は|も|し) )
+        | を?\s?(?:実行して|走らせて)(?:ください|下さい|くれ|ね|よ)? )
+      | (?P<object>(?:this|these|the|following|commands?|both|den|die|befehle?|folgenden?|el|los|siguientes?
+        |comandos?)\b
+        | 命令 | 以下 )
       | (?P<plain>(?:please|hey|hi|hello|ok(?:ay)?|so|and|now|then|first|next|also|just|yes|sure|btw|by\sthe\sway|again
-        |go\sahead|after\sthat|afterwards|finally|for\sme|once|quickly|thanks|thank\syou|this|these|the|following
-        |commands?|both
-        |bitte|jetzt|dann|danach|zuerst|erst|und|mal|aus|laufen|den|die|befehle?|folgenden?|danke|hallo|nochmal
-        |por\sfavor|ahora|luego|primero|después|y|el|los|siguientes?|comandos?|gracias|hola|otra\svez)\b
-        | 请 | 請 | 麻烦你? | 麻煩 | 帮我 | 現在 | 现在 | 先 | 然后 | 接着 | 再 | 和 | 一下 | 吧 | 命令 | 以下 | 把
+        |go\sahead|after\sthat|afterwards|finally|for\sme|once|quickly|thanks|thank\syou
+        |bitte|jetzt|dann|danach|zuerst|erst|und|mal|aus|laufen|danke|hallo|nochmal
+        |por\sfavor|ahora|luego|primero|después|y|gracias|hola|otra\svez)\b
+        | 请 | 請 | 麻烦你? | 麻煩 | 帮我 | 現在 | 现在 | 先 | 然后 | 接着 | 再 | 和 | 一下 | 吧 | 把
         | 谢谢
         | ちょっと | 今 | まず | 次に | それから | と | お願いします )
       | (?P<item>\x01)
@@ -76,4 +79,6 @@ def ordered_commands(said: str) -> tuple[str, ...]:
         return ()
     begins = kinds.index("command")
     ends = len(kinds) - kinds[::-1].index("command")
-    return commands if "verb" in kinds[:begins] or "final" in kinds[ends:] else ()
+    if "verb" in kinds[:begins]:
+        return commands if "object" not in kinds[: kinds.index("verb")] else ()
+    return commands if "final" in kinds[ends:] else ()

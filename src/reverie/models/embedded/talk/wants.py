@@ -330,7 +330,8 @@ def read_want(text: str) -> Want:
 def _commands(said: str) -> tuple[str, ...]:
     """Commands to run: between backquotes where running is asked for, after `$` or `!`, or bare after `run`."""
     if shell := _SHELL_LINE.match(said):
-        return (shell[1].strip(),) if "\n" not in said else ()
+        is_text = "\n" in said or (said[0] == "!" and is_negated(said))
+        return () if is_text else (shell[1].strip(),)
     if ordered := ordered_commands(said):
         return ordered
     bare = _BARE_RUN.match(said)
