@@ -121,9 +121,9 @@ def test_a_long_list_comes_in_pages_before_the_question(reverie: Command) -> Non
     rules = ", ".join(f"'Bash(one{number})'" for number in range(1_200))
     unpack(reverie.work, f"[[hooks.Stop]]\ncommand = 'evil'\n[permissions]\nallow = [{rules}]")
     with Terminal("trust", cwd=reverie.work, env=reverie.env) as terminal:
-        shown = terminal.until("press a key for the next page")
+        shown = terminal.until("Enter shows the next page")
         assert "evil" in shown and "with all of this?" not in shown
-        terminal.press(" ")
+        terminal.press("\r")
         terminal.until("with all of this? [y/N]")
         terminal.press("n\r")
         terminal.until("Not trusted")

@@ -125,7 +125,7 @@ def look(cwd: Path) -> tuple[list[Part], str]:
 def show(parts: Sequence[Part], *, paged: bool = False) -> None:
     """Every part, whole, as a permission question shows it: the user is about to say yes to it.
 
-    `paged`: a person is about to answer, so the next page comes with a key.
+    `paged`: a person is about to answer, so the next page comes with Enter.
     """
     from reverie.cli.diff_preview import Pages
     from reverie.cli.output import paint_for, plural
@@ -135,7 +135,8 @@ def show(parts: Sequence[Part], *, paged: bool = False) -> None:
     while pages.left:
         click.echo("\n".join(pages.next()), color=paint.on)
         if pages.left and paged:
-            click.pause(paint.warning(f"… {plural(pages.left, 'more line')}; press a key for the next page"))
+            more = f"… {plural(pages.left, 'more line')}; Enter shows the next page"
+            click.prompt(paint.warning(more), default="", show_default=False, prompt_suffix=" ")
 
 
 def _shown(parts: Sequence[Part], paint: Paint) -> Iterator[str]:
