@@ -213,7 +213,7 @@ def test_recorded_sessions_of_others_are_read_to_the_end(reverie: Command) -> No
 
 def test_a_run_that_could_not_be_stored_is_a_failure(reverie: Command) -> None:
     path, place = transcript(reverie.work / "old.jsonl", TURNS[:1]), root(reverie)
-    place.mkdir(parents=True, exist_ok=True)
-    (place / ".reverie").write_text("a file in the place of the folder of versions")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("a file in the place of the folder")
     for more in ((), ("--json",)):
         reverie("extract", "--model", mind(reverie, place), *more, str(path), code=4)
