@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reverie.cli.run_view import TextView
+from reverie.errors import NoAnswer
 from reverie.layers.l4_compaction.by_code.work import Work
 from reverie.permissions.rules import Deny, ToolCall
 from reverie.session import Session
@@ -38,7 +39,29 @@ def test_the_last_round_may_finish_its_sentence(tmp_path: Path) -> None:
 def test_an_answer_that_never_ends_is_told_as_far_as_it_came(tmp_path: Path) -> None:
     model = script(tmp_path, "repeat forever\n  say more \n  stop max_tokens\nend\n")
     event = ended(in_session(lambda s: turn(s, "go"), cwd=tmp_path, model=model))
-    assert (event.reason, event.text.count("more")) == ("answered", 4), "the answer and three nudges"
+    assert (event.reason, event.text.count("more")) == ("cut_off", 4), "the answer and three nudges"
+    assert event.exit_code == 1
+
+
+@pytest.mark.parametrize("stop", ["max_tokens", "model_context_window_exceeded"])
+def test_an_answer_that_is_not_complete_is_never_called_answered(
+    stop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = f"repeat forever\n  say more\n  stop {stop}\nend\n"
+
+    async def work(session: Session) -> None:
+        view = TextView(tmp_path, quiet=True)
+        async for event in session.send("go"):
+            view.show(event)
+        with pytest.raises(NoAnswer) as raised:
+            await session.ask("again")
+        assert raised.value.text.startswith("more")
+        assert "not complete" in await session.ask_aside("When?")
+
+    in_session(work, cwd=tmp_path, model=script(tmp_path, f"{cut}\n[*]\n{cut}"))
+    shown = capsys.readouterr()
+    assert shown.out.startswith("more")
+    assert "not complete" in shown.err
 
 
 def test_run_prints_it_without_a_break_in_the_middle_of_a_word(

@@ -31,6 +31,14 @@ class UnknownModel(UserError):
     """No provider or catalogue entry answers to this model name."""
 
 
+class NoAnswer(ReverieError):
+    """A turn ended without a whole answer; `text` is what came of it."""
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message)
+        self.text = text
+
+
 class SessionBusy(ReverieError):
     """The session is open in another process; `pid` says which."""
 

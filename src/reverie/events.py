@@ -125,7 +125,7 @@ class TaskChanged:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The turn is over. `reason`: answered, cancelled, refused, failed, max_rounds, blocked.
+    """The turn is over. `reason`: answered, cut_off, cancelled, refused, failed, max_rounds, blocked.
 
     `exit_code` is what a command that ran this turn ends with.
     """

@@ -38,6 +38,7 @@ GO_ON = (
 )
 INTERRUPTED = "[Interrupted by the user.]"
 MAX_NUDGES = 3
+CUT_OFF = ("max_tokens", "model_context_window_exceeded")
 
 
 class Surroundings(Protocol):
@@ -100,7 +101,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a turn ended: answered, refused or max_rounds. `text` is the whole last answer, however often it was cut."""
+    """How a turn ended: answered, cut_off, refused or max_rounds. `text`: the last answer, however often it was cut."""
 
     reason: str
     text: str
@@ -130,7 +131,7 @@ async def run(thread: Thread) -> Outcome:
         elif (more := await thread.surroundings.may_stop(text)) is not None:
             say(thread, [fence(Origin.HOOK, more)] if isinstance(more, str) else more)
         else:
-            return Outcome("answered", text)
+            return Outcome("cut_off" if response.stop_reason in CUT_OFF else "answered", text)
     return Outcome("max_rounds", text)
 
 
@@ -138,8 +139,7 @@ async def step(thread: Thread, cap: int) -> Response | None:
     """One request and its recorded response. None: it was cut off and can be asked again with a higher cap."""
     around = thread.surroundings
     request = await around.prepare(cap)
-    budget = around.budget()
-    if budget.blocking is not None and budget.used >= budget.blocking:
+    if (budget := around.budget()).blocking is not None and budget.used >= budget.blocking:
         raise BlockingLimit(
             f"the context holds about {budget.used:,} tokens and the limit is {budget.blocking:,}: compact it with "
             "/compact (or `reverie compact`), or start anew with /clear"

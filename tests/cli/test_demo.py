@@ -63,8 +63,10 @@ def test_the_demo_does_not_read_the_users_settings(reverie: Command) -> None:
 
 def test_the_demo_draws_the_same_picture_every_time(reverie: Command, tmp_path: Path) -> None:
     reverie.extra["TMPDIR"] = str(tmp_path)
+    (tmp_path / "reverie-demo-picture").mkdir()
     for name in ("one.svg", "two.svg"):
         reverie("demo", "--svg", str(tmp_path / name))
+    assert (tmp_path / "reverie-demo-picture").is_dir(), "a folder of somebody else's is left alone"
     picture = (tmp_path / "one.svg").read_bytes()
     drawn = [re.sub(r"[\d.]+", "0", line) for line in _texts(picture)]
     assert drawn == [re.sub(r"[\d.]+", "0", line) for line in _texts((tmp_path / "two.svg").read_bytes())]

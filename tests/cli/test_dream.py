@@ -113,3 +113,11 @@ def test_a_purge_reaches_what_waits(reverie: Command, place: House) -> None:
     reverie("memory", "purge", "Electrician Petra", "--yes")
     held = [path for path in place.memory.rglob("*.json") if "Electrician Petra" in path.read_text()]
     assert held == [] and as_json(reverie, "status")["waiting"] == 1
+
+
+def test_a_dream_of_the_stand_in_is_told_as_such(reverie: Command) -> None:
+    reverie.extra.pop("REVERIE_DISABLE_MEMORY", None)
+    reverie.extra["ANTHROPIC_BASE_URL"] = "http://127.0.0.1:9"
+    done = reverie("dream", "--now", "--model", "anthropic:claude-haiku-4-5")
+    assert "done by the embedded model" in " ".join(done.stderr.split())
+    assert "an embedded agent" in done.stdout

@@ -209,3 +209,11 @@ def test_recorded_sessions_of_others_are_read_to_the_end(reverie: Command) -> No
     model = reverie.script("[extraction]\nsay nothing\n")
     found = json.loads(reverie("extract", *map(str, files), "--model", model, "--json", timeout=120).stdout)
     assert found["transcripts"] == 4 and found["turns"] >= 4 and found["failures"] == [] and not found["stopped"]
+
+
+def test_a_run_that_could_not_be_stored_is_a_failure(reverie: Command) -> None:
+    path, place = transcript(reverie.work / "old.jsonl", TURNS[:1]), root(reverie)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("a file in the place of the folder")
+    for more in ((), ("--json",)):
+        reverie("extract", "--model", mind(reverie, place), *more, str(path), code=4)

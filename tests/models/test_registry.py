@@ -146,3 +146,24 @@ def test_opening_a_model_does_not_wait_for_its_sdk() -> None:
     )
     opened, loaded = map(float, done.stdout.split())
     assert opened < loaded / 2, "most of the import must be left when the model is open"
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1:99999", "http://127.0.0.1:abc", "http://local host:80", "http://", "ftp://x", "localhost:80"],
+)
+def test_an_address_that_leads_nowhere_is_refused_at_once_by_its_name(provider: str, url: str) -> None:
+    access = ModelAccess(anthropic_base_url=url, openai_base_url=url)
+    with pytest.raises(errors.UserError) as raised:
+        open_model(f"{provider}:some-model", access, Catalogue.load(()))
+    assert repr(url) in str(raised.value)
+
+
+def test_a_password_in_a_bad_address_is_not_shown() -> None:
+    access = ModelAccess(openai_base_url="http://me:hunter2@127.0.0.1:99999/v1?key=abc")
+    with pytest.raises(errors.UserError) as raised:
+        open_model("openai:x", access, Catalogue.load(()))
+    assert "127.0.0.1:99999" in str(raised.value)
+    assert "hunter2" not in str(raised.value)
+    assert "abc" not in str(raised.value)

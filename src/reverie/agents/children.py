@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from reverie.agents.fork import ForkPoint
+from reverie.agents.in_words import marked_cut_off
 from reverie.agents.roster import Member
 from reverie.context.conversation import Conversation
 from reverie.events import Event, RoundFinished, TextStreamed, ThinkingStreamed, ToolStarted
@@ -49,6 +50,8 @@ class AgentResult:
         match self.reason:
             case "answered":
                 return said
+            case "cut_off":
+                return marked_cut_off(said)
             case "max_rounds":
                 return f"It was stopped after {self.rounds} rounds, before it was done. It said last:\n\n{said}"
             case reason:

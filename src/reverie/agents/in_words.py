@@ -53,3 +53,8 @@ def _text(sender: str, message: Structured) -> str:
 def _because(reason: str) -> str:
     said = " ".join(reason.split()).rstrip(".")
     return f": {said}" if said else ""
+
+
+def marked_cut_off(text: str) -> str:
+    """An answer that was cut off, as another agent or the user reads it."""
+    return f"{text}\n\n[This answer is not complete: it was cut off at a limit of the model.]"

@@ -7,6 +7,7 @@ record but what it cost, and may be asked while a turn is running.
 from __future__ import annotations
 
 from reverie.agents.fork import ForkPoint, run_fork
+from reverie.agents.in_words import marked_cut_off
 from reverie.errors import ReverieError
 from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.prompts import render
@@ -26,7 +27,7 @@ async def ask_aside(point: ForkPoint, question: str) -> str:
         point, directive, purpose=Purpose.SIDE_QUESTION, permission=deny, max_rounds=1, question=asked
     )
     if result.text.strip():
-        return result.text
+        return marked_cut_off(result.text) if result.reason == "cut_off" else result.text
     if result.denied:
         raise ReverieError("The answer would need tools, and a side question has none: ask it as a message.")
     raise ReverieError("There was no answer to the side question.")

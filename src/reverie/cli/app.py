@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TextIO, cast
 import click
 
 from reverie import __version__
-from reverie.cli.screen import guard
+from reverie.cli.screen import finish_unread, guard, lost_output, raw_stream
 from reverie.errors import ReverieError
 
 PIPE_CLOSED = 141
@@ -43,11 +43,13 @@ class Entry:
 
     target: str
     help: str
+    ends_unread: bool = False
+    """It works for whoever reads its output, and ends when they leave. Any other command finishes what it began."""
 
 
 COMMANDS: Mapping[str, Entry] = {
-    "chat": Entry("reverie.cli.chat:command", "Talk to the agent in this folder."),
-    "run": Entry("reverie.cli.run:command", "Run one prompt and print the answer."),
+    "chat": Entry("reverie.cli.chat:command", "Talk to the agent in this folder.", ends_unread=True),
+    "run": Entry("reverie.cli.run:command", "Run one prompt and print the answer.", ends_unread=True),
     "sessions": Entry("reverie.cli.sessions:command", "List, show and delete conversations."),
     "remember": Entry("reverie.cli.remember:command", "Remember something, in your own words."),
     "recall": Entry("reverie.cli.recall:command", "Show which memories a message would bring back."),
@@ -65,14 +67,20 @@ COMMANDS: Mapping[str, Entry] = {
     "context": Entry("reverie.cli.context:command", "Show what fills the window of a conversation."),
     "agents": Entry("reverie.cli.agents:command", "List kinds of agents and those at work; share their memories."),
     "btw": Entry("reverie.cli.btw:command", "Ask something about a conversation without it noticing."),
-    "team": Entry("reverie.cli.team:command", "Let several agents work on one task, each in its own process."),
+    "team": Entry(
+        "reverie.cli.team:command", "Let several agents work on one task, each in its own process.", ends_unread=True
+    ),
     "tasks": Entry("reverie.cli.tasks:command", "List and kill the background tasks of live sessions."),
-    "log": Entry("reverie.cli.log:command", "Read the background log."),
+    "log": Entry("reverie.cli.log:command", "Read the background log.", ends_unread=True),
     "doctor": Entry("reverie.cli.doctor:command", "Check that everything Reverie needs is there."),
-    "demo": Entry("reverie.cli.demo:command", "Play three days with an agent, without a key or a network."),
-    "simulate": Entry("reverie.cli.simulate:command", "Serve the Messages API on loopback, billed as documented."),
+    "demo": Entry(
+        "reverie.cli.demo:command", "Play three days with an agent, without a key or a network.", ends_unread=True
+    ),
+    "simulate": Entry(
+        "reverie.cli.simulate:command", "Serve the Messages API on loopback, billed as documented.", ends_unread=True
+    ),
     "models": Entry("reverie.cli.models:command", "Add, list and remove sentence encoders for memory recall."),
-    "lab": Entry("reverie.cli.lab:command", "Measure Reverie on recorded work."),
+    "lab": Entry("reverie.cli.lab:command", "Measure Reverie on recorded work.", ends_unread=True),
     "completion": Entry("reverie.cli.completion:command", "Print a completion script for your shell."),
 }
 
@@ -89,6 +97,7 @@ class Commands(click.Group):
             return None
         from importlib import import_module
 
+        finish_unread((BrokenPipeError,) if entry.ends_unread else ())
         module, _, name = entry.target.partition(":")
         return cast(click.Command, getattr(import_module(module), name))
 
@@ -150,8 +159,10 @@ def app() -> NoReturn:
         code = PIPE_CLOSED
     except OSError as error:
         code = code or _tell(_refused(error), 4)
+    if (lost := lost_output()) is not None:
+        code = PIPE_CLOSED if isinstance(lost, BrokenPipeError) else code or _tell(_unreported(lost), 4)
     # What Python would flush once more on its way out has been told about already.
-    _abandon(sys.stdout)
+    _abandon(raw_stream(sys.stdout))
     sys.exit(code)
 
 
@@ -204,6 +215,10 @@ def _refused(error: OSError) -> str:
 
     where = str(error.filename) if error.filename else "The output, or a temporary file, could not be written"
     return f"{where}: {cause_of(error)}."
+
+
+def _unreported(error: OSError) -> str:
+    return f"The command has done its work; only its output could not be written ({error.strerror or error})."
 
 
 def _abandon(stream: TextIO) -> None:

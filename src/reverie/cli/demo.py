@@ -41,12 +41,8 @@ def command(keep: bool, svg: Path | None, no_chat: bool) -> int:
 
     from reverie.cli.running import run_async
 
-    if svg is None:
-        folder = Path(tempfile.mkdtemp(prefix="reverie-demo-")).resolve()
-    else:  # always the same place, since paths are part of the prompts, and so of what is drawn
-        folder = Path(tempfile.gettempdir()).resolve() / "reverie-demo-picture"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(mode=0o700)
+    # Names of one length: paths are part of the prompts, and so of the figures that are drawn.
+    folder = Path(tempfile.mkdtemp(prefix="reverie-demo-")).resolve()
     try:
         code = run_async(lambda signals: _play(signals, folder, keep, svg))
         if code == 0 and not no_chat and svg is None and sys.stdin.isatty() and sys.stdout.isatty():

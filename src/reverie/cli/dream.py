@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from reverie.cli.memory_open import cwd_option, json_option, memory_in, painted, say, say_json, version_json
+from reverie.cli.memory_open import cwd_option, json_option, memory_in, painted, say, say_json, version_json, warn
 from reverie.cli.screen import CLEAR_LINE
 from reverie.errors import ReverieError, UserError
 
@@ -83,8 +83,7 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
             return True
 
         signals.cancel = kill
-        if not as_json:
-            session.listen(_Progress())
+        session.listen(_Progress(quiet=as_json))
         info = await task.wait()
     if task.result is None:
         why = info.error or f"The dream was {info.state.value}; nothing was changed."
@@ -103,15 +102,20 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
 
 
 class _Progress:
-    """Shows the state of a running dream on one line of standard error."""
+    """Shows the state of a running dream on one line of standard error, and every warning on a line of its own."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
 
     def __call__(self, event: Any) -> None:
         import sys
 
         from reverie.cli.output import columns, cut, one_line
-        from reverie.events import TaskChanged
+        from reverie.events import Notice, TaskChanged
 
-        if isinstance(event, TaskChanged) and sys.stderr.isatty():
+        if isinstance(event, Notice) and event.level != "info":
+            warn(one_line(event.text))
+        elif isinstance(event, TaskChanged) and sys.stderr.isatty() and not self._quiet:
             text = cut(one_line(event.progress or event.state), columns() - 2)
             click.echo(CLEAR_LINE + (text if event.state in ("starting", "running") else ""), nl=False, err=True)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from reverie.cli.dream_show import way_of
 from reverie.cli.output import age
 from reverie.layers.l6_dreaming.gates import Circumstances, Closed, GateNumbers, Gates, transcript_folders
 from reverie.layers.l6_dreaming.lock import ConsolidationLock, LockState
@@ -91,7 +92,7 @@ class DreamLook:
         state = self.state
         money = f", ${state.cost_usd:.4f}" if state.cost_usd else ""
         rounds = f"{state.rounds} round{'s' if state.rounds != 1 else ''}"
-        return f"{rounds} as a {state.way} agent, {state.tokens:,} tokens, {state.hit_rate:.0%} cached{money}"
+        return f"{rounds} as {way_of(state.way)}, {state.tokens:,} tokens, {state.hit_rate:.0%} cached{money}"
 
     def _next(self) -> str:
         if self.closed is None:

@@ -120,7 +120,7 @@ def show_dreamt(dreamt: Dreamt, paint: Paint) -> Iterator[str]:
     denied = f", {plural(len(dreamt.denied), 'call')} denied" if dreamt.denied else ""
     denied += f", {plural(dreamt.refused, 'write')} refused" if dreamt.refused else ""
     rounds = f"{dreamt.rounds} round{'s' if dreamt.rounds != 1 else ''}"
-    yield paint.dim(f"{rounds} as a {dreamt.way} agent, {cost}{dreamt.hit_rate:.0%} cached{denied}")
+    yield paint.dim(f"{rounds} as {way_of(dreamt.way)}, {cost}{dreamt.hit_rate:.0%} cached{denied}")
     match dreamt.outcome:
         case "landed":
             yield paint.dim("Undo: reverie dream undo")
@@ -137,3 +137,8 @@ def landed_lines(landed: Landed, paint: Paint) -> Iterator[str]:
     yield from (paint.warning(f"left: {one_line(why)}") for why in landed.left.values())
     if landed.version is not None:
         yield paint.dim("Undo: reverie dream undo")
+
+
+def way_of(way: str) -> str:
+    """`a forked agent`, `an embedded agent`."""
+    return f"{'an' if way[:1] in ('a', 'e', 'i', 'o', 'u') else 'a'} {way} agent"

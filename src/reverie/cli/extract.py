@@ -39,7 +39,8 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
       reverie extract ~/.claude/projects/-home-me-shop --dry-run
       reverie extract session.jsonl --model anthropic:claude-haiku-4-5
 
-    Exit codes: 0, or 5 if the model could not answer (the rest is left for the next time).
+    Exit codes: 0 done, 1 a run failed, 4 it could not be stored, 5 the model could not answer. What failed is left for
+    the next time.
     """
     from reverie.session.extract_run import extract_all, transcripts_in
 
@@ -65,7 +66,7 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
         say_json(report.to_json())
     else:
         _show(report, dry_run)
-    return 5 if report.stopped else 0
+    return report.exit_code
 
 
 def _show(report: Report, dry_run: bool) -> None:

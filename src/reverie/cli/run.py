@@ -38,7 +38,7 @@ def command(prompt: str | None, as_json: bool, quiet: bool, **options: Any) -> i
       reverie run "Fix the typo in README.md" --permission-mode accept_edits
       reverie run "Which port is used?" --json | jq -r 'select(.type == "turn_ended").text'
 
-    Exit codes: 0 answered, 1 refused or stopped, 2 usage, 3 session busy, 4 storage, 5 model, 6 window full,
+    Exit codes: 0 answered, 1 refused, stopped or cut off, 2 usage, 3 session busy, 4 storage, 5 model, 6 window full,
     130 cancelled.
     """
     from reverie.cli.prompt_input import read_prompt

@@ -114,7 +114,7 @@ class TextView:
     def _ended(self, event: TurnEnded) -> None:
         if self._live:
             self._stream.finish()
-        elif event.reason in ("answered", "max_rounds", "refused") and self._standing:
+        elif event.reason in ("answered", "cut_off", "max_rounds", "refused") and self._standing:
             answer = "\n".join(part for part in self._standing if part.strip())
             sys.stdout.write(answer + "\n" * bool(answer and not answer.endswith("\n")))
         else:
@@ -132,6 +132,8 @@ def why_it_ended(event: TurnEnded) -> str:
     match event.reason:
         case "cancelled":
             return "Cancelled; what was said so far is kept (--continue goes on)."
+        case "cut_off":
+            return "The answer is not complete: it was cut off at a limit of the model (--continue goes on)."
         case "max_rounds":
             return f"Stopped after {event.rounds} rounds without an answer (--continue goes on)."
         case "refused":

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, Final, TextIO, cast
 
@@ -63,11 +63,28 @@ class CleanStream:
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
+        self.raises: tuple[type[OSError], ...] = (OSError,)
+        """What ends the command at once; any other failure is kept in `lost`, and the command finishes its work."""
+        self.lost: OSError | None = None
 
     def write(self, text: str | bytes) -> int:
         """Bytes, which click writes for completions, are text in UTF-8 here."""
-        self.stream.write(clean(text if isinstance(text, str) else text.decode("utf-8", "replace")))
+        shown = clean(text if isinstance(text, str) else text.decode("utf-8", "replace"))
+        self._attempt(lambda: self.stream.write(shown))
         return len(text)
+
+    def flush(self) -> None:
+        self._attempt(self.stream.flush)
+
+    def _attempt(self, act: Callable[[], object]) -> None:
+        if self.lost is not None:
+            return
+        try:
+            act()
+        except OSError as error:
+            if isinstance(error, self.raises):
+                raise
+            self.lost = error
 
     def writelines(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -82,6 +99,18 @@ class CleanStream:
 def guard() -> None:
     """From now on cleans whatever is written to standard output and standard error, by us or by a library."""
     sys.stdout, sys.stderr = (cast(TextIO, CleanStream(raw_stream(stream))) for stream in (sys.stdout, sys.stderr))
+
+
+def finish_unread(raises: tuple[type[OSError], ...]) -> None:
+    """From now on only these failures of our output end the command; it does its work whatever becomes of the rest."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, CleanStream):
+            stream.raises = raises
+
+
+def lost_output() -> OSError | None:
+    """Why standard output could not be written, if it could not."""
+    return sys.stdout.lost if isinstance(sys.stdout, CleanStream) else None
 
 
 @contextmanager

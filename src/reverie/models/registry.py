@@ -12,9 +12,10 @@ from importlib import import_module
 from typing import cast
 from urllib.parse import urlsplit, urlunsplit
 
-from reverie.errors import AuthenticationFailed, UnknownModel
+from reverie.errors import AuthenticationFailed, UnknownModel, UserError
 from reverie.models.base import Capabilities, Model, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
+from reverie.models.sdk import as_written
 
 DEFAULT_ANTHROPIC = "anthropic:claude-sonnet-5-5"
 DEFAULT_OPENAI = "openai:gpt-5.5"
@@ -113,10 +114,37 @@ def _embedded() -> Model:
     return cast(Model, import_module("reverie.models.embedded.model").EmbeddedModel())
 
 
+def _checked(url: str | None, setting: str) -> None:
+    """Refuses an address that no connection can be made to, before anybody waits for one."""
+    if not url:
+        return
+    try:
+        parts = urlsplit(url)
+        wrong = (
+            "it has blanks or control characters in it"
+            if any(char.isspace() or not char.isprintable() for char in url)
+            else "it does not begin with http:// or https://"
+            if parts.scheme not in ("http", "https")
+            else "it has no host"
+            if not parts.hostname
+            else "a server cannot have port 0"
+            if parts.port == 0
+            else ""
+        )
+    except ValueError as error:
+        wrong = str(error)
+    if wrong:
+        raise UserError(
+            f"{setting} is {as_written(url)!r}, which is not the address of a server ({wrong}):"
+            " write it as http://HOST:PORT or https://HOST."
+        )
+
+
 def _anthropic(model: str, access: ModelAccess, facts: ModelFacts) -> Model:
     key, token = access.anthropic_key or None, access.anthropic_token or None
     if not (key or token or access.anthropic_base_url):
         raise _no_key("Anthropic", f"anthropic:{model}", "ANTHROPIC_API_KEY")
+    _checked(access.anthropic_base_url, "ANTHROPIC_BASE_URL (model.anthropic_base_url)")
     from reverie.models.anthropic import ONE_MILLION_BETA, AnthropicModel
 
     capabilities = Capabilities(
@@ -141,6 +169,7 @@ def _openai(model: str, access: ModelAccess) -> Model:
     key = access.openai_key or None
     if not (key or access.openai_base_url):
         raise _no_key("OpenAI", f"openai:{model}", "OPENAI_API_KEY")
+    _checked(access.openai_base_url, "OPENAI_BASE_URL (model.openai_base_url)")
     from reverie.models.openai import OpenAIModel
 
     return OpenAIModel(model, key=key, base_url=_with_version(access.openai_base_url), timeout_s=access.timeout_s)

@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator
@@ -107,8 +108,13 @@ def shown_url(url: str) -> str:
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        return "(an address that cannot be read)"
+        return as_written(url)
     return urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
+
+
+def as_written(url: str) -> str:
+    """An address that cannot be taken apart, without what may be a password or a key in it."""
+    return re.sub(r"^(\w+://)?.*@", r"\1", re.sub(r"[?#].*", "", url, flags=re.DOTALL), flags=re.DOTALL)
 
 
 @contextmanager

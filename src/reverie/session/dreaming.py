@@ -248,7 +248,11 @@ class Dreaming:
             except TimeoutError:
                 raise DreamFailed(f"the dream took longer than {seconds / 60:g} min and was ended") from None
             if result.reason != "answered":
-                why = {"max_rounds": "it came to no end within its rounds", "refused": "the model refused"}
+                why = {
+                    "max_rounds": "it came to no end within its rounds",
+                    "refused": "the model refused",
+                    "cut_off": "its answer was cut off",
+                }
                 raise DreamFailed(f"the dream was dropped: {why.get(result.reason, result.reason)}")
             return await to_the_end(lambda: self._settle(copy, result, holding, guard, run))
         finally:

@@ -68,6 +68,8 @@ class Report:
     tokens: JsonObject = field(default_factory=dict[str, Any])
     cost_usd: float = 0.0
     stopped: str = ""
+    exit_code: int = 0
+    """That of the last failure: 4 if it could not be stored, 5 if the model could not answer."""
 
     def to_json(self) -> JsonObject:
         return asdict(self)
@@ -126,7 +128,7 @@ async def extract_all(
                 )
                 await _one(read_talk(file), state, learner, own, tell, again=again)
         except ModelError as error:
-            report.stopped = str(error)
+            report.stopped, report.exit_code = str(error), error.exit_code
         finally:
             await learner.close()
         if dry_run:
@@ -150,6 +152,7 @@ class _Telling:
 
     def failed(self, turn: int, error: ReverieError) -> None:
         self.report.failures.append(f"{self.name}, turn {turn}: {error}")
+        self.report.exit_code = error.exit_code
         self._log("extraction_failed", turn=turn, error=str(error))
 
     def learnt(self, turn: str, day: str, learnt: Learnt) -> None:

@@ -101,7 +101,8 @@ async def learn(
 
     `addressed`: the path by which the model knows the directory, where `directory` is a copy of it.
 
-    Raises what the model raised, or `ExtractionFailed` if the run came to no end.
+    Raises what the model raised, `StorageError` if the disk refused a write, or `ExtractionFailed` if the run came to
+    no end.
     """
     await asyncio.to_thread(directory.make)
     found = await asyncio.to_thread(scan, directory.root)
@@ -136,6 +137,8 @@ async def learn(
             )
     except TimeoutError:
         raise ExtractionFailed(f"it took longer than {numbers.run_s:g} s and was ended") from None
+    if writes.unstored is not None:
+        raise writes.unstored
     if result.reason == "refused":
         raise ExtractionFailed("the model refused to answer")
     if result.reason != "answered" and not writes.done:

@@ -21,7 +21,7 @@ from types import TracebackType
 from reverie.agents.fork import ForkResult
 from reverie.context.system_prompt import date_change, date_changed
 from reverie.context.unsent import unsent_break
-from reverie.errors import BlockingLimit, Cancelled, ReverieError, UserError
+from reverie.errors import BlockingLimit, Cancelled, NoAnswer, ReverieError, UserError
 from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
 from reverie.live import LiveServer
 from reverie.loop import INTERRUPTED, close_open_calls, run
@@ -269,14 +269,14 @@ class Session:
             self._outlet.close_turn()
 
     async def ask(self, text: str) -> str:
-        """Runs one turn and returns the answer. Raises what ended it otherwise."""
+        """Runs one turn and returns the answer. Raises `NoAnswer` with what came of it if that is not all of it."""
         ended: TurnEnded | None = None
         async for event in self.send(text):
             if isinstance(event, TurnEnded):
                 ended = event
         assert ended is not None
         if ended.reason != "answered":
-            raise ReverieError(ended.error or f"the turn ended without an answer ({ended.reason})")
+            raise NoAnswer(ended.error or f"the turn ended without a whole answer ({ended.reason})", ended.text)
         return ended.text
 
     @property
@@ -333,9 +333,9 @@ class Session:
         finally:
             close_open_calls(thread.log, CRASHED)
         await self.compactor.turn_over(cancelled=reason == "cancelled")
-        self.extractor.turn_ended(answered=reason == "answered")
+        self.extractor.turn_ended(answered=reason in ("answered", "cut_off"))
         self.emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error, code))
-        if reason == "answered" and self.dreaming is not None:
+        if reason in ("answered", "cut_off") and self.dreaming is not None:
             self.dreaming.after_turn()
         if self._team_sync is not None:
             self._team_sync.look()

@@ -13,7 +13,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
-from reverie.agents.in_words import in_words
+from reverie.agents.in_words import in_words, marked_cut_off
 from reverie.agents.letters import Letter
 from reverie.agents.post import TeamPost
 from reverie.agents.roster import Mode as Kind
@@ -193,6 +193,8 @@ class Teammate(Host):
             text = ended.text.strip()
         if len(text) > _LONGEST_REPORT:
             text = f"{text[:_LONGEST_REPORT]}… [{len(text):,} characters]"
+        if text and ended is not None and ended.reason == "cut_off":
+            text = marked_cut_off(text)
         await self._to_lead(IdleNotification(state, text))
 
     async def _to_lead(self, message: Structured) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.agents.children import step_line
-from reverie.agents.in_words import in_words
+from reverie.agents.in_words import in_words, marked_cut_off
 from reverie.agents.letters import new_letter
 from reverie.agents.roster import Member, MemberState, Mode
 from reverie.agents.structured import (
@@ -171,4 +171,6 @@ class TeammateHere:
 def _idle(ended: TurnEnded) -> IdleNotification:
     if ended.reason == "answered":
         return IdleNotification(IdleState.AVAILABLE, ended.text.strip())
+    if ended.reason == "cut_off":
+        return IdleNotification(IdleState.AVAILABLE, marked_cut_off(ended.text.strip()))
     return IdleNotification(IdleState.FAILED, ended.error or f"the turn ended without an answer ({ended.reason})")

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from reverie.errors import ReverieError
+from reverie.errors import ReverieError, StorageError
 from reverie.memory.changes import ABSENT, Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.evidence import Ground, assess, content_terms, other_language, spoken, statements
@@ -58,6 +58,8 @@ class MemoryWrites:
     ) -> None:
         self.done: dict[str, Done] = {}
         self.refused: list[str] = []
+        self.unstored: StorageError | None = None
+        """The disk refused a write: the messages are to be looked at again."""
         self._directory = directory
         self._source = source
         self._keeps_index = keeps_index
@@ -79,6 +81,7 @@ class MemoryWrites:
                 self._write(name, decode(data), before)
             except ReverieError as error:
                 self.refused.append(str(error))
+                self.unstored = error if isinstance(error, StorageError) else self.unstored
                 self._report(f"{name}: {_kind(error)}")
                 raise
             return real.exists()
