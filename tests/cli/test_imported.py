@@ -127,6 +127,30 @@ def test_a_pi_session_and_recorded_ones_are_compacted_and_taken_notes_of(run: Ru
         assert "tokens" in run("compact", "--preview")
 
 
+@pytest.mark.parametrize("noted", [True, False], ids=["after-notes", "at-once"])
+def test_compact_undo_and_context_give_one_size_and_one_model(run: Run, tmp_path: Path, noted: bool) -> None:
+    said = list[dict[str, object]]()
+    for n in range(30):
+        text = f"Lamp {n} burns from {n}:00 and its keeper writes it down in book {n}. " * 12
+        usage = {"input": 30_000 + 600 * n, "output": 200}
+        blocks = [{"type": "text", "text": text}]
+        said.append({"type": "message", "message": {"role": "user", "content": blocks}})
+        answer = {"role": "assistant", "content": blocks, "model": "claude-opus-4-6", "usage": usage}
+        said.append({"type": "message", "message": {**answer, "stopReason": "stop"}})
+    (tmp_path / "pi.jsonl").write_text("\n".join(map(json.dumps, [PI[0], *said])))
+    run("sessions", "import", str(tmp_path / "pi.jsonl"))
+    if noted:
+        run("notes", "--update")
+        before = json.loads(run("context", "--json"))
+    done = json.loads(run("compact", "--json"))
+    undone = json.loads(run("compact", "undo", "--json"))
+    after = json.loads(run("context", "--json"))
+    assert undone["tokens"] == done["tokens_before"] == after["used"] > done["tokens_after"]
+    assert not noted or [before[key] for key in ("used", "model", "window")] == [
+        after[key] for key in ("used", "model", "window")
+    ]
+
+
 def test_commands_that_ask_no_model_need_no_key_and_keep_the_sessions_model(run: Run, tmp_path: Path) -> None:
     run("sessions", "import", str(SAMPLE))
     (tmp_path / "home" / "settings.toml").write_text('[model]\nname = "anthropic:claude-sonnet-5-5"\n')
