@@ -128,6 +128,47 @@ def test_a_pi_session_and_recorded_ones_are_compacted_and_taken_notes_of(run: Ru
         assert "tokens" in run("compact", "--preview")
 
 
+@pytest.mark.parametrize("noted", [True, False], ids=["after-notes", "at-once"])
+def test_compact_undo_and_context_give_one_size_and_one_model(run: Run, tmp_path: Path, noted: bool) -> None:
+    said = list[dict[str, object]]()
+    for n in range(30):
+        text = f"Lamp {n} burns from {n}:00 and its keeper writes it down in book {n}. " * 12
+        usage = {"input": 30_000 + 600 * n, "output": 200}
+        blocks = [{"type": "text", "text": text}]
+        said.append({"type": "message", "message": {"role": "user", "content": blocks}})
+        answer = {"role": "assistant", "content": blocks, "model": "claude-opus-4-6", "usage": usage}
+        said.append({"type": "message", "message": {**answer, "stopReason": "stop"}})
+    (tmp_path / "pi.jsonl").write_text("\n".join(map(json.dumps, [PI[0], *said])))
+    run("sessions", "import", str(tmp_path / "pi.jsonl"))
+    if noted:
+        run("notes", "--update")
+        before = json.loads(run("context", "--json"))
+    done = json.loads(run("compact", "--json"))
+    undone = json.loads(run("compact", "undo", "--json"))
+    after = json.loads(run("context", "--json"))
+    assert undone["tokens"] == done["tokens_before"] == after["used"] > done["tokens_after"]
+    assert not noted or [before[key] for key in ("used", "model", "window")] == [
+        after[key] for key in ("used", "model", "window")
+    ]
+
+
+def test_context_shows_the_unknown_prompt_though_results_were_left_out_unrecorded(run: Run, tmp_path: Path) -> None:
+    said = list[dict[str, object]]()
+    for reported in (20_000, 21_000, 22_000):  # far less than what was said in between
+        blocks = [{"type": "text", "text": f"What was read at {reported}: the lamp and its keeper. " * 1_000}]
+        answer = {"role": "assistant", "content": [{"type": "text", "text": "Yes."}], "model": "claude-opus-4-6"}
+        given = [{"type": "text", "text": "Hello."}] if not said else blocks
+        said.append({"type": "message", "message": {"role": "user", "content": given}})
+        said.append({"type": "message", "message": {**answer, "usage": {"input": reported, "output": 5}}})
+    (tmp_path / "pi.jsonl").write_text("\n".join(map(json.dumps, [PI[0], *said])))
+    run("sessions", "import", str(tmp_path / "pi.jsonl"))
+    found = json.loads(run("context", "--json"))
+    shares = {share["source"]: share["tokens"] for share in found["sources"]}
+    assert shares["not_recorded"] == pytest.approx(20_000, abs=300)
+    assert sum(shares.values()) == found["used"] and found["over"] > 5_000
+    assert "do not add up" in run("context")
+
+
 def test_commands_that_ask_no_model_need_no_key_and_keep_the_sessions_model(run: Run, tmp_path: Path) -> None:
     run("sessions", "import", str(SAMPLE))
     (tmp_path / "home" / "settings.toml").write_text('[model]\nname = "anthropic:claude-sonnet-5-5"\n')
@@ -291,3 +332,15 @@ def test_our_own_reads_are_known_after_a_resume_as_long_as_they_are_in_view(run:
 def test_the_recorded_sessions_that_had_breaks_show_them() -> None:
     files = sorted(data("transcripts").glob("*.jsonl"))
     assert len(Ledger.of_transcripts(files, Catalogue.load()).breaks) > len(files)
+
+
+def test_the_list_is_ordered_by_the_time_it_shows(run: Run, tmp_path: Path) -> None:
+    for name, day in (("new", "2026-03-01"), ("old", "2026-01-05")):  # the old one is imported last
+        stamped = [{**entry, "timestamp": f"{day}T09:00:00.000Z"} for entry in PI]
+        stamped[0]["id"] = name
+        (tmp_path / "pi.jsonl").write_text("\n".join(map(json.dumps, stamped)))
+        run("sessions", "import", str(tmp_path / "pi.jsonl"))
+        time.sleep(0.02)
+    assert [one["id"] for one in json.loads(run("sessions", "list", "--json"))["sessions"]] == ["new", "old"]
+    assert [one["id"] for one in json.loads(run("sessions", "list", "-a", "--json"))["sessions"]] == ["new", "old"]
+    assert run("sessions", "path", "last").strip().endswith("old.jsonl")

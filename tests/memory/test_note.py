@@ -229,3 +229,21 @@ def test_what_is_balanced_stays_balanced(text: str) -> None:
 
     if not left_open(text):
         assert left_open(shortened(text, 60)) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (
+            "Mr. Smith (a.k.a. J. S.) owns billing [ref 12]. Second sentence.",
+            "Mr. Smith (a.k.a. J. S.) owns billing [ref 12]",
+        ),
+        ("What? Really! Yes; no, maybe...", "What? Really! Yes; no, maybe"),
+        ("[link](http://x.y) is our wiki page", "link is our wiki page"),
+        ("We ship to the U.S. Army only. Then more.", "We ship to the U.S. Army only"),
+        ("Reviews go to J. Doe at noon. Not later.", "Reviews go to J. Doe at noon"),
+        ("The answer is no. Use the other one.", "The answer is no"),
+    ],
+)
+def test_a_title_ends_where_a_sentence_does(text: str, title: str) -> None:
+    assert note_of(text, today=date(2026, 1, 5)).topic.name == title

@@ -30,6 +30,8 @@ Examples:
   reverie context last --json | jq '.sources[] | select(.source == "tool_results")'
 """
 _BAR = 60
+_OFF = 0.05
+"""Of what is used: from here on it is said that the parts do not add up."""
 _LABEL = 34
 
 
@@ -116,6 +118,11 @@ def context_lines(found: WindowFill, paint: Paint, wide: int) -> Iterator[str]:
         yield paint.dim(f"{kept}, a preview of each in the window.")
     if found.cleared:
         yield paint.dim(f"{plural(found.cleared, 'result')} cleared, about {tokens(found.cleared_tokens)} tokens.")
+    if found.over > found.used * _OFF:
+        yield paint.dim(
+            f"The parts do not add up: they are estimated at {tokens(found.over)} tokens more than was reported. "
+            "The other agent probably left out old results and did not record it. All but its prompt is scaled to fit."
+        )
     if found.ttl_reason:
         kept = "1 h" if found.ttl == "1h" else "5 min"
         yield paint.dim(f"Its prompt cache is kept for {kept}: {found.ttl_reason}.")

@@ -22,6 +22,7 @@ from reverie.errors import ReverieError
 from reverie.paths import Places, find_repo
 from reverie.paths.repo import current_branch
 from reverie.settings import Settings, load_settings
+from reverie.storage.atomic import cause_of
 from reverie.types import JsonObject
 
 State = Literal["ok", "warning", "broken"]
@@ -97,10 +98,11 @@ def _home(_settings: Settings, places: Places) -> Iterator[Check]:
     home = places.home
     if not home.exists():
         above = next(folder for folder in home.parents if folder.exists())
-        if above.is_dir() and os.access(above, os.W_OK):
-            yield Check("home", "ok", f"{home} (made when first needed)")
+        if why := _unwritable(above):
+            found = f"{home} cannot be made in {above}: {why}"
+            yield Check("home", "broken", found, "set REVERIE_HOME to a folder of yours")
         else:
-            yield Check("home", "broken", f"{home} cannot be made in {above}", "set REVERIE_HOME to a folder of yours")
+            yield Check("home", "ok", f"{home} (made when first needed)")
         return
     why = _unwritable(home)
     if why:
@@ -116,10 +118,12 @@ def _home(_settings: Settings, places: Places) -> Iterator[Check]:
 def _unwritable(folder: Path) -> str:
     """Why nothing can be written there; empty if it can."""
     try:
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".reverie-doctor-"):
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".reverie-doctor-", buffering=0) as file:
+            file.write(b"written to see whether files can be\n")
+            os.fsync(file.fileno())
             return ""
     except OSError as error:
-        return (error.strerror or str(error)).lower()
+        return cause_of(error)
 
 
 def _disk(_settings: Settings, places: Places) -> Iterator[Check]:

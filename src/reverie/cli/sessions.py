@@ -36,8 +36,8 @@ def _places(cwd: Path) -> Places:
 def command() -> None:
     """List, show and delete conversations.
 
-    SESSION is a session's id, the beginning of one, or `last`; without it, the newest of this folder is meant. It is
-    looked for in this folder first, then everywhere.
+    SESSION is a session's id, the beginning of one, or `last`; without it, `last` is meant: the one
+    used last in this folder. It is looked for in this folder first, then everywhere.
 
     \b
     Examples:
@@ -53,9 +53,10 @@ def command() -> None:
 @json_option
 @cwd_option
 def list_command(everywhere: bool, limit: int | None, as_json: bool, cwd: Path) -> None:
-    """List the conversations held in this folder, newest first.
+    """List the conversations held in this folder, newest first by when something was last said in them.
 
-    A dot marks those that are open in some process.
+    `last` means the one used last here: an old conversation that was just imported is `last`, but not the first of the
+    list. A dot marks those that are open in some process.
 
     \b
     Examples:
@@ -65,7 +66,7 @@ def list_command(everywhere: bool, limit: int | None, as_json: bool, cwd: Path) 
     """
     places = _places(cwd)
     found = _everywhere(places) if everywhere else list_sessions(places.project)
-    found = found[:limit]
+    found = sorted(found, key=lambda info: info.said, reverse=True)[:limit]
     if as_json:
         click.echo(json_text({"sessions": [_as_json(info) for info in found]}, indent=2))
         return
@@ -83,8 +84,7 @@ def _everywhere(places: Places) -> list[SessionInfo]:
         folders = [entry.path for entry in os.scandir(places.projects) if entry.is_dir()]
     except FileNotFoundError:
         return []
-    found = [info for folder in folders for info in list_sessions(Path(folder))]
-    return sorted(found, key=lambda info: info.modified, reverse=True)
+    return [info for folder in folders for info in list_sessions(Path(folder))]
 
 
 def _holder(info: SessionInfo) -> int | None:

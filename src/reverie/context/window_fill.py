@@ -108,6 +108,8 @@ class WindowFill:
     cleared: int = 0
     """Results of this context that were cleared."""
     cleared_tokens: int = 0
+    over: int = 0
+    """By how much the parts of another agent's context are estimated above what was reported of the whole."""
 
     def to_json(self) -> JsonObject:
         return {
@@ -126,6 +128,7 @@ class WindowFill:
             "cache": {"ttl": self.ttl, "why": self.ttl_reason},
             "on_disk": {"results": self.on_disk, "bytes": self.on_disk_bytes},
             "cleared": {"results": self.cleared, "tokens": self.cleared_tokens},
+            "over": self.over,
         }
 
     @classmethod
@@ -141,6 +144,7 @@ class WindowFill:
             on_disk_bytes=raw["on_disk"]["bytes"],
             cleared=raw["cleared"]["results"],
             cleared_tokens=raw["cleared"]["tokens"],
+            over=raw.get("over", 0),
             **plain,
         )
 
@@ -155,8 +159,10 @@ def fill(view: View, limits: Thresholds, *, model: str = "") -> WindowFill:
         blocks[key] = blocks.get(key, 0) + 1
     used = view.meter.tokens if blocks else 0
     header = view.header
-    unknown = used - sum(weights.values())
-    if header is None and view.last_usage is not None and unknown > 0:  # counted by its server, and in no record
+    known, unknown = sum(weights.values()), 0.0
+    if header is None and view.last_usage is not None:  # counted by its server, and in no record
+        unknown = max(used - known, min(view.meter.unrecorded, used))
+    if unknown > 0:
         weights[NOT_RECORDED, ""], blocks[NOT_RECORDED, ""] = unknown, 0
     room = max(0, limits.effective - limits.autocompact)
     return WindowFill(
@@ -164,6 +170,7 @@ def fill(view: View, limits: Thresholds, *, model: str = "") -> WindowFill:
         window=limits.window,
         used=used,
         shares=tuple(_shares(weights, blocks, used)),
+        over=max(0, round(known + unknown - used)) if unknown > 0 else 0,
         free=max(0, limits.autocompact - used),
         buffer=max(0, min(room, limits.effective - used)),
         reserve=max(0, min(limits.window - limits.effective, limits.window - used)),
@@ -179,11 +186,12 @@ def fill(view: View, limits: Thresholds, *, model: str = "") -> WindowFill:
 
 def _shares(weights: dict[tuple[str, str], float], blocks: dict[tuple[str, str], int], used: int) -> Iterator[Share]:
     """Whole tokens that add up to `used`: each share is the step between two rounded running sums."""
-    scale = used / (sum(weights.values()) or 1.0)
+    unknown = weights.get((NOT_RECORDED, ""), 0.0)
+    scale = (used - unknown) / (sum(weights.values()) - unknown or 1.0)
     order = list(SOURCES)
     running, before = 0.0, 0
     for key in sorted(weights, key=lambda key: (order.index(key[0]), -weights[key])):
-        running += weights[key] * scale
+        running += weights[key] * (1.0 if key[0] == NOT_RECORDED else scale)
         yield Share(key[0], round(running) - before, blocks[key], key[1])
         before = round(running)
 

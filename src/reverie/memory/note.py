@@ -33,6 +33,14 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _BECAUSE = re.compile(r"(?<!\s),?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
+_FEWEST_WORDS = 3
+_ABBREVIATED = re.compile(
+    r"(?:^|[^\w])(?:[A-Z]|(?:\w\.)+\w|(?i:mrs?|ms|mx|dr|prof|st|jr|sr|hon|rev|gen|col|capt|sgt|lt|vs|etc|eg|ie|cf|"
+    r"inc|ltd|co|corp|dept|est|approx|ca|fig|figs|vol|pp?|eds|al|jan|feb|mar|apr|jun|jul|aug|sept?|"
+    r"oct|nov|dec|nr|bzw|usw|str))\.$"
+)
+"""A word with a dot that ends no sentence: an initial, letters with dots between, or a known short form."""
+_LINK = re.compile(r"!?\[([^\[\]]+)\]\([^()\s]*\)")
 _ADDRESS = re.compile(r"https?://[^\s()<>\[\]\"`]+")
 _EMPTIED = re.compile(r"\s*[(<\[\"`]\s*(?:(?:see|at|in|under|here)\b)?[\s:]*[)>\]\"`]", re.IGNORECASE)
 """What stood around an address that was taken out."""
@@ -226,7 +234,7 @@ def dated(text: str, today: date) -> str:
 
 def title_of(sentence: str) -> str:
     """A short title: the sentence without its reason, its addresses and its end, cut at a word."""
-    sentence = sentence[:LONGEST_SENTENCE]
+    sentence = _LINK.sub(r"\1", sentence[:LONGEST_SENTENCE])
     reason = _BECAUSE.search(sentence)
     said = ended(sentence, reason.start()) if reason is not None and reason.start() else sentence
     bare = _ADDRESS.sub("", said)
@@ -248,8 +256,16 @@ def _file(kind: MemoryType, title: str) -> str:
 def _first_sentence(text: str) -> str:
     line = next((line for line in text.splitlines() if line.strip(" #*->\t")), text.strip())
     line = _EMPHASIS.sub(r"\2", _MARKS.sub("", line[: 2 * LONGEST_SENTENCE], count=1).strip())
-    ends = [found.start() for found in _SENTENCE_END.finditer(line) if line[: found.start()].strip()]
+    ends = [found.start() for found in _SENTENCE_END.finditer(line) if _is_sentence(line[: found.start()])]
     return line[: first_outside(line, ends)].strip()[:LONGEST_SENTENCE]
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether a sentence can end here: not behind an initial or a short form, nor before its third word."""
+    words = text.split()
+    if not words or _ABBREVIATED.search(words[-1]):
+        return False
+    return len(words) >= _FEWEST_WORDS or not text.isascii()  # scripts without spaces have no such words
 
 
 def _body(text: str, kind: MemoryType) -> str:

@@ -70,6 +70,8 @@ class ContextMeter:
         self._off = 1.0
         self._thinking = Features()
         self._rewritten = False
+        self.unrecorded = 0
+        """What the first response reported beyond the estimate of what was appended before it."""
 
     @property
     def tokens(self) -> int:
@@ -96,6 +98,8 @@ class ContextMeter:
         `reset`, or when the context shrank.
         """
         before, features = self._prompt, self._pending + ROUND
+        if before is None:
+            self.unrecorded = max(0, round(usage.prompt - self.calibrator.estimate(features)))
         self._prompt, self._pending = usage.prompt, Features()
         rewritten, self._rewritten = self._rewritten, False
         if before is None or rewritten or usage.prompt < before:
@@ -114,6 +118,7 @@ class ContextMeter:
         """An independent meter that has seen the same."""
         twin = ContextMeter(self.calibrator, keeps_thinking=self._keeps_thinking)
         twin._prompt, twin._pending, twin._thinking = self._prompt, self._pending, self._thinking
+        twin.unrecorded = self.unrecorded
         twin._rewritten, twin._whole, twin._off = self._rewritten, self._whole, self._off
         return twin
 

@@ -203,6 +203,7 @@ class NoteKeeper:
             write_atomic(self.path, before)
             raise ReverieError("the update changed a heading or a hint of the notes and was taken back")
         if now.encode() == before and is_new:
+            write_atomic(self.path, before)  # where the disk refuses that, it is the disk that is named
             raise ReverieError("the update left the notes as they were")
 
     def _by_code(self, template: str) -> None:

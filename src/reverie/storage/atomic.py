@@ -19,6 +19,8 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _NO_LINKS = _UNSUPPORTED | {errno.EPERM, errno.EACCES, errno.EMLINK}
 
+_TEMPORARY = Path("/tmp")
+
 _CAUSES: dict[int, str] = {
     errno.ENOSPC: "the disk is full; free some space and try again",
     errno.EDQUOT: "your disk quota is used up; free some space and try again",
@@ -46,7 +48,20 @@ def storage_error(error: OSError, path: Path, doing: str) -> StorageError:
 
 def cause_of(error: OSError) -> str:
     """Why the system refused, and what to do where that is known; without a full stop."""
+    if error.errno == errno.ENOENT and error.filename is None and "temporary directory" in (error.strerror or ""):
+        return _no_temporary()
     return _CAUSES.get(error.errno or 0) or (error.strerror or str(error) or type(error).__name__).lower()
+
+
+def _no_temporary() -> str:
+    """Why no folder takes temporary files: Python tries each of them and keeps the reason to itself."""
+    probe = _beside(_TEMPORARY / "probe")
+    try:
+        _write_new(probe, b"probe", 0o600, fsync=False)
+    except OSError as error:
+        return cause_of(error)
+    _remove(probe)
+    return "no folder for temporary files can be written; set TMPDIR to one that can"
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool = True) -> None:

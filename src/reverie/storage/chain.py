@@ -95,10 +95,18 @@ def _before(main: list[Record], position: dict[str, int], at: int) -> int | None
     if parent is not None:
         found = position.get(parent)
         if found is not None:
-            return found
+            return _last_header(main, found, at) if isinstance(boundary, CompactBoundary) else found
     elif "parentUuid" in record.data:
         return None  # it says that it is a root
     return _previous(main, at)  # no parent named, or a parent that is not in the file: file order holds
+
+
+def _last_header(main: list[Record], found: int, at: int) -> int:
+    """A boundary names the last message. The headers between the two count as well: they hold prompt and model."""
+    for i in range(found + 1, at):
+        if main[i].subtype == SessionHeader.subtype and main[i].parent == main[found].uuid:
+            found = i
+    return found
 
 
 def _previous(main: list[Record], at: int) -> int | None:

@@ -1,7 +1,8 @@
 """Reads the session files of the pi coding agent: its messages become our records, its tools the ones we know.
 
-Messages only: compactions and changes of model or thinking level are kept as records of their own type, which a view
-passes over, so the whole conversation stands as it was held. The source file is never changed.
+A compaction of pi's becomes a boundary of ours, with its summary and the messages it kept, so the view begins where
+pi's own context began. Changes of model or thinking level are kept as records that a view passes over. The source file
+is never changed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from reverie.errors import UserError
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, read_head, read_regular
 from reverie.storage.atomic import storage_error
+from reverie.storage.records import CompactBoundary
 from reverie.storage.transcript import parse_record
 from reverie.types import Json, JsonObject, Record
 
@@ -25,6 +27,7 @@ _INPUTS = {
     "Write": {"path": "file_path"},
     "Edit": {"path": "file_path", "oldText": "old_string", "newText": "new_string"},
 }
+_SUMMARY = "Summary of the conversation before this point:\n\n"
 _STOPS = {"toolUse": "tool_use", "stop": "end_turn", "length": "max_tokens"}
 
 
@@ -49,9 +52,14 @@ def read_pi_session(path: Path) -> list[Record]:
 def _converted(path: Path, lines: list[bytes]) -> Iterator[Record]:
     parent: str | None = None
     common: JsonObject = {"sessionId": path.stem, "cwd": "", "version": "pi", "isSidechain": False, "gitBranch": ""}
+    shown = dict[str, int]()
+    """The messages of the context so far, each with the place of its entry in the file."""
+    named = dict[str, int]()
+    place = -1
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
+        place += 1
         try:
             entry: Json = load_json(line)
         except ValueError as error:
@@ -66,6 +74,15 @@ def _converted(path: Path, lines: list[bytes]) -> Iterator[Record]:
         name = str(uuid.uuid5(_NAMESPACE, f"{common['sessionId']}:{number}"))
         head: JsonObject = {"parentUuid": parent, **common, "uuid": name, "timestamp": entry.get("timestamp")}
         message = entry.get("message")
+        named[str(entry.get("id"))] = place
+        if entry.get("type") == "compaction":
+            first = _first_kept(entry, named, place)
+            shown = {one: at for one, at in shown.items() if at >= first}
+            boundary, summary = _compaction(entry, head, list(shown))
+            yield boundary
+            yield summary
+            parent = summary.uuid
+            continue
         if entry.get("type") != "message" or not isinstance(message, dict):
             yield Record({**head, **entry, "type": f"pi:{entry.get('type')}", "uuid": name})
             continue
@@ -75,6 +92,43 @@ def _converted(path: Path, lines: list[bytes]) -> Iterator[Record]:
             raise UserError(f"{path}, line {number}: not a message as pi writes it ({error!r})") from None
         yield parse_record({**head, **converted})
         parent = name
+        if not converted.get("isApiErrorMessage"):  # it was never part of a context
+            shown[name] = place
+
+
+def _first_kept(entry: JsonObject, named: dict[str, int], place: int) -> int:
+    """The place of the first entry that the compaction kept, which pi names by its place or its id; none if neither."""
+    index: Json = entry.get("firstKeptEntryIndex")
+    if isinstance(index, int):
+        return index
+    return named.get(str(entry.get("firstKeptEntryId")), place)
+
+
+def _compaction(entry: JsonObject, head: JsonObject, kept: list[str]) -> tuple[Record, Record]:
+    """The boundary and the summary, in the form that Claude Code writes; the kept messages follow the summary."""
+    name = str(head["uuid"])
+    said = str(uuid.uuid5(_NAMESPACE, f"{name}:summary"))
+    meta: JsonObject = {"trigger": "auto", "preTokens": entry.get("tokensBefore")}
+    if kept:
+        meta["preservedSegment"] = {"headUuid": kept[0], "anchorUuid": said, "tailUuid": kept[-1]}
+    boundary: JsonObject = {
+        **head,
+        "type": "system",
+        "subtype": CompactBoundary.subtype,
+        "parentUuid": None,
+        "logicalParentUuid": head["parentUuid"],
+        "compactMetadata": meta,
+    }
+    text = f"{_SUMMARY}{entry.get('summary') or ''}"
+    summary: JsonObject = {
+        **head,
+        "type": "user",
+        "uuid": said,
+        "parentUuid": name,
+        "isCompactSummary": True,
+        "message": {"role": "user", "content": text},
+    }
+    return Record(boundary), parse_record(summary)
 
 
 def _message(given: JsonObject, name: str) -> JsonObject:

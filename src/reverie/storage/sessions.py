@@ -24,7 +24,7 @@ from reverie.types import Record, TextBlock
 _HEAD_BYTES = 262_144
 _TITLE_LENGTH = 80
 LAST = "last"
-"""Names the newest session of a folder."""
+"""Names the session of a folder that was used last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class SessionInfo:
 
 
 def list_sessions(project: Path) -> list[SessionInfo]:
-    """All sessions of one folder, newest first; files that hold no conversation are left out."""
+    """All sessions of one folder, the one used last first; files that hold no conversation are left out."""
     found = [info for path in _transcripts(project) if (info := describe(path)) is not None]
     return sorted(found, key=lambda info: info.modified, reverse=True)
 
@@ -122,7 +122,7 @@ def _short(text: str) -> str:
 
 
 def find_session(project: Path, wanted: str, *, everywhere: bool = False) -> SessionInfo:
-    """The session with this id, or the only one whose id begins so; `last` is the newest. UserError otherwise.
+    """The session with this id, or the only one whose id begins so; `last` is the one used last. UserError otherwise.
 
     `everywhere`: a session of another folder will do where this one has none of that name.
     """
