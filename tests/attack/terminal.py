@@ -99,13 +99,13 @@ def steering(raw: str) -> str | None:
 
 
 def _ended(screen: Terminal) -> None:
-    """Waits for the end and says no to whatever is asked."""
-    for _ in range(20):
+    """Waits for the end; says no to what is asked, then leaves."""
+    for turn in range(20):
         try:
             screen.ended(3)
             return
         except AssertionError:
-            screen.press("n\r")
+            screen.press("\x03" if turn else "n\r")
     screen.ended(1)
 
 
