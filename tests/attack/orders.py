@@ -196,7 +196,8 @@ def bare_texts(log: Path, typed: set[str]) -> list[str]:
             if not isinstance(block, dict) or block.get("type") != "text":
                 continue
             text = block["text"].strip()
-            if text and " ".join(text.split()) not in said and not _is_fenced(text):
+            words = " ".join(text.replace("&lt;", "<").split())  # an import breaks the tags in the user's own words
+            if text and not any(words in one for one in said) and not _is_fenced(text):
                 found.append(text)
     return found
 

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NoReturn, TextIO, cast
+from typing import Any, NoReturn, cast
 
 import click
 
 from reverie import __version__
-from reverie.cli.screen import finish_unread, guard, lost_output, raw_stream
+from reverie.cli.screen import abandon, finish_unread, guard, lost_output
 from reverie.errors import ReverieError
 
 PIPE_CLOSED = 141
@@ -162,7 +162,7 @@ def app() -> NoReturn:
     if (lost := lost_output()) is not None:
         code = PIPE_CLOSED if isinstance(lost, BrokenPipeError) else code or _tell(_unreported(lost), 4)
     # What Python would flush once more on its way out has been told about already.
-    _abandon(raw_stream(sys.stdout))
+    abandon()
     sys.exit(code)
 
 
@@ -219,11 +219,3 @@ def _refused(error: OSError) -> str:
 
 def _unreported(error: OSError) -> str:
     return f"The command has done its work; only its output could not be written ({error.strerror or error})."
-
-
-def _abandon(stream: TextIO) -> None:
-    try:
-        stream.flush()
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())

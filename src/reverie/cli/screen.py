@@ -129,6 +129,15 @@ def raw_stream(stream: TextIO) -> TextIO:
     return stream.stream if isinstance(stream, CleanStream) else stream
 
 
+def abandon() -> None:
+    """Nothing more comes: what standard output cannot take is dropped, so that the end of the process says nothing."""
+    stream = raw_stream(sys.stdout)
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def document(text: str) -> None:
     """Writes a text that somebody asked for as it is: cleaned on a terminal, exact to a file or a pipe."""
     (sys.stdout if sys.stdout.isatty() else raw_stream(sys.stdout)).write(text)
