@@ -399,7 +399,7 @@ def test_a_member_is_told_again_who_it_is_after_a_compaction(tmp_path: Path, own
                 return str([message.wire() for message in session.parts.log.view.messages()]).count("You are ann.")
 
             for number in range(4):
-                assert ended(await turn(session, f"Question {number}? " + "word " * 200)).rounds == 1
+                assert ended(await turn(session, f"Question {number}? " + "word " * 600)).rounds == 1
             assert told() == 1
             await session.compactor.compact()
             assert told() == 0
