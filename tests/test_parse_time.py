@@ -35,6 +35,7 @@ from reverie.memory.evidence import content_terms, hard_facts, statements
 from reverie.memory.importing import _heading, _sections  # pyright: ignore[reportPrivateUsage]
 from reverie.memory.index import entries, linked_files, load_index
 from reverie.memory.note import classify, doubt, title_of
+from reverie.memory.purge_forms import Forms
 from reverie.memory.ranking.text import terms, words
 from reverie.memory.recall import chosen
 from reverie.memory.references import named_files
@@ -97,6 +98,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "words": words,
     "search terms": terms,
     "secrets": find_secrets,
+    "purge": Forms(["hunterGreen-4411"]).replaced_in_line,
     "kind of a note": classify,
     "doubt about a note": doubt,
     "title of a note": title_of,

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -263,3 +264,12 @@ def test_the_gate_lets_a_purge_pass(tmp_path: Path) -> None:
     gate = WriteGate(tmp_path)
     other = TOKENS["npm token"](Draw(9))
     gate(ProposedWrite("x.md", f"{PURGED} {other}", f"{SECRET} {other}", Writer.USER, restores=True))
+
+
+def test_a_long_run_of_letters_is_searched_in_a_blink() -> None:
+    forms, run = Forms(["hunterGreen-4411"]), "x" * 100_000
+    began = time.process_time()
+    assert forms.count(run) == 0
+    encoded = base64.b64encode(b"user:hunterGreen-4411:x").decode()
+    assert forms.replaced(f"a {run}{encoded}{run} hunterGreen-4411{encoded} b") == "a [purged] [purged][purged] b"
+    assert time.process_time() - began < 2

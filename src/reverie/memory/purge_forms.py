@@ -10,6 +10,7 @@ import base64
 import html
 import json
 import re
+import string
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,8 @@ _LEAST_ENCODED: Final = 6
 _LEAST_LINE: Final = 16
 _LEAST_NAME: Final = 10
 _MOST_VALUES: Final = 1_000
+_ENCODED: Final = frozenset(string.ascii_letters + string.digits + "+/_-")
+_ENCODED_END: Final = re.compile(r"[A-Za-z0-9+/_=-]*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +84,7 @@ class Forms:
         parts = [re.escape(form) for form in sorted(plain, key=len, reverse=True)]
         if runs:
             cores = "|".join(re.escape(core) for core in sorted(runs, key=len, reverse=True))
-            parts.append(rf"[A-Za-z0-9+/_-]*(?:{cores})[A-Za-z0-9+/_=-]*")
+            parts.append(rf"(?P<core>{cores})")
         return re.compile("|".join(parts)) if parts else None
 
     @property
@@ -90,13 +93,33 @@ class Forms:
         cores = (core for value in self.values for core in _base64_cores(value))
         return {form for value in self.values for form in _plain_forms(value)} | set(cores)
 
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        """Where any of them stands, with the whole run around an encoded one; linear in the length of the text."""
+        spans: list[tuple[int, int]] = []
+        for match in self._pattern.finditer(text) if self._pattern else ():
+            start, stop, taken = *match.span(), spans[-1][1] if spans else 0
+            if match.lastgroup == "core":
+                while start > taken and text[start - 1] in _ENCODED:
+                    start -= 1
+                behind = _ENCODED_END.match(text, stop)
+                stop = behind.end() if behind else stop
+            if start < taken:
+                spans[-1] = (spans[-1][0], max(taken, stop))
+            else:
+                spans.append((start, stop))
+        return spans
+
     def count(self, text: str) -> int:
         """How often any of them stands in the text."""
-        return sum(1 for _ in self._pattern.finditer(text)) if self._pattern else 0
+        return len(self._spans(text))
 
     def replaced(self, text: str) -> str:
         """The text with each replaced by a mark."""
-        return self._pattern.sub(PURGED, text) if self._pattern else text
+        out, at = list[str](), 0
+        for start, stop in self._spans(text):
+            out += (text[at:start], PURGED)
+            at = stop
+        return "".join((*out, text[at:]))
 
     def renamed(self, path: str) -> str:
         """A relative path with each replaced by a word that a name can hold."""
