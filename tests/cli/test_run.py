@@ -50,15 +50,14 @@ def test_the_embedded_model_answers_without_a_key(reverie: Command) -> None:
     assert "harbour.py:1: PIER = 7" in reverie("run", "Which pier does the ferry leave from?").stdout
 
 
-@pytest.mark.parametrize("argument", [(), ("-",)])
-def test_the_prompt_may_come_on_standard_input(reverie: Command, argument: tuple[str, ...]) -> None:
-    done = reverie("run", "--model", reverie.script("say You said: {text}"), *argument, stdin="from the pipe\n")
-    assert done.stdout == "You said: from the pipe\n"
+def test_the_prompt_may_come_on_standard_input(reverie: Command) -> None:
+    done = reverie("run", "--model", reverie.script("say You said: {text}"), "-", stdin="from the pipe\n")
+    assert done.stdout.split() == ["You", "said:", "from", "the", "pipe"] and done.stderr == ""
 
 
-def test_argument_and_standard_input_are_joined(reverie: Command) -> None:
+def test_standard_input_is_material_for_the_argument(reverie: Command) -> None:
     done = reverie("run", "--model", reverie.script("say You said: {text}"), "Review this:", stdin="- a\n+ b")
-    assert done.stdout == "You said: Review this:\n\n- a\n+ b\n"
+    assert done.stdout == "You said: Review this:\n<piped-text>\n- a\n+ b\n</piped-text>\n"
 
 
 @pytest.mark.parametrize("args", [(), ("",), ("-",), ("  ",)])
@@ -70,7 +69,7 @@ def test_nothing_to_say_is_a_mistake(reverie: Command, args: tuple[str, ...]) ->
 def test_input_that_is_not_utf8_is_replaced_and_said(reverie: Command) -> None:
     done = reverie("run", "--model", reverie.script("say You said: {text}"), stdin=b"caf\xe9 \xff\xfe ok")
     assert "not UTF-8" in done.stderr
-    assert done.stdout == "You said: caf\ufffd \ufffd\ufffd ok\n"
+    assert "\ncaf\ufffd \ufffd\ufffd ok\n</piped-text>" in done.stdout
 
 
 def test_an_argument_that_is_not_utf8_is_replaced(reverie: Command) -> None:
@@ -258,7 +257,8 @@ def test_bad_lines_of_a_transcript_are_named_and_kept(reverie: Command) -> None:
 
 
 def test_a_home_that_cannot_be_written_is_said_and_the_answer_comes(reverie: Command) -> None:
-    reverie.home.write_text("a file where the home should be")
+    reverie.home.mkdir()
+    (reverie.home / "projects").write_text("a file where the sessions should be")
     done = reverie("run", "--model", reverie.script("say Still here."), "hi")
     assert done.stdout == "Still here.\n"
     assert "lost when it ends" in done.stderr

@@ -41,11 +41,11 @@ def held() -> SessionLog:
 def test_decided_results_weigh_what_stands_for_them() -> None:
     view = held().view
     whole, cleared = view.entries[-1:], view.entries[2:3]
-    assert weigh_entries(view, whole) > 1_500 and weigh_entries(view, cleared) < 20
+    assert weigh_entries(view, whole) > 1_500 and weigh_entries(view, cleared) < 50
     assert abs(weigh_entries(view, view.entries) - view.meter.tokens) < 0.05 * view.meter.tokens
     log = held()
     log.append(ResultDecisions({f"t{ROUNDS - 1}": "(on disk)"}))
-    assert weigh_entries(log.view, log.view.entries[-1:]) < 20
+    assert weigh_entries(log.view, log.view.entries[-1:]) < 50
     log = held()
     log.append(CacheEdits((f"t{ROUNDS - 1}",)))
     assert weigh_entries(log.view, log.view.entries[-1:]) == 0
