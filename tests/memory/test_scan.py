@@ -85,3 +85,9 @@ def test_a_real_directory() -> None:
     found = scan(data("recall-dev/memory"))
     assert len(found.entries) == 131 and not found.skipped
     assert all(entry.description for entry in found.entries)
+
+
+def test_a_name_that_no_tool_can_take_hides_nothing_else(tmp_path: Path) -> None:
+    for name in ("a\x1bb.md", "c\nd.md", "good.md"):
+        (tmp_path / name).write_text("---\nname: n\n---\ntext\n")
+    assert [entry.name for entry in scan(tmp_path).entries] == ["good.md"]

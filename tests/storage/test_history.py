@@ -345,3 +345,12 @@ def test_a_merge_with_no_change_is_the_other_change(base: str, changed: str) -> 
 @given(lines, lines, lines)
 def test_a_merge_is_the_same_from_both_sides(base: str, ours: str, theirs: str) -> None:
     assert merge(base, ours, theirs) == merge(base, theirs, ours)
+
+
+def test_a_branch_file_of_other_bytes_is_damage_and_no_crash(tmp_path: Path) -> None:
+    place = folder(tmp_path)
+    save(place, a="one")
+    history = History(history_place(tmp_path / "memory"))
+    history.branch_file.write_bytes(b"\x80\xff\n")
+    with pytest.raises(HistoryDamaged):
+        list(history.log())

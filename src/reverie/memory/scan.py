@@ -129,8 +129,8 @@ def _topic_files(root: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
             raise
         for entry in entries:
             name = entry.name
-            if name.startswith("."):
-                continue
+            if name.startswith(".") or _CONTROL.search(name):
+                continue  # a name that no tool can take is passed over; `memory check` names it
             if entry.is_dir(follow_symlinks=False):
                 if above or name != LOGS:
                     folders.append((f"{above}{name}/", entry.path))

@@ -116,7 +116,7 @@ class History:
     def head(self) -> str | None:
         """The newest version, or None if there is none yet."""
         try:
-            return read_regular_text(self.branch_file).strip() or None
+            return read_regular_text(self.branch_file, errors="replace").strip() or None
         except FileNotFoundError:
             return self.packed_refs().get(BRANCH)
         except OSError as error:
@@ -126,7 +126,7 @@ class History:
         """Branches and tags that `git gc` moved into one file."""
         path = self.git_dir / "packed-refs"
         try:
-            lines = read_regular_text(path).splitlines()
+            lines = read_regular_text(path, errors="replace").splitlines()
         except FileNotFoundError:
             return {}
         except OSError as error:
