@@ -111,7 +111,7 @@ async def run(thread: Thread) -> Outcome:
     """Runs the conversation until the model answers without a tool call."""
     cap, nudges, so_far, text = thread.output_cap, 0, "", ""
     thread.rounds, thread.usage = 0, Usage()
-    while thread.rounds - nudges < thread.max_rounds:  # to finish a sentence is no round of its own
+    while thread.rounds - nudges < thread.max_rounds:  # finishing a sentence does not count as a round
         response = await step(thread, cap)
         if response is None:  # cut off at the lower cap: the same request again, with the higher one
             cap = thread.output_cap_raised

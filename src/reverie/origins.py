@@ -119,11 +119,6 @@ def said_blocks(said: Said) -> list[TextBlock]:
     return list(said)
 
 
-def own_words(text: str) -> str:
-    """What a user wrote themselves, of a string that may hold material too."""
-    return "".join(block.text for block in split_material(text, Origin.ENTERED) if block.origin.is_users)
-
-
 def _paragraphs(lines: list[str]) -> Iterator[tuple[list[str], bool]]:
     """Paragraphs and blank stretches in order; True for a fenced code block. Linear in the length of the text."""
     held, at = list[str](), 0

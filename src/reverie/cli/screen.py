@@ -2,7 +2,7 @@
 
 `guard` puts a writer in the place of standard output and standard error. It makes every control character, escape
 sequence and direction mark visible, except the few that `styled` and `CLEAR_LINE` made in this process: those carry a
-number that is drawn anew for each process, so that no file, model or server can write them. See decision 0027.
+number that each process draws for itself, so that no file, model or server can write them. See decision 0027.
 """
 
 from __future__ import annotations

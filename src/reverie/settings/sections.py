@@ -288,7 +288,9 @@ class Background(Section):
         env="REVERIE_BACKGROUND_FALLBACK",
     )
     exit_wait_s: float = number(60.0, "seconds", "Longest wait at exit for a run in flight.")
-    log_bytes: int = whole(5_000_000, "bytes", "The background log starts anew beyond this; one old one is kept.")
+    log_bytes: int = whole(
+        5_000_000, "bytes", "A background log beyond this size is replaced by a new one; one old log is kept."
+    )
 
 
 class Budget(Section):

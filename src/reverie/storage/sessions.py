@@ -148,7 +148,7 @@ def find_session(project: Path, wanted: str, *, everywhere: bool = False) -> Ses
 
 
 def beginning_of(wanted: str | None, project: Path) -> str | None:
-    """What the ids of the sessions meant begin with, where the sessions need not be of this folder."""
+    """The beginning of the ids that are meant; the sessions may belong to any folder."""
     return find_session(project, LAST).id if wanted == LAST else wanted
 
 
