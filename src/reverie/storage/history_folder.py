@@ -59,8 +59,8 @@ def history_place(root: Path) -> Path:
 
 def _is_foreign(place: Path) -> bool:
     """Whether something stands there that is not ours. One that another process is making just now is ours."""
-    try:
-        return not (place / _LOCK).exists() and any(place.iterdir())
+    try:  # In this order: the lock is the first file of a history, so it is there whenever anything of ours is.
+        return any(place.iterdir()) and not (place / _LOCK).exists()
     except FileNotFoundError:
         return False
     except OSError:
