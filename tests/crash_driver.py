@@ -13,8 +13,8 @@ from pathlib import Path
 
 from reverie.events import RoundFinished, ToolFinished, TurnEnded, TurnStarted
 from reverie.session import Session
-from reverie.storage.session_log import utc_now
-from reverie.storage.sessions import list_sessions
+from reverie.storage.transcript.session_log import utc_now
+from reverie.storage.transcript.sessions import list_sessions
 
 
 def tell(*words: object) -> None:

@@ -13,58 +13,28 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Floors from the ground up. A module may import its own floor and those below it.
 FLOORS = (
-    (
-        "types",
-        "origins",
-        "events",
-        "errors",
-        "parsing",
-        "settings",
-        "flags",
-        "paths",
-        "prompts",
-        "moments",
-        "regular_files",
-        "__init__",
-    ),
-    (
-        "models",
-        "storage",
-        "permissions",
-        "hooks",
-        "hook_process",
-        "tasks",
-        "background_log",
-        "heartbeat",
-        "live",
-        "live_client",
-        "loopback",
-    ),
-    ("simulator",),
-    ("memory", "instructions"),
-    ("layers",),
-    ("models.embedded",),  # a mind knows the files and the tasks of the floors below; it is loaded by name
-    ("context", "tools"),
-    ("loop",),
-    ("agents",),
-    ("session",),
-    ("cli", "lab", "__main__"),
+    "types origins events errors parsing settings flags paths prompts moments regular_files __init__",
+    "models storage permissions runtime",
+    "simulator",
+    "memory instructions",
+    "layers",
+    "offline",  # a mind knows the files and the tasks of the floors below; it is loaded by name
+    "context tools",
+    "loop",
+    "agents",
+    "session",
+    "cli lab __main__",
 )
-FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
+FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names.split()}
 MAX_LINES = 400
 MAX_LOOP_LINES = 250
+MAX_MODULES = 24
 BANNED = re.compile(r"^(utils?|helpers?|misc|common|manager|\w*_v\d+)$")
 
 
 def room(path: Path) -> str:
-    """The top-level name of a module inside the package; the embedded mind has a floor of its own."""
-    return floor_of(".".join(path.relative_to(SOURCE).with_suffix("").parts))
-
-
-def floor_of(module: str) -> str:
-    """The room that a module (named without the package) belongs to."""
-    first, _, rest = module.partition(".")
-    return "models.embedded" if first == "models" and rest.split(".")[0] == "embedded" else first
+    """The top-level name of a module inside the package."""
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
 
 
 def imports(path: Path) -> list[tuple[int, str]]:
@@ -86,7 +56,7 @@ def test_imports_point_down(path: Path) -> None:
     here = room(path)
     assert here in FLOOR, f"{here} has no floor: give it one in tests/test_architecture.py"
     for line, name in imports(path):
-        target = floor_of(name.removeprefix("reverie").removeprefix("."))
+        target = name.removeprefix("reverie").removeprefix(".").split(".")[0]
         target = target if target in FLOOR else "__init__"
         if here == "__init__":  # the package's own lazy door to its public names
             continue
@@ -100,6 +70,13 @@ def test_modules_are_short_and_well_named(path: Path) -> None:
     assert lines <= limit, f"{path.name} has {lines} lines; the limit is {limit}"
     assert not BANNED.match(path.stem), f"{path.name}: a name that explains nothing"
     assert not any(BANNED.match(part) for part in path.relative_to(SOURCE).parts[:-1])
+
+
+def test_folders_are_small() -> None:
+    """A reader sees a folder at a glance."""
+    for folder in {path.parent for path in MODULES}:
+        modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+        assert len(modules) <= MAX_MODULES, f"{folder.relative_to(SOURCE)} has {len(modules)} modules: make rooms in it"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
@@ -139,7 +116,7 @@ def test_only_settings_reads_the_environment() -> None:
 
 def test_broad_excepts_stand_at_the_edges_only() -> None:
     """Errors stop in few places: a pipeline stage, a background task, a tool call, the edge of a server."""
-    allowed = {"context/pipeline.py", "tasks.py", "tools/run.py", "live.py"}
+    allowed = {"context/pipeline.py", "runtime/tasks.py", "tools/run.py", "runtime/live.py"}
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.ExceptHandler):
@@ -157,7 +134,7 @@ def test_foreign_text_is_parsed_in_one_place() -> None:
     allowed = {
         "parsing.py",
         "models/sdk.py",  # what this process has just written itself
-        "lab/recall_scale.py",  # what a child of the measurement prints
+        "lab/recall/scale.py",  # what a child of the measurement prints
     }
     banned = {
         "json": {"load", "loads", "JSONDecoder"},
@@ -183,10 +160,10 @@ READS_ITS_OWN = {  # package data, /proc, and the measurements over data of our 
     "regular_files.py",
     "tools/description.py",
     "tools/process.py",
-    "memory/ranking/manner.py",
-    "memory/encoder.py",
+    "memory/recall/ranking/manner.py",
+    "memory/recall/encoder.py",
     "layers/l6_dreaming/lock.py",
-    "cli/team_run.py",
+    "cli/team/run.py",
 }
 
 
@@ -211,7 +188,7 @@ def test_foreign_files_are_read_in_one_place() -> None:
 
 def test_foreign_times_are_read_in_one_place() -> None:
     """A file may say any time, and so may a record: `moments` makes dates of them, and never raises."""
-    dates = {"moments.py", "models/embedded/place.py", "memory/daily_log.py"}  # the last two: a day that they check
+    dates = {"moments.py", "offline/place.py", "memory/daily_log.py"}  # the last two: a day that they check
     for name, path in product_modules():
         if name not in dates:
             for line, call in calls(path):
@@ -220,7 +197,7 @@ def test_foreign_times_are_read_in_one_place() -> None:
 
 def test_nothing_goes_past_the_writer_to_the_terminal() -> None:
     """`cli/screen.py` cleans what is written; styles are made there, and two modules draw the screen themselves."""
-    draws = {"cli/screen.py", "cli/chat_prompt.py", "cli/team_view.py"}
+    draws = {"cli/screen.py", "cli/chat/prompt.py", "cli/team/view.py"}
     for name, path in product_modules():
         text = path.read_text()
         if name.startswith("cli/") and name != "cli/screen.py":

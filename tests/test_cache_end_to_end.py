@@ -16,7 +16,7 @@ from reverie.events import Event, Notice
 from reverie.permissions.rules import Allow, Decision, ToolCall
 from reverie.session import Session
 from reverie.simulator.ledger import Row
-from reverie.storage.records import ForkUsage
+from reverie.storage.transcript.records import ForkUsage
 from reverie.types import Purpose
 from tests.sessions import ended, in_session, of_kind, turn
 from tests.simulated import ANTHROPIC, MINIMUM, OPENAI, OTHER_LAYERS, files, served

@@ -15,10 +15,10 @@ import pytest
 from reverie.models.request_log import prefix_breaks, read_log
 from reverie.paths import Places
 from reverie.settings import load_settings
-from reverie.storage.chain import conversation
-from reverie.storage.sessions import list_sessions
-from reverie.storage.transcript import read_records
-from reverie.storage.view import View
+from reverie.storage.transcript.chain import conversation
+from reverie.storage.transcript.file import read_records
+from reverie.storage.transcript.sessions import list_sessions
+from reverie.storage.transcript.view import View
 from tests.counts import SOAK, count
 from tests.sessions import script
 

@@ -17,9 +17,9 @@ from reverie.paths import Places
 from reverie.session import Session
 from reverie.settings import load_settings
 from reverie.simulator.ledger import Row
-from reverie.storage.records import Cursor, from_record
-from reverie.storage.sessions import list_sessions
-from reverie.storage.transcript import read_records
+from reverie.storage.transcript.file import read_records
+from reverie.storage.transcript.records import Cursor, from_record
+from reverie.storage.transcript.sessions import list_sessions
 from reverie.types import Purpose
 from tests.sessions import ended, in_session, script, turn
 from tests.simulated import ANTHROPIC, files, served

@@ -13,10 +13,10 @@ import pytest
 
 from reverie.models.base import Request
 from reverie.session import Session
-from reverie.storage.chain import conversation
-from reverie.storage.records import CompactBoundary, Undo, from_record, to_data
-from reverie.storage.transcript import read_records
-from reverie.storage.view import Entry, View
+from reverie.storage.transcript.chain import conversation
+from reverie.storage.transcript.file import read_records
+from reverie.storage.transcript.records import CompactBoundary, Undo, from_record, to_data
+from reverie.storage.transcript.view import Entry, View
 from reverie.tools.base import ToolContext, ToolOutput
 from reverie.types import Block, Json, JsonObject, Origin, Purpose, Record, TextBlock, ToolUseBlock
 from tests.counts import SOAK, count

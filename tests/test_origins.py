@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from reverie.models.request_log import read_log
 from reverie.origins import broken_tags, fence, split_material, tag_of
-from reverie.storage.transcript import parse_record
+from reverie.storage.transcript.file import parse_record
 from reverie.types import Origin, TextBlock
 from tests.cli.conftest import Command
 from tests.cli.terminal import PROMPT, Terminal
@@ -201,7 +201,7 @@ def test_every_text_that_is_not_the_users_is_between_tags(reverie: Command, pref
 def test_the_transcript_keeps_the_origin_of_each_part(reverie: Command) -> None:
     reverie("run", "-q", "What is this?", stdin="x\ny")
     code = (
-        "import sys;from pathlib import Path;from reverie.storage.transcript import read_records\n"
+        "import sys;from pathlib import Path;from reverie.storage.transcript.file import read_records\n"
         "print([[b.origin.value for b in r.message.content] for r in read_records(Path(sys.argv[1])).records"
         " if r.message and r.message.role == 'user'])"
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reverie.session import Session
-from reverie.storage.sessions import list_sessions
+from reverie.storage.transcript.sessions import list_sessions
 from tests.sessions import ended, in_session, script, turn
 from tests.shared_data import data
 

@@ -17,12 +17,11 @@ from types import FrameType
 
 import pytest
 
-from reverie.agents.mailbox import _good_line, _parsed  # pyright: ignore[reportPrivateUsage]
-from reverie.agents.structured import parse as structured
-from reverie.cli.markdown_stream import MarkdownStream
+from reverie.agents.messages.mailbox import _good_line, _parsed  # pyright: ignore[reportPrivateUsage]
+from reverie.agents.messages.structured import parse as structured
+from reverie.cli.chat.markdown_stream import MarkdownStream
 from reverie.cli.output import Paint, one_line, printable, width
 from reverie.errors import ReverieError
-from reverie.hooks import _json_object  # pyright: ignore[reportPrivateUsage]
 from reverie.instructions.includes import expanded, includes
 from reverie.instructions.markdown import without_comments
 from reverie.instructions.rules import gitignore, split_rule
@@ -31,33 +30,34 @@ from reverie.layers.l3_session_notes.sections import outline
 from reverie.layers.l4_compaction.by_code.definitions import definitions, without_numbers
 from reverie.layers.l4_compaction.summary import compact_instructions
 from reverie.layers.l4_compaction.survival import inventory
-from reverie.memory.evidence import content_terms, hard_facts, statements
-from reverie.memory.importing import _heading, _sections  # pyright: ignore[reportPrivateUsage]
+from reverie.memory.gate.evidence import content_terms, hard_facts, statements
 from reverie.memory.index import entries, linked_files, load_index
 from reverie.memory.note import classify, doubt, title_of
-from reverie.memory.purge_forms import Forms
-from reverie.memory.ranking.text import terms, words
-from reverie.memory.recall import chosen
+from reverie.memory.recall.ranking.text import terms, words
+from reverie.memory.recall.showing import chosen
+from reverie.memory.recall.verify import symbols
 from reverie.memory.references import named_files
-from reverie.memory.secrets import find_secrets
+from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.topic_file import TopicFile
-from reverie.memory.verify import symbols
-from reverie.models.embedded.consolidate.index_rows import rows
-from reverie.models.embedded.consolidate.lessons import cleaned
-from reverie.models.embedded.consolidate.statements import statements_in
-from reverie.models.embedded.language.dates import find_days
-from reverie.models.embedded.language.sentences import read_prose
-from reverie.models.embedded.language.tongue import tongue_of
-from reverie.models.embedded.talk.wants import read_want
-from reverie.models.embedded.terms import read_question
+from reverie.memory.upkeep.importing import _heading, _sections  # pyright: ignore[reportPrivateUsage]
+from reverie.memory.upkeep.purge_forms import Forms
 from reverie.models.tokens import estimate_text
 from reverie.models.tool_input import read_input
+from reverie.offline.consolidate.index_rows import rows
+from reverie.offline.consolidate.lessons import cleaned
+from reverie.offline.consolidate.statements import statements_in
+from reverie.offline.language.dates import find_days
+from reverie.offline.language.sentences import read_prose
+from reverie.offline.language.tongue import tongue_of
+from reverie.offline.talk.wants import read_want
+from reverie.offline.terms import read_question
 from reverie.parsing import in_stretches, load_json, load_toml, load_yaml
 from reverie.permissions.lookalikes import deceptive_text
 from reverie.permissions.path_glob import expand_braces
-from reverie.permissions.shell import is_read_only_shell
-from reverie.permissions.shell_commands import all_commands, plain_commands
-from reverie.storage.transcript import parse_line
+from reverie.permissions.shell.commands import all_commands, plain_commands
+from reverie.permissions.shell.read_only import is_read_only_shell
+from reverie.runtime.hooks import _json_object  # pyright: ignore[reportPrivateUsage]
+from reverie.storage.transcript.file import parse_line
 from tests.counts import SOAK, count
 
 

@@ -22,7 +22,7 @@ from reverie.parsing import (
     load_toml,
     load_yaml,
 )
-from reverie.storage.transcript import dump_record, parse_line, parse_record
+from reverie.storage.transcript.file import dump_record, parse_line, parse_record
 
 N = 45_000
 DEEP_YAML = {

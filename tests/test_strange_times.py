@@ -13,10 +13,10 @@ import pytest
 from reverie.layers.l6_dreaming.gates import retry_after
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import DreamState
-from reverie.memory.ranker import Ranker
+from reverie.memory.recall.ranker import Ranker
 from reverie.memory.scan import manifest, scan
 from reverie.moments import changed, happened, iso, local_day, local_minutes, moment, parsed
-from reverie.storage.sessions import list_sessions
+from reverie.storage.transcript.sessions import list_sessions
 
 FUTURE = datetime(2099, 1, 1, tzinfo=UTC).timestamp()
 STRANGE = [0, -1, -62_000_000_000, 13_600_000_000, 250_000_000_000, 2**33, 10**12]

@@ -26,8 +26,8 @@ from reverie.events import (
 from reverie.models.base import Finished, Request, Response, TextDelta, ThinkingDelta, ToolCallStarted
 from reverie.models.sending import Restarted, SendEvent
 from reverie.origins import fence
-from reverie.storage.records import ForkUsage
-from reverie.storage.session_log import SessionLog
+from reverie.storage.transcript.records import ForkUsage
+from reverie.storage.transcript.session_log import SessionLog
 from reverie.tools.base import Tool, ToolContext, ToolOutput
 from reverie.tools.run import MAX_PARALLEL, run_calls
 from reverie.types import Block, Message, Origin, Purpose, Record, TextBlock, ToolResultBlock, ToolUseBlock, Usage

@@ -11,10 +11,10 @@ import sys
 import time
 from pathlib import Path
 
-from reverie.agents.letters import blocks_of, new_letter
-from reverie.agents.mailbox import Mailbox
-from reverie.agents.reader import Reader
-from reverie.storage.session_log import SessionLog
+from reverie.agents.messages.mailbox import Mailbox
+from reverie.agents.messages.message import blocks_of, new_letter
+from reverie.agents.messages.reader import Reader
+from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Message
 
 

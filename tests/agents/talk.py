@@ -11,7 +11,7 @@ from reverie.models.request_log import LoggedRequest, read_log
 from reverie.paths import Places
 from reverie.session import Session
 from reverie.settings import load_settings
-from reverie.storage.transcript import read_records
+from reverie.storage.transcript.file import read_records
 from reverie.storage.trust_file import trust
 from reverie.types import ToolResultBlock
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reverie.agents.definition import AgentDefinition, Scope, listing, load_definitions, read_definition
 from reverie.paths import Places
-from reverie.permissions.shell_programs import PROGRAMS
+from reverie.permissions.shell.programs import PROGRAMS
 from reverie.prompts import render
 from reverie.settings import load_settings
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.agents.children import MARKER, PLACEHOLDER, is_fork
-from reverie.agents.letters import letter_ids
+from reverie.agents.messages.message import letter_ids
 from reverie.session import Session
-from reverie.storage.records import CacheBreak, CacheEdits, Cursor, ForkUsage, ResultDecisions
-from reverie.storage.view import View
+from reverie.storage.transcript.records import CacheBreak, CacheEdits, Cursor, ForkUsage, ResultDecisions
+from reverie.storage.transcript.view import View
 from reverie.types import Message, Origin, Record, TextBlock
 from tests.agents.talk import of_agents, part, results, said_to_main, user_texts
 from tests.counts import count

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reverie.agents.roster import MAIN, MemberState, Mode
+from reverie.agents.messages.roster import MAIN, MemberState, Mode
 from reverie.errors import ReverieError
 from reverie.events import ToolFinished
 from reverie.origins import untagged
 from reverie.session import Session
-from reverie.storage.sessions import find_session
+from reverie.storage.transcript.sessions import find_session
 from tests.agents.talk import define, of_agents, part, requests, results, said_to_main, transcripts, user_texts
 from tests.sessions import ended, in_session, of_kind, script, turn
 from tests.simulated import ANTHROPIC, files, served

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from reverie.agents.roster import MAIN
+from reverie.agents.messages.roster import MAIN
 from reverie.events import Event, Notice, PermissionAsked, TaskChanged, TurnEnded
+from reverie.runtime.tasks import TaskState
 from reverie.session import Session
-from reverie.tasks import TaskState
 from tests.agents.talk import define, of_agents, part, results, said_to_main, transcripts
 from tests.sessions import ended, in_session, of_kind, script, turn
 

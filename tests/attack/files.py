@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.attack.arena import Arena, World
-from tests.cli.test_bad_transcripts import BAD, GOOD, ODD
+from tests.cli.sessions.test_bad_transcripts import BAD, GOOD, ODD
 from tests.test_strange_times import FUTURE, STRANGE
 
 COMMANDS = (

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from reverie.agents.letters import new_letter
-from reverie.agents.mailbox import Mailbox
+from reverie.agents.messages.mailbox import Mailbox
+from reverie.agents.messages.message import new_letter
 from reverie.models.request_log import read_log
 from tests.attack.arena import Arena, World
 

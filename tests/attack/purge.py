@@ -14,7 +14,7 @@ import sys
 import time
 
 from tests.attack.arena import Arena, World, in_child
-from tests.memory.test_purge_everywhere import Planted
+from tests.memory.upkeep.test_purge_everywhere import Planted
 
 _SAYS_WHEN = "import os; os.write(1, b'.'); from reverie.cli.app import app; app()"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from reverie.memory.changes import Change, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.write_gate import Refused, WriteGate
+from reverie.memory.gate.write_gate import Refused, WriteGate
 from tests.attack.arena import Arena
 from tests.memory.secrets_corpus import CARRIERS, TOKENS, Draw, cases
 from tests.memory.secrets_held_out import made

@@ -19,8 +19,7 @@ from reverie.permissions import is_read_only_shell
 from reverie.permissions.policy import Mode, policy_for
 from reverie.permissions.rules import Allow, ToolCall
 from tests.attack.arena import Arena
-from tests.permissions.test_secrets import READS_SECRETS
-from tests.permissions.test_shell_fuzz import (
+from tests.permissions.shell.test_shell_fuzz import (
     BATCH,
     build_world,
     check_trace,
@@ -30,6 +29,7 @@ from tests.permissions.test_shell_fuzz import (
     snapshot,
     walks_far,
 )
+from tests.permissions.test_secrets import READS_SECRETS
 
 SECRET_FILES = (
     ".env",

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reverie.cli.chat.markdown_stream import MarkdownStream
 from reverie.cli.diff_preview import PAGE_LINES, Pages, preview
-from reverie.cli.markdown_stream import MarkdownStream
 from reverie.cli.output import Paint, age, cut, exact, one_line, printable, seconds, size, tokens, width
 from reverie.cli.screen import clean
 from reverie.cli.tool_lines import call_text, finished_line

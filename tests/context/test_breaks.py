@@ -20,8 +20,8 @@ from reverie.permissions.rules import Allow, Decision, ToolCall
 from reverie.session import Session
 from reverie.session.parts import model_access
 from reverie.simulator.cache import PromptCache
-from reverie.storage.records import CacheBreak, Clears, CompactBoundary, SessionHeader, from_record
-from reverie.storage.view import View
+from reverie.storage.transcript.records import CacheBreak, Clears, CompactBoundary, SessionHeader, from_record
+from reverie.storage.transcript.view import View
 from reverie.types import ImageBlock, Message, Origin, Purpose, TextBlock, Usage
 from tests.sessions import in_session, of_kind, turn
 from tests.simulated import ANTHROPIC, OPENAI, Served, files, past_session, served

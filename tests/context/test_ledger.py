@@ -15,9 +15,9 @@ from reverie.context.ledger import Ledger, RunningLedger, entry
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost
 from reverie.session import Session
-from reverie.storage.records import CacheBreak, ForkUsage
-from reverie.storage.session_log import SessionLog
-from reverie.storage.transcript import read_records
+from reverie.storage.transcript.file import read_records
+from reverie.storage.transcript.records import CacheBreak, ForkUsage
+from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Message, Purpose, TextBlock, Usage
 from tests.sessions import in_session, turn
 from tests.shared_data import data

@@ -22,7 +22,7 @@ from reverie.context.request import (
 from reverie.models.base import Capabilities, Request
 from reverie.models.wire import body
 from reverie.simulator import Billing, Meter
-from reverie.storage.records import SessionHeader
+from reverie.storage.transcript.records import SessionHeader
 from reverie.types import ImageBlock, Message, Origin, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from tests.counts import count
 

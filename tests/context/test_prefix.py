@@ -17,7 +17,7 @@ from reverie.origins import broken_tags
 from reverie.paths import slug
 from reverie.session import Session
 from reverie.settings.sections import Model
-from reverie.storage.records import SessionHeader
+from reverie.storage.transcript.records import SessionHeader
 from tests.sessions import ended, in_session, of_kind, script, turn
 
 REPEAT = "repeat forever\n  say Fine.\nend\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reverie.session import Session
-from reverie.storage.records import Rewind
+from reverie.storage.transcript.records import Rewind
 from tests.sessions import in_session, script, turn
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reverie.cli.context import context_text
-from reverie.cli.cost import cost_text
+from reverie.cli.sessions.context import context_text
+from reverie.cli.sessions.cost import cost_text
 from reverie.context.ledger import Ledger
 from reverie.context.window_fill import WindowFill, fill
 from reverie.models.catalogue import Catalogue
 from reverie.session import Session
-from reverie.storage.records import Clears
+from reverie.storage.transcript.records import Clears
 from tests.sessions import in_session, script, turn
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from reverie.context.window_fill import NOT_RECORDED, SOURCES, WindowFill, fill
 from reverie.models.window import thresholds
 from reverie.session import Session
-from reverie.storage.chain import conversation
-from reverie.storage.records import SessionHeader
-from reverie.storage.session_log import SessionLog
-from reverie.storage.transcript import read_records
-from reverie.storage.view import View
+from reverie.storage.transcript.chain import conversation
+from reverie.storage.transcript.file import read_records
+from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.session_log import SessionLog
+from reverie.storage.transcript.view import View
 from reverie.types import Block, ImageBlock, Message, Origin, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from tests.sessions import in_session, script, turn
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from reverie.cli.lab_dream import dream
+from reverie.cli.lab.dream import dream
 from reverie.errors import UserError
-from reverie.lab.dream import Laid, Mind, Scored, files, measure, measure_wrong, play, scenarios, summary
-from reverie.lab.dream_dates import is_relative, written_out
-from reverie.lab.dream_gates import measure_gates
-from reverie.lab.dream_minds import WRONG, Kind
-from reverie.lab.dream_score import score
+from reverie.lab.dream.dates import is_relative, written_out
+from reverie.lab.dream.gates import measure_gates
+from reverie.lab.dream.minds import WRONG, Kind
+from reverie.lab.dream.run import Laid, Mind, Scored, files, measure, measure_wrong, play, scenarios, summary
+from reverie.lab.dream.score import score
 from reverie.layers.l6_dreaming.gates import Gate
 from reverie.models.base import Model
 from reverie.models.script import Script

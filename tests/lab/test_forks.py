@@ -6,7 +6,7 @@ import json
 
 from click.testing import CliRunner
 
-from reverie.cli.lab import command
+from reverie.cli.lab.command import command
 from reverie.lab.forks import measure_forks
 
 

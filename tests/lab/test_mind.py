@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from reverie.cli.lab import command
+from reverie.cli.lab.command import command
 from reverie.lab.mind import measure
 from tests.shared_data import data
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from reverie.cli.lab import command
+from reverie.cli.lab.command import command
 from reverie.errors import UserError
-from reverie.lab.recall import Answer, figures, measure
-from reverie.lab.recall_data import Query, read_folder, read_locomo
-from reverie.lab.recall_scale import measure_scale, questions, write_notes
+from reverie.lab.recall.data import Query, read_folder, read_locomo
+from reverie.lab.recall.run import Answer, figures, measure
+from reverie.lab.recall.scale import measure_scale, questions, write_notes
 
 KEYS = {"r@5", "mrr", "shown_r@5", "precision", "silence", "tool_docs", "forbidden"}
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from reverie.cli.lab import command
+from reverie.cli.lab.command import command
 from reverie.errors import UserError
-from reverie.lab.policies import POLICIES, chosen
-from reverie.lab.replay import _Replay, replay  # pyright: ignore[reportPrivateUsage]
-from reverie.lab.replay_bound import lower_bound
-from reverie.lab.replay_recorded import load, load_session
-from reverie.lab.replay_setting import check_room
-from reverie.lab.replay_uses import names, needs_of
+from reverie.lab.replay.bound import lower_bound
+from reverie.lab.replay.policies import POLICIES, chosen
+from reverie.lab.replay.recorded import load, load_session
+from reverie.lab.replay.run import _Replay, replay  # pyright: ignore[reportPrivateUsage]
+from reverie.lab.replay.setting import check_room
+from reverie.lab.replay.uses import names, needs_of
 from reverie.models import wire
 from reverie.models.base import Request
 from tests.counts import count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reverie.lab.startup import Startup, write_sessions
-from reverie.storage.transcript import read_records
+from reverie.storage.transcript.file import read_records
 
 
 def test_its_sessions_are_transcripts(tmp_path: Path) -> None:

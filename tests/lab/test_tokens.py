@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from reverie.cli.lab import command
+from reverie.cli.lab.command import command
 from reverie.errors import UserError
 from reverie.lab.tokens import SessionErrors, measure_folder, measure_session, summary
 from reverie.models.catalogue import Catalogue

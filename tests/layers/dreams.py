@@ -14,9 +14,9 @@ from typing import Any
 
 from reverie.events import Event
 from reverie.layers.l6_dreaming.outcome import Dreamt
+from reverie.runtime.tasks import Task, TaskInfo, TaskState
 from reverie.session import Session
-from reverie.storage.session_log import utc_now
-from reverie.tasks import Task, TaskInfo, TaskState
+from reverie.storage.transcript.session_log import utc_now
 
 BAKERY: Mapping[str, str] = {
     "MEMORY.md": (

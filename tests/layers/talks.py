@@ -9,8 +9,8 @@ from reverie.origins import untagged
 from reverie.paths import Places
 from reverie.session import Session
 from reverie.settings import load_settings
-from reverie.storage.records import CompactBoundary, Payload, from_record
-from reverie.storage.session_log import SessionLog
+from reverie.storage.transcript.records import CompactBoundary, Payload, from_record
+from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import TextBlock
 
 SESSION = "a-long-session"

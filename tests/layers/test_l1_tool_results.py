@@ -26,10 +26,10 @@ from reverie.paths import Places
 from reverie.session import Session
 from reverie.session.effects import Effects
 from reverie.settings import load_settings
-from reverie.storage.chain import conversation
-from reverie.storage.session_log import SessionLog, utc_now
-from reverie.storage.transcript import dump_record, parse_line
-from reverie.storage.view import View
+from reverie.storage.transcript.chain import conversation
+from reverie.storage.transcript.file import dump_record, parse_line
+from reverie.storage.transcript.session_log import SessionLog, utc_now
+from reverie.storage.transcript.view import View
 from reverie.tools.base import ToolContext, ToolOutput
 from reverie.types import ImageBlock, JsonObject, Message, TextBlock, ToolResultBlock, ToolUseBlock
 from tests.counts import count

@@ -15,8 +15,8 @@ import pytest
 
 from reverie.paths import Places
 from reverie.settings import load_settings
-from reverie.storage.records import Clears, ResultDecisions, from_record
-from reverie.storage.transcript import read_records
+from reverie.storage.transcript.file import read_records
+from reverie.storage.transcript.records import Clears, ResultDecisions, from_record
 from tests.counts import count
 from tests.sessions import script
 

@@ -26,11 +26,11 @@ from reverie.models import wire
 from reverie.models.base import Capabilities, Request
 from reverie.models.catalogue import Catalogue
 from reverie.models.window import thresholds
-from reverie.storage.chain import conversation
-from reverie.storage.records import Clears, CompactBoundary, SessionHeader
-from reverie.storage.session_log import SessionLog
-from reverie.storage.transcript import dump_record, parse_line
-from reverie.storage.view import View
+from reverie.storage.transcript.chain import conversation
+from reverie.storage.transcript.file import dump_record, parse_line
+from reverie.storage.transcript.records import Clears, CompactBoundary, SessionHeader
+from reverie.storage.transcript.session_log import SessionLog
+from reverie.storage.transcript.view import View
 from reverie.types import Block, ImageBlock, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 from tests.counts import count
 

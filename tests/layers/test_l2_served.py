@@ -8,7 +8,7 @@ import pytest
 
 from reverie.events import Notice
 from reverie.session import Session
-from reverie.storage.records import AppliedEdits, CacheEdits, ServerEdits
+from reverie.storage.transcript.records import AppliedEdits, CacheEdits, ServerEdits
 from tests.sessions import in_session, of_kind, turn
 from tests.simulated import ANTHROPIC, files, served
 

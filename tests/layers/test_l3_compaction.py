@@ -14,9 +14,9 @@ from reverie.layers.l3_session_notes.notes_compaction import first_kept, unsplit
 from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.weighing import weigh_entries
 from reverie.session import Session
-from reverie.storage.records import Cursor
-from reverie.storage.session_log import SessionLog
-from reverie.storage.view import View
+from reverie.storage.transcript.records import Cursor
+from reverie.storage.transcript.session_log import SessionLog
+from reverie.storage.transcript.view import View
 from reverie.types import Block
 from tests.layers.talks import (
     READS,

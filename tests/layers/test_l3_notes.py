@@ -23,7 +23,7 @@ from reverie.layers.l3_session_notes.trigger import Growth, due, safe_point
 from reverie.layers.l3_session_notes.writer import default_template, directive, only_edit, template_or_default
 from reverie.permissions.rules import Allow, Deny, ToolCall
 from reverie.session import Session
-from reverie.storage.records import Cursor
+from reverie.storage.transcript.records import Cursor
 from reverie.types import Purpose
 from tests.layers.talks import (
     READS,

@@ -23,9 +23,9 @@ from reverie.layers.l4_compaction.by_code import (
 from reverie.layers.l4_compaction.by_code.definitions import defined, definitions, enclosing, telling_line
 from reverie.layers.l4_compaction.by_code.operations import files_named, only_shows, plain_command
 from reverie.models.tokens import encoded, estimate_text
-from reverie.storage.chain import conversation
-from reverie.storage.transcript import read_records
-from reverie.storage.view import Entry, View
+from reverie.storage.transcript.chain import conversation
+from reverie.storage.transcript.file import read_records
+from reverie.storage.transcript.view import Entry, View
 from reverie.types import JsonObject, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 from tests.shared_data import data
 

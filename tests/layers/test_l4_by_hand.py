@@ -11,8 +11,8 @@ from reverie.errors import UserError
 from reverie.events import Notice
 from reverie.models.request_log import read_log
 from reverie.session import Session
-from reverie.storage.records import CompactBoundary, Fold, ForkUsage
-from reverie.storage.transcript import read_records
+from reverie.storage.transcript.file import read_records
+from reverie.storage.transcript.records import CompactBoundary, Fold, ForkUsage
 from reverie.types import JsonObject
 from tests.layers.talks import SESSION, boundaries, compaction_script, context, files, flags, payloads, said, sent
 from tests.sessions import ended, in_session, of_kind, script, turn

@@ -18,7 +18,7 @@ from reverie.layers.l4_compaction.numbers import CompactionNumbers
 from reverie.layers.l4_compaction.summary import compact_instructions, directive, judged
 from reverie.layers.l4_compaction.too_long import LEFT_OUT, cut_texts, rounds, shorter, without_media
 from reverie.session import Session
-from reverie.storage.records import SessionHeader, Survival, from_record
+from reverie.storage.transcript.records import SessionHeader, Survival, from_record
 from reverie.types import ImageBlock, Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock
 from tests.layers.talks import (
     READS,

@@ -14,7 +14,7 @@ from reverie.events import Event, Notice
 from reverie.models.base import Request
 from reverie.models.wire import body
 from reverie.session import Session
-from reverie.storage.sessions import list_sessions
+from reverie.storage.transcript.sessions import list_sessions
 from reverie.types import Block, ImageBlock, Purpose, TextBlock, ToolUseBlock
 from tests.layers.strict_model import SUMMARY, StrictModel
 from tests.layers.talks import (

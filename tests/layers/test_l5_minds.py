@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from reverie.background_log import BackgroundLog, LogEntry
 from reverie.events import Event, Notice
-from reverie.heartbeat import Heartbeat
 from reverie.layers.l5_extraction.state import WRITER
 from reverie.models.request_log import read_log
 from reverie.paths import Places
+from reverie.runtime.background_log import BackgroundLog, LogEntry
+from reverie.runtime.heartbeat import Heartbeat
 from reverie.session import Session
 from reverie.settings import load_settings
 from reverie.types import Purpose

@@ -17,9 +17,9 @@ from reverie.layers.l5_extraction.span import Span, new_since
 from reverie.layers.l5_extraction.writes import MemoryWrites, Source, lost_statements, speaks_of
 from reverie.memory.changes import Evidence
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.evidence import Ground
-from reverie.memory.write_gate import WriteGate
-from reverie.storage.view import Entry
+from reverie.memory.gate.evidence import Ground
+from reverie.memory.gate.write_gate import WriteGate
+from reverie.storage.transcript.view import Entry
 from reverie.types import Message, Origin, TextBlock, ToolUseBlock
 
 HEAD = "---\nname: {name}\ndescription: {about}\ntype: feedback\n---\n\n"

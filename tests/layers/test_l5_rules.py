@@ -19,7 +19,7 @@ from reverie.errors import BadRequest
 from reverie.layers.l5_extraction.state import WRITER
 from reverie.models.base import Capabilities, Finished, ModelEvent, Request, Response
 from reverie.session import Session
-from reverie.storage.records import CompactBoundary, Rewind
+from reverie.storage.transcript.records import CompactBoundary, Rewind
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 from tests.counts import count
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from reverie.background_log import BackgroundLog
 from reverie.events import Event, Notice, TaskChanged, TurnEnded
 from reverie.layers.l6_dreaming.gates import Closed, Gate
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
@@ -26,10 +25,11 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.topic_file import TopicFile
 from reverie.models.catalogue import Catalogue
 from reverie.models.request_log import read_log
+from reverie.runtime.background_log import BackgroundLog
+from reverie.runtime.tasks import TaskState
 from reverie.session import Session
-from reverie.storage.records import ForkUsage, from_record
-from reverie.storage.session_log import utc_now
-from reverie.tasks import TaskState
+from reverie.storage.transcript.records import ForkUsage, from_record
+from reverie.storage.transcript.session_log import utc_now
 from tests.counts import count
 from tests.layers.dreams import BAKERY, GOOD, JOINED, House, begun, dream, house, transcript, writes
 from tests.sessions import turn

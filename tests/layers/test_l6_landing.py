@@ -15,7 +15,7 @@ from reverie.layers.l6_dreaming.loss import loss, statements
 from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, Proposals, propose, reasons_in
 from reverie.layers.l6_dreaming.review import accept, dream_info, dreams, reject, undo
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.write_gate import WriteGate
+from reverie.memory.gate.write_gate import WriteGate
 from tests.layers.dreams import BAKERY, GOOD_ANSWER, JOINED, house
 
 WANTED = {"project_oven.md": JOINED, "project_oven_copy.md": ""}

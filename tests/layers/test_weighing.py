@@ -10,8 +10,8 @@ from reverie.layers.l3_session_notes.trigger import WRITER
 from reverie.layers.l4_compaction.folding import old_runs
 from reverie.layers.weighing import weigh_entries
 from reverie.session import Session
-from reverie.storage.records import CacheEdits, Clears, Cursor, Fold, ResultDecisions, SessionHeader
-from reverie.storage.session_log import SessionLog
+from reverie.storage.transcript.records import CacheEdits, Clears, Cursor, Fold, ResultDecisions, SessionHeader
+from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 from tests.layers.talks import compaction_script, flags
 from tests.sessions import in_session, script

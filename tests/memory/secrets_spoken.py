@@ -10,7 +10,7 @@ import random
 import string
 from collections.abc import Callable
 
-from reverie.memory.secret_shapes import words
+from reverie.memory.secrets.shapes import words
 
 _DRAW = random.Random(41_803)
 _MIXED = string.ascii_letters + string.digits

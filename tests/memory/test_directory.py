@@ -29,7 +29,7 @@ from reverie.memory.directory import (
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
-from reverie.storage.history import Version
+from reverie.storage.history.versions import Version
 from tests.counts import count
 from tests.shared_data import data
 

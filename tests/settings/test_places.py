@@ -79,7 +79,7 @@ def test_hooks_are_lists_of_commands_in_order(load: Load, home: Path, managed: P
 
 
 def test_there_is_a_list_of_hooks_for_every_event() -> None:
-    from reverie.hooks import HookEvent
+    from reverie.runtime.hooks import HookEvent
 
     assert {key.split(".")[1] for key in all_settings() if key.startswith("hooks.")} == {
         str(event) for event in HookEvent

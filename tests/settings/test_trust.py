@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from reverie.errors import StorageError
-from reverie.hooks import HookEvent, Hooks, configured
 from reverie.paths import find_repo
+from reverie.runtime.hooks import HookEvent, Hooks, configured
 from reverie.settings.reach import Risk, Rule, listed, needs_trust, reach_of
 from reverie.settings.schema import Settings, all_settings, value_of
 from reverie.settings.trust import CHANGED, NOT_TRUSTED, TrustBook

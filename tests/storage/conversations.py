@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reverie.storage.records import SessionHeader
-from reverie.storage.session_log import SessionLog
+from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Block, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 
 HEADER = SessionHeader(model="scripted:test", system=("You help.",), tools=({"name": "Read"},), date="2026-01-02")

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Protocol
 
 from reverie.agents.fork import ForkPoint
-from reverie.agents.in_words import marked_cut_off
-from reverie.agents.roster import Member
+from reverie.agents.messages.in_words import marked_cut_off
+from reverie.agents.messages.roster import Member
 from reverie.context.conversation import Conversation
 from reverie.events import Event, RoundFinished, TextStreamed, ThinkingStreamed, ToolStarted
 from reverie.loop import Outcome, Thread, run
 from reverie.origins import fence
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.prompts import render
-from reverie.storage.view import View
+from reverie.storage.transcript.view import View
 from reverie.tools.base import Caller, PermissionFunction, ReadCache, ToolOutput
 from reverie.tools.order import AgentOrder
 from reverie.types import Block, Json, Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock, Usage

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from reverie.memory.agent_memory import Scope
 from reverie.memory.frontmatter import split
+from reverie.memory.sharing.agent_memory import Scope
 from reverie.origins import broken_tags
 from reverie.paths import Places
 from reverie.prompts import render

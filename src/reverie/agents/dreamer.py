@@ -24,8 +24,8 @@ from reverie.layers.l6_dreaming.phases import system_prompt
 from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
 from reverie.permissions.refusal import NotReadOnly
 from reverie.permissions.rules import Decision, ToolCall
-from reverie.storage.records import SessionHeader
-from reverie.storage.session_log import SessionLog
+from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.session_log import SessionLog
 from reverie.tools.base import Keeper, Tool, ToolContext, ToolOutput
 from reverie.tools.registry import tool_schemas
 from reverie.types import JsonObject, Purpose

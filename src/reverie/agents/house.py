@@ -12,11 +12,11 @@ from typing import Protocol
 
 from reverie.agents.definition import AgentDefinition, Definitions
 from reverie.agents.fork import ForkPoint
+from reverie.agents.messages.roster import Member, Mode
 from reverie.agents.nest import Nest
-from reverie.agents.roster import Member, Mode
 from reverie.agents.worktree import Worktree
-from reverie.storage.session_log import SessionLog
-from reverie.tasks import TaskHandle
+from reverie.runtime.tasks import TaskHandle
+from reverie.storage.transcript.session_log import SessionLog
 from reverie.tools.base import PermissionFunction, ToolOutput
 from reverie.tools.order import AgentOrder
 from reverie.types import ToolUseBlock

@@ -11,12 +11,12 @@ from typing import Any, cast
 
 from reverie.agents.children import Batch
 from reverie.agents.fork import kept_point
-from reverie.agents.letters import blocks_of
-from reverie.agents.roster import Member, Mode
+from reverie.agents.messages.message import blocks_of
+from reverie.agents.messages.roster import Member, Mode
 from reverie.context.conversation import Conversation
 from reverie.errors import UserError
 from reverie.loop import Thread
-from reverie.storage.view import View
+from reverie.storage.transcript.view import View
 from reverie.tools.base import ToolOutput
 from reverie.tools.order import AgentOrder
 from reverie.types import Block, JsonObject, ToolUseBlock

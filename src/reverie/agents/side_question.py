@@ -7,7 +7,7 @@ record but what it cost, and may be asked while a turn is running.
 from __future__ import annotations
 
 from reverie.agents.fork import ForkPoint, run_fork
-from reverie.agents.in_words import marked_cut_off
+from reverie.agents.messages.in_words import marked_cut_off
 from reverie.errors import ReverieError
 from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.prompts import render

@@ -15,15 +15,15 @@ from pathlib import Path
 from reverie.agents.children import AgentResult, Batch, Running, fork_child, fresh_agent, has_begun, is_fork, step_line
 from reverie.agents.definition import GENERAL, AgentDefinition
 from reverie.agents.house import Fresh, House
-from reverie.agents.letters import new_letter
 from reverie.agents.lost import Lost
+from reverie.agents.messages.message import new_letter
+from reverie.agents.messages.roster import MAIN, Member, MemberState, Mode, Roster
 from reverie.agents.nest import Nest
-from reverie.agents.roster import MAIN, Member, MemberState, Mode, Roster
 from reverie.agents.worktree import Worktree, check_repo
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, ToolStarted
 from reverie.prompts import render
-from reverie.tasks import Task, TaskHandle, TaskInfo, Tasks, TaskState
+from reverie.runtime.tasks import Task, TaskHandle, TaskInfo, Tasks, TaskState
 from reverie.tools.base import ToolOutput
 from reverie.tools.order import AgentOrder
 from reverie.types import Origin, Purpose, ToolUseBlock

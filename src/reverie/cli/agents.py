@@ -15,7 +15,7 @@ from reverie.cli.options import cwd_option, json_option
 
 if TYPE_CHECKING:
     from reverie.agents.definition import AgentDefinition
-    from reverie.memory.agent_memory import AgentMemory
+    from reverie.memory.sharing.agent_memory import AgentMemory
     from reverie.paths import Places
     from reverie.types import JsonObject
 
@@ -125,7 +125,7 @@ def _list(cwd: Path, as_json: bool) -> None:
 def _at_work(places: Places) -> list[JsonObject]:
     """The agents of every live session; one that does not answer is named on standard error and left out."""
     from reverie.errors import ReverieError
-    from reverie.live_client import ask_live, live_sessions
+    from reverie.runtime.live_client import ask_live, live_sessions
 
     found: list[JsonObject] = []
     for live in live_sessions(places.projects, None):
@@ -152,8 +152,8 @@ def _kind_json(kind: AgentDefinition) -> JsonObject:
 def _memory(kind: str, cwd: Path) -> AgentMemory:
     from reverie.agents.definition import load_definitions
     from reverie.errors import UserError
-    from reverie.memory.agent_memory import AgentMemory, AgentMemoryPlace
     from reverie.memory.opening import MemoryOff, ProjectGate
+    from reverie.memory.sharing.agent_memory import AgentMemory, AgentMemoryPlace
     from reverie.paths import MemoryPlace, Places, memory_switch
     from reverie.settings import load_settings
 

@@ -48,39 +48,47 @@ class Entry:
 
 
 COMMANDS: Mapping[str, Entry] = {
-    "chat": Entry("reverie.cli.chat:command", "Talk to the agent in this folder.", ends_unread=True),
+    "chat": Entry("reverie.cli.chat.command:command", "Talk to the agent in this folder.", ends_unread=True),
     "run": Entry("reverie.cli.run:command", "Run one prompt and print the answer.", ends_unread=True),
-    "sessions": Entry("reverie.cli.sessions:command", "List, show and delete conversations."),
-    "remember": Entry("reverie.cli.remember:command", "Remember something, in your own words."),
-    "recall": Entry("reverie.cli.recall:command", "Show which memories a message would bring back."),
-    "forget": Entry("reverie.cli.forget:command", "Forget a memory; it can be brought back."),
-    "memory": Entry("reverie.cli.memory:command", "Look at what is remembered, change it, go back."),
-    "dream": Entry("reverie.cli.dream:command", "Put memory in order across sessions; review and undo that."),
-    "compact": Entry("reverie.cli.compact:command", "Summarise a conversation to make room, or take that back."),
-    "notes": Entry("reverie.cli.notes:command", "Show the notes kept of a conversation, or bring them up to date."),
-    "rewind": Entry("reverie.cli.rewind:command", "Go on from an earlier message of a conversation."),
-    "pin": Entry("reverie.cli.pin:command", "Keep a text through every compaction."),
-    "extract": Entry("reverie.cli.extract:command", "Learn from recorded sessions."),
+    "sessions": Entry("reverie.cli.sessions.command:command", "List, show and delete conversations."),
+    "remember": Entry("reverie.cli.memory.remember:command", "Remember something, in your own words."),
+    "recall": Entry("reverie.cli.memory.recall:command", "Show which memories a message would bring back."),
+    "forget": Entry("reverie.cli.memory.forget:command", "Forget a memory; it can be brought back."),
+    "memory": Entry("reverie.cli.memory.command:command", "Look at what is remembered, change it, go back."),
+    "dream": Entry("reverie.cli.dream.command:command", "Put memory in order across sessions; review and undo that."),
+    "compact": Entry(
+        "reverie.cli.sessions.compact:command", "Summarise a conversation to make room, or take that back."
+    ),
+    "notes": Entry(
+        "reverie.cli.sessions.notes:command", "Show the notes kept of a conversation, or bring them up to date."
+    ),
+    "rewind": Entry("reverie.cli.sessions.rewind:command", "Go on from an earlier message of a conversation."),
+    "pin": Entry("reverie.cli.sessions.pin:command", "Keep a text through every compaction."),
+    "extract": Entry("reverie.cli.memory.extract:command", "Learn from recorded sessions."),
     "settings": Entry("reverie.cli.settings:command", "Show every setting and where its value came from."),
     "trust": Entry("reverie.cli.trust:command", "Trust the settings that a folder brings along."),
-    "cost": Entry("reverie.cli.cost:command", "Show what was spent, on what, and what the cache saved."),
-    "context": Entry("reverie.cli.context:command", "Show what fills the window of a conversation."),
+    "cost": Entry("reverie.cli.sessions.cost:command", "Show what was spent, on what, and what the cache saved."),
+    "context": Entry("reverie.cli.sessions.context:command", "Show what fills the window of a conversation."),
     "agents": Entry("reverie.cli.agents:command", "List kinds of agents and those at work; share their memories."),
-    "btw": Entry("reverie.cli.btw:command", "Ask something about a conversation without it noticing."),
+    "btw": Entry("reverie.cli.sessions.btw:command", "Ask something about a conversation without it noticing."),
     "team": Entry(
-        "reverie.cli.team:command", "Let several agents work on one task, each in its own process.", ends_unread=True
+        "reverie.cli.team.command:command",
+        "Let several agents work on one task, each in its own process.",
+        ends_unread=True,
     ),
-    "tasks": Entry("reverie.cli.tasks:command", "List and kill the background tasks of live sessions."),
-    "log": Entry("reverie.cli.log:command", "Read the background log.", ends_unread=True),
-    "doctor": Entry("reverie.cli.doctor:command", "Check that everything Reverie needs is there."),
+    "tasks": Entry("reverie.cli.sessions.tasks:command", "List and kill the background tasks of live sessions."),
+    "log": Entry("reverie.cli.sessions.log:command", "Read the background log.", ends_unread=True),
+    "doctor": Entry("reverie.cli.doctor.command:command", "Check that everything Reverie needs is there."),
     "demo": Entry(
-        "reverie.cli.demo:command", "Play three days with an agent, without a key or a network.", ends_unread=True
+        "reverie.cli.demo.command:command",
+        "Play three days with an agent, without a key or a network.",
+        ends_unread=True,
     ),
     "simulate": Entry(
         "reverie.cli.simulate:command", "Serve the Messages API on loopback, billed as documented.", ends_unread=True
     ),
-    "models": Entry("reverie.cli.models:command", "Add, list and remove sentence encoders for memory recall."),
-    "lab": Entry("reverie.cli.lab:command", "Measure Reverie on recorded work.", ends_unread=True),
+    "models": Entry("reverie.cli.memory.models:command", "Add, list and remove sentence encoders for memory recall."),
+    "lab": Entry("reverie.cli.lab.command:command", "Measure Reverie on recorded work.", ends_unread=True),
     "completion": Entry("reverie.cli.completion:command", "Print a completion script for your shell."),
 }
 

@@ -61,7 +61,7 @@ def session_ids(ctx: click.Context, _param: click.Parameter, incomplete: str) ->
     from reverie.errors import ReverieError
     from reverie.paths import Places
     from reverie.settings import load_settings
-    from reverie.storage.sessions import list_sessions
+    from reverie.storage.transcript.sessions import list_sessions
 
     cwd = Path(ctx.params.get("cwd") or ".")
     try:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Protocol
 
-from reverie.cli.markdown_stream import MarkdownStream
+from reverie.cli.chat.markdown_stream import MarkdownStream
 from reverie.cli.output import columns, one_line, paint_for, seconds
 from reverie.cli.screen import json_text, printable
 from reverie.cli.tool_lines import call_text, finished_line

@@ -17,8 +17,8 @@ from reverie.events import Event, Notice
 from reverie.models.base import Request, Response
 from reverie.models.catalogue import Catalogue
 from reverie.models.wire import model_id
-from reverie.storage.records import ForkUsage
-from reverie.storage.session_log import SessionLog
+from reverie.storage.transcript.records import ForkUsage
+from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Purpose
 
 

@@ -17,7 +17,7 @@ from reverie.models.features import begins_turn
 from reverie.models.prices import price
 from reverie.models.window import scaled
 from reverie.models.wire import model_id
-from reverie.storage.records import CacheBreak
+from reverie.storage.transcript.records import CacheBreak
 from reverie.types import Usage
 
 SHARE = 0.95

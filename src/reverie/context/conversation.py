@@ -22,8 +22,8 @@ from reverie.models.base import Finished, Model, Request
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import Retry, RetryPolicy, SendEvent, send
 from reverie.models.window import Thresholds
-from reverie.storage.records import AppliedEdits
-from reverie.storage.session_log import Clock, SessionLog, utc_now
+from reverie.storage.transcript.records import AppliedEdits
+from reverie.storage.transcript.session_log import Clock, SessionLog, utc_now
 from reverie.tools.base import ToolOutput
 from reverie.types import Block, JsonObject, Message, Purpose, ToolUseBlock
 

@@ -20,7 +20,7 @@ from reverie.errors import StorageError
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, open_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
-from reverie.storage.session_log import Clock, utc_now
+from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.types import Purpose
 
 BACKGROUND = frozenset({Purpose.RECALL, Purpose.NOTES, Purpose.EXTRACTION, Purpose.DREAM, Purpose.PROGRESS})

@@ -20,7 +20,7 @@ from reverie.models.prices import cost, input_equivalents, price
 from reverie.models.wire import model_id
 from reverie.moments import parsed
 from reverie.regular_files import LARGEST
-from reverie.storage.records import CacheBreak, Clears, CompactBoundary, ForkUsage, from_record
+from reverie.storage.transcript.records import CacheBreak, Clears, CompactBoundary, ForkUsage, from_record
 from reverie.types import JsonObject, Purpose, Record, Usage
 
 By: TypeAlias = Literal["layer", "run", "day", "session", "model", "project"]

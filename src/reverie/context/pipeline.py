@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from reverie.layers.base import CarryOut, Commit, Now, Stage, SteppedStage, Steps
-from reverie.storage.session_log import SessionLog
+from reverie.storage.transcript.session_log import SessionLog
 
 ORDER = ("tool_result_budget", "snip", "microcompact", "collapse", "autocompact")
 RECOVERY = "reactive"

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from reverie.layers.l2_microcompact.server_edits import BETA
 from reverie.models.base import Capabilities, Marker, Request, Ttl
-from reverie.storage.records import SessionHeader
+from reverie.storage.transcript.records import SessionHeader
 from reverie.types import Block, ImageBlock, JsonObject, Message, Purpose, TextBlock, ThinkingBlock, ToolResultBlock
 
 LOOKBACK = 20

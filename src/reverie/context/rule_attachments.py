@@ -13,7 +13,7 @@ from pathlib import Path
 from reverie.instructions import ConditionalRule, Instructions
 from reverie.origins import broken_tags
 from reverie.prompts import render
-from reverie.storage.view import View
+from reverie.storage.transcript.view import View
 from reverie.tools.base import ToolOutput
 from reverie.types import Block, Origin, TextBlock, ToolUseBlock
 

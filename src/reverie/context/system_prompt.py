@@ -13,7 +13,7 @@ from pathlib import Path
 
 from reverie.origins import broken_tags
 from reverie.prompts import render
-from reverie.storage.records import SessionHeader, from_record
+from reverie.storage.transcript.records import SessionHeader, from_record
 from reverie.types import Origin, Record, TextBlock
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reverie.regular_files import open_regular
 from reverie.storage.atomic import storage_error
-from reverie.storage.transcript import parse_line
+from reverie.storage.transcript.file import parse_line
 from reverie.types import Record
 
 _TELLING = (b'"usage"', b'"fork_usage"', b'"cache_break"', b"keptBytes", b"clears", b"compact_boundary")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reverie.storage.records import Clears, CompactBoundary, Rewind, SessionHeader, Undo, from_record
+from reverie.storage.transcript.records import Clears, CompactBoundary, Rewind, SessionHeader, Undo, from_record
 from reverie.types import Record
 
 

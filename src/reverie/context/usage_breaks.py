@@ -14,7 +14,7 @@ from reverie.context.cache_watch import LEAST_DROP, LIFETIME_S, SHARE, paid_agai
 from reverie.models.catalogue import ModelFacts
 from reverie.models.prices import price
 from reverie.models.window import scaled
-from reverie.storage.records import CacheBreak
+from reverie.storage.transcript.records import CacheBreak
 from reverie.types import Usage
 
 

@@ -14,7 +14,7 @@ from typing import assert_never
 from reverie.models.features import measure_blocks
 from reverie.models.window import Thresholds
 from reverie.models.wire import model_id
-from reverie.storage.view import View
+from reverie.storage.transcript.view import View
 from reverie.types import (
     Block,
     DocumentBlock,

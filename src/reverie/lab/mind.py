@@ -14,7 +14,7 @@ from time import process_time
 from typing import Any
 
 from reverie.errors import ReverieError
-from reverie.lab.survival_moments import SIMULATED_AT, Moment, load_moments
+from reverie.lab.survival.moments import SIMULATED_AT, Moment, load_moments
 from reverie.layers.base import EffectResult
 from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import split
@@ -25,9 +25,9 @@ from reverie.layers.l4_compaction.numbers import CompactionNumbers
 from reverie.layers.l4_compaction.summary import directive as summary_directive
 from reverie.layers.l4_compaction.summary import judged
 from reverie.models.base import Request
-from reverie.models.embedded.step import Act, Say, Step
-from reverie.models.embedded.tasks import next_step
 from reverie.models.tokens import PROSE_BYTES, estimate_message, estimate_text
+from reverie.offline.step import Act, Say, Step
+from reverie.offline.tasks import next_step
 from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock
 
 _FILE = Path("/session/session-memory/summary.md")

@@ -20,14 +20,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from reverie.errors import UserError
-from reverie.lab.langchain_messages import Converter, Middlewares
+from reverie.lab.replay.langchain_messages import Converter, Middlewares
 from reverie.loop import record_result
 from reverie.models import wire
 from reverie.models.base import Capabilities, ModelEvent, Request
 from reverie.session.session import Session
 from reverie.settings import Settings
 from reverie.settings.sections import PlaceSettings
-from reverie.storage.session_log import SessionLog
+from reverie.storage.transcript.session_log import SessionLog
 from reverie.tools.base import ToolOutput
 from reverie.types import Message, Origin, TextBlock, ToolUseBlock
 

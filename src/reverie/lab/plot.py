@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from reverie.errors import StorageError, UserError
-from reverie.lab.policies import BASELINE, OURS
-from reverie.lab.replay_report import Replayed, totals
+from reverie.lab.replay.policies import BASELINE, OURS
+from reverie.lab.replay.report import Replayed, totals
 
 _COLOURS = {
     "resend": "#bbbbbb",

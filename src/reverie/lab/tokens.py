@@ -19,7 +19,7 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.count import ContextMeter
 from reverie.models.features import Features
 from reverie.models.tokens import estimate_blocks
-from reverie.storage.transcript import read_records
+from reverie.storage.transcript.file import read_records
 from reverie.types import Block, Message, Record, Usage
 
 STRETCH = 10_000

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from reverie.errors import ModelError
-from reverie.storage.records import Payload
-from reverie.storage.view import View
+from reverie.storage.transcript.records import Payload
+from reverie.storage.transcript.view import View
 from reverie.types import JsonObject, Message, Purpose, Usage
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from reverie.models.features import measure_blocks
 from reverie.models.tokens import pad
-from reverie.storage.view import Entry, View
+from reverie.storage.transcript.view import Entry, View
 from reverie.types import Block, TextBlock
 
 

@@ -14,7 +14,7 @@ from reverie.errors import UserError
 from reverie.memory.changes import WriteInfo
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import LOGS
-from reverie.storage.history import Version
+from reverie.storage.history.versions import Version
 
 PATTERN = f"{LOGS}/YYYY/MM/YYYY-MM-DD.md"
 """How the prompt names the file of the day, relative to the memory directory."""

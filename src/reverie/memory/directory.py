@@ -27,18 +27,18 @@ from reverie.memory.changes import (
     Writer,
 )
 from reverie.memory.index import following, without_entry
-from reverie.memory.purge_names import Cleaning
 from reverie.memory.scan import ScanEntry, scan
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, decode, encode
-from reverie.memory.undo import UndoConflict, plan_restore, plan_undo
+from reverie.memory.upkeep.purge_names import Cleaning
+from reverie.memory.upkeep.undo import UndoConflict, plan_restore, plan_undo
 from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
-from reverie.storage.history import Version, VersionInfo
-from reverie.storage.history_folder import ChangedOnDisk, Held, VersionedFolder, history_place
-from reverie.storage.history_objects import blob_id
-from reverie.storage.history_purge import PurgeReport
+from reverie.storage.history.folder import ChangedOnDisk, Held, VersionedFolder, history_place
+from reverie.storage.history.objects import blob_id
+from reverie.storage.history.purge import PurgeReport
+from reverie.storage.history.versions import Version, VersionInfo
 
 if TYPE_CHECKING:
     from reverie.paths import MemoryPlace

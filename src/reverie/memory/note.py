@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from reverie.errors import UserError
-from reverie.memory.cutting import ended, first_outside, shortened
-from reverie.memory.evidence import content_terms, hard_facts, statements
-from reverie.memory.ranking.text import FUNCTION_WORDS
+from reverie.memory.gate.evidence import content_terms, hard_facts, statements
+from reverie.memory.recall.ranking.text import FUNCTION_WORDS
+from reverie.memory.secrets.cutting import ended, first_outside, shortened
 from reverie.memory.taxonomy import MemoryType, Trust, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.parsing import LONGEST_SENTENCE

@@ -19,8 +19,8 @@ from reverie.permissions.inside import check_memory_root
 from reverie.settings import Settings
 
 if TYPE_CHECKING:
-    from reverie.memory.inbox import Inbox
-    from reverie.memory.write_gate import Refusal, WriteGate
+    from reverie.memory.gate.inbox import Inbox
+    from reverie.memory.gate.write_gate import Refusal, WriteGate
 
 Report = Callable[["Refusal"], None]
 
@@ -53,13 +53,13 @@ class ProjectGate:
 
     @cached_property
     def inbox(self) -> Inbox:
-        from reverie.memory.inbox import Inbox
+        from reverie.memory.gate.inbox import Inbox
 
         return Inbox(self._root)
 
     @cached_property
     def _gate(self) -> WriteGate:
-        from reverie.memory.write_gate import WriteGate
+        from reverie.memory.gate.write_gate import WriteGate
 
         return WriteGate(self._root, instructions=self._instructions, inbox=self.inbox, report=self._report)
 

@@ -111,7 +111,7 @@ def _nearest(given: str, catalogue: Catalogue) -> str:
 
 def _embedded() -> Model:
     """Loaded by its name, as a plug-in is: it knows the floors above this one, and they know this one."""
-    return cast(Model, import_module("reverie.models.embedded.model").EmbeddedModel())
+    return cast(Model, import_module("reverie.offline.model").EmbeddedModel())
 
 
 def _checked(url: str | None, setting: str) -> None:

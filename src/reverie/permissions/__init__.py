@@ -13,7 +13,7 @@ from reverie.permissions.inside import (
     inside_for_write,
     is_inside,
 )
-from reverie.permissions.shell import is_read_only_shell, why_not_read_only
+from reverie.permissions.shell.read_only import is_read_only_shell, why_not_read_only
 
 __all__ = [
     "PermissionRefused",

@@ -16,7 +16,7 @@ from reverie.permissions.patterns import touched_paths
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.permissions.secret_reads import why_secret
 from reverie.permissions.sensitive import is_sensitive
-from reverie.permissions.shell import why_not_read_only
+from reverie.permissions.shell.read_only import why_not_read_only
 
 _READS = frozenset({"Read", "Grep", "Glob"})
 _WRITES = frozenset({"Write", "Edit"})

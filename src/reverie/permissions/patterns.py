@@ -151,8 +151,8 @@ def _prefix(pattern: str) -> tuple[str, ...] | None:
 
 def _command_covered(command: str, rules: list[Rule], cwd: Path) -> Rule | None:
     from reverie.permissions.secret_reads import why_secret
-    from reverie.permissions.shell import is_read_only_shell
-    from reverie.permissions.shell_commands import plain_commands
+    from reverie.permissions.shell.commands import plain_commands
+    from reverie.permissions.shell.read_only import is_read_only_shell
 
     prefixes: list[tuple[Rule, tuple[str, ...]]] = []
     for rule in rules:
@@ -174,7 +174,7 @@ def _command_covered(command: str, rules: list[Rule], cwd: Path) -> Rule | None:
 
 
 def _command_touched(command: str, rules: list[Rule]) -> Rule | None:
-    from reverie.permissions.shell_commands import all_commands
+    from reverie.permissions.shell.commands import all_commands
 
     parts = list(all_commands(command))
     for rule in rules:

@@ -15,9 +15,9 @@ from pathlib import Path
 from reverie.permissions.refusal import NotReadOnly, clip
 from reverie.permissions.secret_globs import Budget, Part, TooMuch, expansions, names_secret, parts_of
 from reverie.permissions.sensitive import is_sensitive, may_be_sensitive
-from reverie.permissions.shell_options import Arguments, read_arguments
-from reverie.permissions.shell_programs import OPTIONS, is_recursive, opened_by
-from reverie.permissions.shell_words import SimpleCommand, Word, read_words
+from reverie.permissions.shell.options import Arguments, read_arguments
+from reverie.permissions.shell.programs import OPTIONS, is_recursive, opened_by
+from reverie.permissions.shell.words import SimpleCommand, Word, read_words
 
 MOST_NAMES = 50_000
 _OPENS = frozenset({"cat", "head", "tail", "wc", "grep"})

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 from reverie.agents.definition import AgentDefinition
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
-from reverie.memory.agent_memory import AgentMemory, AgentMemoryPlace
 from reverie.memory.changes import ABSENT, Evidence, Gate, WriteInfo, Writer
 from reverie.memory.opening import ProjectGate
+from reverie.memory.sharing.agent_memory import AgentMemory, AgentMemoryPlace
 from reverie.paths import MemoryPlace, memory_switch
 from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
 from reverie.permissions.rules import ToolCall
 from reverie.session.parts import Parts
 from reverie.session.remembering import evidence_of
-from reverie.storage.history_objects import blob_id
+from reverie.storage.history.objects import blob_id
 from reverie.tools.base import Keeper
 
 if TYPE_CHECKING:
-    from reverie.memory.write_gate import Refusal
+    from reverie.memory.gate.write_gate import Refusal
 
 
 class KindMemory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from reverie.agents.roster import Member, Mode
+from reverie.agents.messages.roster import Member, Mode
 from reverie.errors import UserError
 from reverie.types import JsonObject
 

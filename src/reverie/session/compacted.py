@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reverie.layers.base import Commit
 from reverie.layers.l4_compaction.survival import in_words
-from reverie.storage.records import CompactBoundary, Survival, to_data
+from reverie.storage.transcript.records import CompactBoundary, Survival, to_data
 from reverie.types import JsonObject, Message
 
 

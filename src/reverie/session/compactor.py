@@ -24,8 +24,8 @@ from reverie.layers.l4_compaction.stage import Compaction
 from reverie.layers.weighing import weigh_entries
 from reverie.origins import fence
 from reverie.session.compacted import Compacted, Undone, compacted_by
-from reverie.storage.chain import conversation
-from reverie.storage.records import (
+from reverie.storage.transcript.chain import conversation
+from reverie.storage.transcript.records import (
     CompactBoundary,
     Pin,
     Rewind,
@@ -33,8 +33,8 @@ from reverie.storage.records import (
     from_record,
     to_data,
 )
-from reverie.storage.session_log import SessionLog
-from reverie.storage.view import Entry, View
+from reverie.storage.transcript.session_log import SessionLog
+from reverie.storage.transcript.view import Entry, View
 from reverie.types import Block, Message, Origin, Record
 
 if TYPE_CHECKING:

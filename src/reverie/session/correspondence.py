@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from reverie.agents.letters import Letter, blocks_of, new_letter
-from reverie.agents.mailbox import Mailbox
-from reverie.agents.post import Post, TeamPost
-from reverie.agents.reader import Reader
-from reverie.agents.roster import MAIN, Member, Mode, Roster
-from reverie.agents.structured import Structured, parse
+from reverie.agents.messages.mailbox import Mailbox
+from reverie.agents.messages.message import Letter, blocks_of, new_letter
+from reverie.agents.messages.post import Post, TeamPost
+from reverie.agents.messages.reader import Reader
+from reverie.agents.messages.roster import MAIN, Member, Mode, Roster
+from reverie.agents.messages.structured import Structured, parse
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
 from reverie.session.parts import Parts

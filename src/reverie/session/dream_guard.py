@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Final
 
 from reverie.agents.dreamer import MOST_LINES
-from reverie.background_log import BackgroundLog
 from reverie.errors import ReverieError
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.sources import Sources, message_evidence, transcript_evidence
 from reverie.memory.changes import Evidence, Gate, ProposedWrite, Writer
-from reverie.memory.evidence import Ground, spoken
-from reverie.memory.forgotten import Forgotten, brought_back, why_forgotten
-from reverie.memory.privacy import is_shared, why_private
+from reverie.memory.gate.evidence import Ground, spoken
+from reverie.memory.gate.forgotten import Forgotten, brought_back, why_forgotten
+from reverie.memory.gate.privacy import is_shared, why_private
+from reverie.memory.gate.turned import turned_round, why_turned
 from reverie.memory.taxonomy import is_log, is_topic
 from reverie.memory.topic_file import decode
-from reverie.memory.turned import turned_round, why_turned
 from reverie.permissions.background import BackgroundWriter
 from reverie.permissions.patterns import touched_paths
 from reverie.permissions.rules import ToolCall
-from reverie.permissions.shell_commands import all_commands
+from reverie.permissions.shell.commands import all_commands
+from reverie.runtime.background_log import BackgroundLog
 from reverie.tools.base import Keeper
 from reverie.types import Message
 
@@ -100,7 +100,7 @@ class DreamGuard:
         return keep
 
     def _check(self, name: str, data: bytes) -> None:
-        from reverie.memory.write_gate import Refused
+        from reverie.memory.gate.write_gate import Refused
 
         before = self._copy.base.get(name)
         others = {one.name: None if one.after is None else decode(one.after) for one in self._copy.changes()}

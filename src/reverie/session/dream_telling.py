@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from reverie.background_log import BackgroundLog
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
 from reverie.layers.l6_dreaming.outcome import Dreamt, told
 from reverie.layers.l6_dreaming.proposal import DreamRefused
 from reverie.layers.l6_dreaming.state import StateFile
+from reverie.runtime.background_log import BackgroundLog
 from reverie.types import Json, JsonObject
 
 FAILURES_TOLD: Final = 3

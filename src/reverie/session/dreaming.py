@@ -38,14 +38,14 @@ from reverie.layers.l6_dreaming.proposal import Proposal, Proposals, propose
 from reverie.layers.l6_dreaming.review import dream_info
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.daily_log import logs
-from reverie.memory.forgotten import forgotten
+from reverie.memory.gate.forgotten import forgotten
 from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED
 from reverie.moments import parsed
+from reverie.runtime.tasks import Task, TaskHandle
 from reverie.session.dream_guard import DreamGuard
 from reverie.session.dream_telling import DreamTelling
 from reverie.session.parts import Parts
-from reverie.tasks import Task, TaskHandle
 from reverie.types import Purpose
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from reverie.background_log import BackgroundLog
 from reverie.errors import ModelError, ReverieError, StorageError, UserError
 from reverie.layers.l5_extraction.own_writes import OwnWrites
 from reverie.layers.l5_extraction.span import Span
@@ -29,6 +28,7 @@ from reverie.memory.topic_file import decode
 from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.regular_files import read_head, read_regular
+from reverie.runtime.background_log import BackgroundLog
 from reverie.session.extracting import Learnt
 from reverie.session.recorded import Learner, Talk, read_talk, spans
 from reverie.settings import load_settings
@@ -36,7 +36,7 @@ from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.types import JsonObject
 
 if TYPE_CHECKING:
-    from reverie.memory.write_gate import Refusal
+    from reverie.memory.gate.write_gate import Refusal
 
 _HEAD_BYTES = 262_144
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-[^"]+)"')

@@ -15,7 +15,6 @@ from pathlib import Path
 from reverie.agents.fork import ForkPoint, run_fork
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
-from reverie.heartbeat import Heartbeat, run_figures
 from reverie.layers.l5_extraction.directive import directive
 from reverie.layers.l5_extraction.gates import Gate, Turn, stopped_by
 from reverie.layers.l5_extraction.notice import notice
@@ -26,12 +25,13 @@ from reverie.layers.l5_extraction.writes import Done, MemoryWrites, Source
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.scan import scan
 from reverie.permissions.background import BackgroundWriter
+from reverie.runtime.heartbeat import Heartbeat, run_figures
+from reverie.runtime.tasks import Task, TaskHandle, Tasks
 from reverie.session.parts import Parts
 from reverie.session.stand_in import StandIn
-from reverie.storage.records import Cursor, from_record
-from reverie.storage.session_log import Clock
-from reverie.storage.view import Entry
-from reverie.tasks import Task, TaskHandle, Tasks
+from reverie.storage.transcript.records import Cursor, from_record
+from reverie.storage.transcript.session_log import Clock
+from reverie.storage.transcript.view import Entry
 from reverie.tools.base import Keeper
 from reverie.types import JsonObject, Purpose, Usage
 

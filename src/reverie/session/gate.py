@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from reverie.events import Event, PermissionAsked
-from reverie.hooks import HookEvent, HookOutcome, Hooks
 from reverie.permissions.patterns import rule_for
 from reverie.permissions.policy import Mode, Policy, Rules, policy_for
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
+from reverie.runtime.hooks import HookEvent, HookOutcome, Hooks
 from reverie.types import JsonObject
 
 

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from reverie.events import Event, Notice
-from reverie.hooks import HookEvent, HookOutcome, Hooks
 from reverie.origins import fence
+from reverie.runtime.hooks import HookEvent, HookOutcome, Hooks
 from reverie.tools.base import ToolOutput
 from reverie.types import Block, JsonObject, Origin, ToolUseBlock
 

@@ -17,7 +17,6 @@ from typing import Protocol
 from reverie.agents.fork import ForkResult
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
-from reverie.heartbeat import Heartbeat, run_figures
 from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import is_empty, is_intact, mended
 from reverie.layers.l3_session_notes.trigger import WRITER, due, growth, safe_point
@@ -28,10 +27,11 @@ from reverie.models.tokens import PROSE_BYTES
 from reverie.paths import make_private
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.regular_files import read_regular_text
+from reverie.runtime.heartbeat import Heartbeat, run_figures
+from reverie.runtime.tasks import Task, TaskHandle, Tasks
 from reverie.session.parts import Parts
 from reverie.storage.atomic import storage_error, write_atomic
-from reverie.storage.records import Cursor
-from reverie.tasks import Task, TaskHandle, Tasks
+from reverie.storage.transcript.records import Cursor
 from reverie.tools.base import FileSeen
 from reverie.tools.files import digest
 from reverie.types import Block, Purpose, ToolUseBlock

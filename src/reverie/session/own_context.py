@@ -36,8 +36,8 @@ from reverie.session.agent_remembering import AgentRemembering, KindMemory
 from reverie.session.parts import Parts, model_access
 from reverie.session.remembering import evidence_of
 from reverie.session.wiring import Wiring
-from reverie.storage.records import SessionHeader
-from reverie.storage.session_log import SessionLog
+from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.session_log import SessionLog
 from reverie.tools.base import Caller, Keeper, ReadCache, Tool, ToolContext
 from reverie.tools.registry import tool_schemas
 from reverie.types import Message, Origin, Purpose, TextBlock

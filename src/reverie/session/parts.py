@@ -12,7 +12,6 @@ from datetime import date
 from pathlib import Path
 
 from reverie import __version__
-from reverie.background_log import BackgroundLog
 from reverie.context.accounts import Accounts
 from reverie.context.day_book import Caps, DayBook
 from reverie.context.limits import limits_of
@@ -21,7 +20,6 @@ from reverie.context.ttl import choose_ttl
 from reverie.errors import StorageError, UserError
 from reverie.events import Event, Notice, SessionOpened
 from reverie.flags import Flags
-from reverie.hooks import Hooks, configured
 from reverie.models.base import Model, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.registry import EMBEDDED, ModelAccess, default_model_name, doubt_about, open_model, split_name
@@ -29,11 +27,13 @@ from reverie.models.window import Thresholds
 from reverie.models.wire import model_id
 from reverie.paths import Places, check_session_id, make_private
 from reverie.paths.repo import current_branch, find_repo
+from reverie.runtime.background_log import BackgroundLog
+from reverie.runtime.hooks import Hooks, configured
 from reverie.settings import Settings, load_settings
 from reverie.storage.lease import Lease
-from reverie.storage.records import SessionHeader
-from reverie.storage.session_log import Clock, SessionLog
-from reverie.storage.sessions import expire_sessions, find_session
+from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.session_log import Clock, SessionLog
+from reverie.storage.transcript.sessions import expire_sessions, find_session
 from reverie.types import JsonObject
 
 _TTLS: tuple[Ttl, ...] = ("5m", "1h")

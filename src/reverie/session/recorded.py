@@ -16,12 +16,10 @@ from pathlib import Path
 
 from reverie import __version__
 from reverie.agents.fork import ForkPoint
-from reverie.background_log import BackgroundLog
 from reverie.context.conversation import Conversation
 from reverie.context.limits import limits_of
 from reverie.events import Event
 from reverie.flags import Flags
-from reverie.hooks import Hooks
 from reverie.layers.l5_extraction.span import Span, with_short_results
 from reverie.layers.l5_extraction.state import WRITER
 from reverie.memory.directory import MemoryDirectory
@@ -35,15 +33,17 @@ from reverie.models.tokens import PROSE_BYTES
 from reverie.moments import local_day
 from reverie.paths import Places
 from reverie.permissions.rules import Decision, Deny, ToolCall
+from reverie.runtime.background_log import BackgroundLog
+from reverie.runtime.hooks import Hooks
 from reverie.session.extracting import Learnt, extraction_numbers, learn
 from reverie.session.parts import Parts, model_access, new_header, open_accounts
 from reverie.settings import Settings
-from reverie.storage.chain import conversation
-from reverie.storage.pi_sessions import is_pi_session, read_pi_session
-from reverie.storage.records import Cursor, from_record
-from reverie.storage.session_log import SessionLog, utc_now
-from reverie.storage.transcript import read_records
-from reverie.storage.view import Entry, View
+from reverie.storage.transcript.chain import conversation
+from reverie.storage.transcript.file import read_records
+from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
+from reverie.storage.transcript.records import Cursor, from_record
+from reverie.storage.transcript.session_log import SessionLog, utc_now
+from reverie.storage.transcript.view import Entry, View
 from reverie.tools.base import Caller, ReadCache, ToolContext
 from reverie.tools.registry import builtin_tools, tool_schemas
 from reverie.types import Message, Record, TextBlock, ThinkingBlock, Usage

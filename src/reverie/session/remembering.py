@@ -19,26 +19,26 @@ from reverie.memory.age import age_note
 from reverie.memory.changes import ABSENT, Evidence, WriteInfo, Writer
 from reverie.memory.daily_log import refusal as not_in_a_log
 from reverie.memory.opening import open_memory
-from reverie.memory.ranker import Candidate, Ranker, Ranking
-from reverie.memory.recall import MAX_FILES, Shown, injection, why_not
+from reverie.memory.recall.ranker import Candidate, Ranker, Ranking
+from reverie.memory.recall.showing import MAX_FILES, Shown, injection, why_not
+from reverie.memory.recall.verify import RepoNames
 from reverie.memory.scan import NEWEST, ScanEntry, scan
 from reverie.memory.taxonomy import MemoryType, is_index
-from reverie.memory.verify import RepoNames
 from reverie.paths import memory_switch
 from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
 from reverie.permissions.rules import ToolCall
 from reverie.session.parts import Parts
 from reverie.session.selecting import Selector
-from reverie.storage.history_objects import blob_id
-from reverie.storage.records import Surfaced
-from reverie.storage.session_log import Clock
-from reverie.storage.view import View
+from reverie.storage.history.objects import blob_id
+from reverie.storage.transcript.records import Surfaced
+from reverie.storage.transcript.session_log import Clock
+from reverie.storage.transcript.view import View
 from reverie.tools.base import Keeper, ReadCache, ToolOutput
 from reverie.tools.ripgrep import find_ripgrep
 from reverie.types import Block, JsonObject, Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock
 
 if TYPE_CHECKING:
-    from reverie.memory.write_gate import Refusal
+    from reverie.memory.gate.write_gate import Refusal
     from reverie.session.stand_in import StandIn
 
 T = TypeVar("T")

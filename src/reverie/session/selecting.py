@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from reverie.errors import ModelError, ReverieError
-from reverie.memory.recall import SCHEMA, SELECTOR_TOKENS, chosen, selector_question, selector_system
+from reverie.memory.recall.showing import SCHEMA, SELECTOR_TOKENS, chosen, selector_question, selector_system
 from reverie.memory.scan import ScanEntry, manifest
 from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import open_model, split_name
 from reverie.models.sending import RetryPolicy, send
 from reverie.session.parts import Parts, model_access
-from reverie.storage.records import ForkUsage
+from reverie.storage.transcript.records import ForkUsage
 from reverie.types import Message, Origin, Purpose, TextBlock
 
 _WITHOUT = ("embedded", "scripted")

@@ -23,12 +23,13 @@ from reverie.context.system_prompt import date_change, date_changed
 from reverie.context.unsent import unsent_break
 from reverie.errors import BlockingLimit, Cancelled, NoAnswer, ReverieError, UserError
 from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
-from reverie.live import LiveServer
 from reverie.loop import INTERRUPTED, close_open_calls, run
 from reverie.models.base import Model
 from reverie.origins import Said, fence, said_blocks
 from reverie.permissions.policy import Mode, Rules
 from reverie.permissions.rules import Decision, ToolCall
+from reverie.runtime.live import LiveServer
+from reverie.runtime.tasks import TaskHandle, TaskInfo, Tasks
 from reverie.session.compactor import Compactor
 from reverie.session.correspondence import Correspondence
 from reverie.session.dreaming import Dreaming
@@ -44,8 +45,7 @@ from reverie.session.team_sync import TeamSync
 from reverie.session.wiring import Wiring
 from reverie.settings import Settings
 from reverie.storage.cleanup import clean_tool_results, may_need_cleaning
-from reverie.storage.session_log import Clock, utc_now
-from reverie.tasks import TaskHandle, TaskInfo, Tasks
+from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.tools.base import Tool
 from reverie.tools.registry import builtin_tools, read_only_by, tool_schemas
 from reverie.types import Block, ImageBlock, JsonObject, Message, Origin, Purpose, TextBlock, Usage

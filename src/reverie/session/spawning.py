@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from reverie.agents.definition import AgentDefinition, Definitions, coordinating, listing, load_definitions
 from reverie.agents.fork import ForkPoint
 from reverie.agents.house import AgentNumbers, Fresh
-from reverie.agents.letters import blocks_of
 from reverie.agents.lost import Lost, lost_agents
-from reverie.agents.roster import Member
+from reverie.agents.messages.message import blocks_of
+from reverie.agents.messages.roster import Member
 from reverie.agents.side_question import ask_aside
 from reverie.agents.spawn import Spawner
 from reverie.agents.worktree import Worktree
@@ -24,15 +24,15 @@ from reverie.errors import UserError
 from reverie.events import Notice
 from reverie.paths.places import slug
 from reverie.permissions.rules import Decision, Deny, ToolCall
+from reverie.runtime.tasks import TaskHandle, TaskInfo
 from reverie.session.agent_remembering import AgentRemembering
 from reverie.session.gate import OnBehalf
 from reverie.session.hook_points import AskStop
 from reverie.session.own_context import OwnContexts, keeper_for, prompt_of, tools_for
 from reverie.session.teammate_here import SharedModel, TeammateHere
 from reverie.session.watching import Watcher
-from reverie.storage.session_log import SessionLog
-from reverie.storage.view import View
-from reverie.tasks import TaskHandle, TaskInfo
+from reverie.storage.transcript.session_log import SessionLog
+from reverie.storage.transcript.view import View
 from reverie.tools.base import PermissionFunction, ToolOutput
 from reverie.tools.order import AgentOrder
 from reverie.types import Block, Message, Origin, TextBlock, ToolUseBlock

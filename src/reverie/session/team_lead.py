@@ -10,11 +10,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from reverie.agents.handshake import Handshake, Patience
-from reverie.agents.in_words import in_words
-from reverie.agents.letters import Letter
-from reverie.agents.roster import MemberState
-from reverie.agents.structured import (
+from reverie.agents.messages.in_words import in_words
+from reverie.agents.messages.message import Letter
+from reverie.agents.messages.roster import MemberState
+from reverie.agents.messages.structured import (
     IdleNotification,
     IdleState,
     PermissionRequest,
@@ -24,7 +23,8 @@ from reverie.agents.structured import (
     ShutdownResponse,
     Structured,
 )
-from reverie.agents.team import Seat
+from reverie.agents.team.handshake import Handshake, Patience
+from reverie.agents.team.members import Seat
 from reverie.errors import ReverieError
 from reverie.events import Event
 from reverie.permissions.rules import Allow, Deny, ToolCall

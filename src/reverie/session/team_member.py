@@ -13,11 +13,11 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
-from reverie.agents.in_words import in_words, marked_cut_off
-from reverie.agents.letters import Letter
-from reverie.agents.post import TeamPost
-from reverie.agents.roster import Mode as Kind
-from reverie.agents.structured import (
+from reverie.agents.messages.in_words import in_words, marked_cut_off
+from reverie.agents.messages.message import Letter
+from reverie.agents.messages.post import TeamPost
+from reverie.agents.messages.roster import Mode as Kind
+from reverie.agents.messages.structured import (
     FOR_MODELS,
     IdleNotification,
     IdleState,
@@ -30,7 +30,7 @@ from reverie.agents.structured import (
     new_request_id,
     render,
 )
-from reverie.agents.team import Place, Seat
+from reverie.agents.team.members import Place, Seat
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice, PermissionAsked, ToolStarted, TurnEnded
 from reverie.permissions.policy import Mode

@@ -1,7 +1,7 @@
 """Keeps the team's part of the memory shared while a session runs: at its start, and after turns that changed it.
 
 Runs in the background, one at a time. A sync that fails is logged, is said once, and is tried again later; the files
-here stay as they are. It decides nothing about what is shared: `memory/team.py` does.
+here stay as they are. It decides nothing about what is shared: `memory/sharing/team.py` does.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from reverie.errors import ReverieError
 from reverie.events import Event, Notice
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.taxonomy import TEAM
+from reverie.runtime.tasks import TaskHandle, Tasks
 from reverie.session.parts import Parts
-from reverie.tasks import TaskHandle, Tasks
 from reverie.types import Purpose
 
 _FLAG = "team_memory"
@@ -52,7 +52,7 @@ class TeamSync:
         return bool(header.flags.get(_FLAG)) if header else self._parts.flags.snapshot().on(_FLAG)
 
     async def _sync(self, task: TaskHandle) -> None:
-        from reverie.memory.team import sync
+        from reverie.memory.sharing.team import sync
 
         memory = self._memory
         keep = self._parts.places.team_sync(memory.directory.root)

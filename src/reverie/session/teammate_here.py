@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.agents.children import step_line
-from reverie.agents.in_words import in_words, marked_cut_off
-from reverie.agents.letters import new_letter
-from reverie.agents.roster import Member, MemberState, Mode
-from reverie.agents.structured import (
+from reverie.agents.messages.in_words import in_words, marked_cut_off
+from reverie.agents.messages.message import new_letter
+from reverie.agents.messages.roster import Member, MemberState, Mode
+from reverie.agents.messages.structured import (
     IdleNotification,
     IdleState,
     ShutdownRequest,

@@ -10,16 +10,16 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 
+from reverie.agents.messages.roster import Member
 from reverie.agents.progress import MAX_TOKENS, judged, question, steps_of
-from reverie.agents.roster import Member
 from reverie.errors import ReverieError
 from reverie.models.base import Finished, Model, Request
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import EMBEDDED, open_model, split_name
 from reverie.models.sending import RetryPolicy, send
 from reverie.session.parts import Parts, model_access
-from reverie.storage.records import ForkUsage
-from reverie.storage.session_log import SessionLog
+from reverie.storage.transcript.records import ForkUsage
+from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Message, Purpose
 
 _TIMEOUT_S = 20.0

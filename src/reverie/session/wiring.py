@@ -17,7 +17,6 @@ from reverie.context.pipeline import Pipeline
 from reverie.context.rule_attachments import RuleAttachments
 from reverie.errors import AuthenticationFailed, Unreachable
 from reverie.events import Event, Notice
-from reverie.hooks import HookEvent
 from reverie.instructions import Instructions, load_instructions
 from reverie.layers.base import AskFork, EffectResult, RunHook, Stage, SteppedStage
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
@@ -31,6 +30,8 @@ from reverie.loop import Thread
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
 from reverie.permissions.rules import Decision, ToolCall
+from reverie.runtime.hooks import HookEvent
+from reverie.runtime.tasks import Tasks
 from reverie.session.correspondence import Correspondence
 from reverie.session.effects import Effects
 from reverie.session.gate import Gate
@@ -39,9 +40,8 @@ from reverie.session.note_keeper import NoteKeeper, note_numbers
 from reverie.session.parts import Parts, new_header
 from reverie.session.remembering import Remembering
 from reverie.session.stand_in import StandIn
-from reverie.storage.records import SessionHeader
-from reverie.storage.session_log import Clock
-from reverie.tasks import Tasks
+from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.session_log import Clock
 from reverie.tools.base import Caller, FileSeen, Tool, ToolContext, ToolOutput
 from reverie.tools.seen_files import seen_files
 from reverie.types import Block, Purpose, ToolUseBlock

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from reverie.errors import ReverieError, Unreachable, UserError
-from reverie.loopback import App, LoopbackOnly
+from reverie.runtime.loopback import App, LoopbackOnly
 from reverie.simulator.control import step_of, strike_of
 from reverie.simulator.errors import ApiError, invalid
 from reverie.simulator.reading import MAX_BODY_BYTES, read_object

@@ -19,7 +19,7 @@ from pathlib import Path
 from reverie.errors import ReverieError, UserError
 from reverie.paths.programs import system_program, users_program
 from reverie.permissions import is_read_only_shell
-from reverie.permissions.shell_words import anchored_globs
+from reverie.permissions.shell.words import anchored_globs
 from reverie.tools.base import ToolContext, ToolOutput
 from reverie.tools.description import description
 from reverie.tools.environment import bare_environment

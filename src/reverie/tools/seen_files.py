@@ -15,7 +15,7 @@ from typing import cast
 
 from reverie.models.wire import as_object
 from reverie.regular_files import read_regular
-from reverie.storage.view import View
+from reverie.storage.transcript.view import View
 from reverie.tools.base import FileSeen, ReadCache
 from reverie.tools.files import digest
 from reverie.types import Json, JsonObject, Record, ToolResultBlock

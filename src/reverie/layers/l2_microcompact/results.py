@@ -17,7 +17,7 @@ from reverie.layers.l2_microcompact.marker import CLEARABLE, cleared
 from reverie.models.features import begins_turn
 from reverie.models.tokens import estimate_block, estimate_text
 from reverie.moments import parsed
-from reverie.storage.view import Entry, View
+from reverie.storage.transcript.view import Entry, View
 from reverie.types import Json, JsonObject, Message, ToolResultBlock, ToolUseBlock
 
 _WRITERS = ("Edit", "Write")

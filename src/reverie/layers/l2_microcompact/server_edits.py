@@ -12,8 +12,8 @@ from typing import Any
 from reverie.layers.l2_microcompact.marker import CLEARABLE
 from reverie.layers.l2_microcompact.results import ResultIndex
 from reverie.models.window import scaled
-from reverie.storage.records import SessionHeader
-from reverie.storage.view import View
+from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.view import View
 from reverie.types import JsonObject
 
 BETA = "context-management-2025-06-27"

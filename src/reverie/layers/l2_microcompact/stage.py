@@ -16,8 +16,8 @@ from reverie.layers.l2_microcompact.time_based import old_results
 from reverie.models.base import Capabilities
 from reverie.models.catalogue import ModelFacts
 from reverie.models.window import scaled
-from reverie.storage.records import CacheEdits, Clears, ServerEdits
-from reverie.storage.view import View
+from reverie.storage.transcript.records import CacheEdits, Clears, ServerEdits
+from reverie.storage.transcript.view import View
 
 TIME, ECONOMIC = "microcompact.time", "microcompact.economic"
 _SHORTEST_PAUSE_S = 60

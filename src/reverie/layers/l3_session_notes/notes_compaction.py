@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.trigger import WRITER
 from reverie.layers.weighing import weigh_entries
-from reverie.storage.view import Entry, View
+from reverie.storage.transcript.view import Entry, View
 
 
 def first_kept(view: View, numbers: NoteNumbers) -> int | None:

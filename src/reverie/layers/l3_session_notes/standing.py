@@ -8,7 +8,7 @@ from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import over_limit, split
 from reverie.layers.l3_session_notes.trigger import WRITER
 from reverie.layers.weighing import weigh_entries
-from reverie.storage.view import View
+from reverie.storage.transcript.view import View
 from reverie.types import JsonObject
 
 

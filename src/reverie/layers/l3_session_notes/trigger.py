@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.weighing import weigh_early
-from reverie.storage.view import View
+from reverie.storage.transcript.view import View
 
 WRITER = "notes"
 """The name the cursor of the notes has among the records."""

@@ -12,8 +12,8 @@ from reverie.layers.l4_compaction.by_code import operation_ledger, operations
 from reverie.layers.l4_compaction.folding import Run, old_runs
 from reverie.models.tokens import PROSE_BYTES
 from reverie.prompts import render
-from reverie.storage.records import Fold
-from reverie.storage.view import View
+from reverie.storage.transcript.records import Fold
+from reverie.storage.transcript.view import View
 
 _DOWN_TO = 0.65
 """Of effective: how much is to be left."""

@@ -18,8 +18,8 @@ from reverie.layers.l4_compaction.requests import Request, render_requests
 from reverie.layers.l4_compaction.summary import PACKAGE
 from reverie.origins import fence
 from reverie.prompts import render
-from reverie.storage.records import CompactBoundary, SessionHeader, to_data
-from reverie.storage.view import Entry, View
+from reverie.storage.transcript.records import CompactBoundary, SessionHeader, to_data
+from reverie.storage.transcript.view import Entry, View
 from reverie.types import Block, Message, Origin, Record, TextBlock
 
 Extent = Literal["whole", "from", "up_to"]

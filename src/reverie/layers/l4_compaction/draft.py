@@ -13,8 +13,8 @@ from reverie.layers.l4_compaction.requests import everything, files_for, request
 from reverie.layers.l4_compaction.survival import in_words, inventory, survival, texts_of
 from reverie.models.tokens import estimate_text
 from reverie.origins import fence
-from reverie.storage.records import SessionHeader
-from reverie.storage.view import View
+from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.view import View
 from reverie.types import Block, Origin
 
 _SMALLEST_SHARE = 10

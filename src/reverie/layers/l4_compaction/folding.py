@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reverie.layers.l3_session_notes.notes_compaction import unsplit
 from reverie.layers.weighing import weigh_entries
-from reverie.storage.view import Entry, View
+from reverie.storage.transcript.view import Entry, View
 
 KEEP_ROUNDS = 5
 """The newest rounds stay whatever happens."""

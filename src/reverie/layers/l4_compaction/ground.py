@@ -11,8 +11,8 @@ from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l4_compaction.compose import Trigger
 from reverie.layers.l4_compaction.numbers import CompactionNumbers
 from reverie.layers.l4_compaction.summary import compact_instructions
-from reverie.storage.records import SessionHeader
-from reverie.storage.view import View
+from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.view import View
 from reverie.types import Block
 
 

@@ -6,7 +6,7 @@ from reverie.errors import UserError
 from reverie.layers.l3_session_notes.notes_compaction import unsplit
 from reverie.layers.l4_compaction.compose import Scope
 from reverie.layers.weighing import weigh_entries
-from reverie.storage.view import Entry, View
+from reverie.storage.transcript.view import Entry, View
 from reverie.types import TextBlock
 
 

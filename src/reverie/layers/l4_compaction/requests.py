@@ -14,7 +14,7 @@ from reverie.layers.base import WriteFile
 from reverie.layers.l1_tool_results.replacement import file_name
 from reverie.models.tokens import encoded, estimate_text
 from reverie.origins import untagged
-from reverie.storage.view import Entry
+from reverie.storage.transcript.view import Entry
 from reverie.types import TextBlock
 
 _LINE = 100

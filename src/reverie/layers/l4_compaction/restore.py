@@ -18,7 +18,7 @@ from reverie.layers.l4_compaction.summary import PACKAGE
 from reverie.models.tokens import JSON_BYTES, PROSE_BYTES, estimate_text, is_json_file
 from reverie.origins import broken_tags
 from reverie.prompts import render
-from reverie.storage.view import Entry
+from reverie.storage.transcript.view import Entry
 from reverie.types import Block, Origin, TextBlock
 
 _TOUCHED = ("read", "edit", "write")

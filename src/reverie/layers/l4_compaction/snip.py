@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from reverie.layers.base import Commit, Effect, EffectResult, Now
 from reverie.layers.l4_compaction.folding import old_runs
-from reverie.storage.records import Fold
-from reverie.storage.view import View
+from reverie.storage.transcript.records import Fold
+from reverie.storage.transcript.view import View
 
 _DOWN_TO = 0.7
 """Of the threshold: how much is to be left."""

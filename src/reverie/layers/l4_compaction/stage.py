@@ -19,7 +19,7 @@ from reverie.layers.l4_compaction.partial import scope_from, scope_up_to, scope_
 from reverie.layers.l4_compaction.requests import requests_in
 from reverie.layers.l4_compaction.restore import restored, working_set
 from reverie.layers.l4_compaction.writers import Writers
-from reverie.storage.view import View
+from reverie.storage.transcript.view import View
 
 _SHARES = (1.0, 0.5, 0.25, 0.1)
 """How much of their budgets the parts may use; less is tried when the result would not fit."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reverie.layers.l4_compaction.requests import Request
-from reverie.storage.records import Survival
+from reverie.storage.transcript.records import Survival
 from reverie.types import Block, Json, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
 _PATH = re.compile(r"(?<![\w/.@+-])(?:~|\.{1,2})?/?(?:[\w.@+-]{1,80}/){1,20}[\w.@+-]{0,80}\w")

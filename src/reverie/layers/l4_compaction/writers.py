@@ -20,7 +20,7 @@ from reverie.layers.l4_compaction.summary import directive, judged, plain_system
 from reverie.layers.l4_compaction.too_long import cut_texts, shorter, without_media, without_restored
 from reverie.layers.weighing import weigh, weigh_entries, weigh_text
 from reverie.models.tokens import PROSE_BYTES
-from reverie.storage.view import View
+from reverie.storage.transcript.view import View
 from reverie.types import Message, Purpose
 
 _NOTES_BYTES = 400_000

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from reverie.permissions.inside import is_inside
-from reverie.permissions.shell import is_read_only_shell
-from reverie.permissions.shell_commands import all_commands
+from reverie.permissions.shell.commands import all_commands
+from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.types import JsonObject, ToolUseBlock
 
 _READERS: Final = frozenset(

@@ -12,7 +12,7 @@ from datetime import date
 
 from reverie.memory.changes import Evidence
 from reverie.moments import local_day
-from reverie.storage.view import Entry
+from reverie.storage.transcript.view import Entry
 from reverie.types import Block, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 MOST_CHARACTERS = 50_000

@@ -16,15 +16,15 @@ from typing import Literal
 from reverie.errors import ReverieError, StorageError
 from reverie.memory.changes import ABSENT, Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.evidence import Ground, assess, content_terms, other_language, spoken, statements
+from reverie.memory.gate.evidence import Ground, assess, content_terms, other_language, spoken, statements
+from reverie.memory.gate.privacy import is_shared, why_private
+from reverie.memory.gate.turned import turned_round, why_turned
+from reverie.memory.gate.write_gate import Refused
 from reverie.memory.index import entries
-from reverie.memory.privacy import is_shared, why_private
 from reverie.memory.taxonomy import MemoryType, index_of, is_index, is_log, is_topic
 from reverie.memory.topic_file import TopicFile, decode
-from reverie.memory.turned import turned_round, why_turned
-from reverie.memory.write_gate import Refused
 from reverie.permissions.inside import PermissionRefused, inside_for_write
-from reverie.storage.history_objects import blob_id
+from reverie.storage.history.objects import blob_id
 
 Done = Literal["added", "updated", "forgotten"]
 _SHARED = 0.6  # of a statement's content words: then it still stands, in other words

@@ -12,7 +12,7 @@ from typing import Final
 
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.loss import Words, loss
-from reverie.memory.evidence import content_terms, statements
+from reverie.memory.gate.evidence import content_terms, statements
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import is_index, is_topic
 from reverie.memory.topic_file import decode

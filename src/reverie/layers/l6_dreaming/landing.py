@@ -19,8 +19,8 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import entries, entry_of, linked_files, with_entry, without_entry
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile
-from reverie.storage.history import Version
-from reverie.storage.history_merge import merge
+from reverie.storage.history.merge import merge
+from reverie.storage.history.versions import Version
 
 _RACES: Final = 5  # how often somebody may write at the very moment of landing
 _INDEXES: Final = (INDEX, f"{TEAM}/{INDEX}")
@@ -71,7 +71,7 @@ def _first(left: Mapping[str, str]) -> str:
 
 def _refused(error: ReverieError) -> str | None:
     """The file that the write gate refused, if that is what happened."""
-    from reverie.memory.write_gate import Refused
+    from reverie.memory.gate.write_gate import Refused
 
     return error.refusal.name if isinstance(error, Refused) else None
 

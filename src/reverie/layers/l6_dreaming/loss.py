@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.memory.evidence import content_terms
-from reverie.memory.evidence import statements as statements_and_description
+from reverie.memory.gate.evidence import content_terms
+from reverie.memory.gate.evidence import statements as statements_and_description
 from reverie.memory.taxonomy import is_topic
 from reverie.memory.topic_file import TopicFile
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from reverie.models.catalogue import ModelFacts
 from reverie.moments import SKEW_S, parsed
-from reverie.storage.view import View
+from reverie.storage.transcript.view import View
 
 Way = Literal["fork", "fresh"]
 

@@ -13,7 +13,7 @@ from reverie.layers.l6_dreaming.landing import Landed, land
 from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, Proposals
 from reverie.memory.changes import Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.storage.history import Version
+from reverie.storage.history.versions import Version
 
 _DREAM = re.compile(r"(?:Dream|Accepted dream) [0-9a-f]{8}\.")
 

@@ -14,10 +14,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from reverie.errors import ReverieError
-from reverie.permissions.shell import why_not_read_only
-from reverie.permissions.shell_options import Arguments, read_arguments
-from reverie.permissions.shell_programs import OPTIONS
-from reverie.permissions.shell_words import SimpleCommand, Word, read_words
+from reverie.permissions.shell.options import Arguments, read_arguments
+from reverie.permissions.shell.programs import OPTIONS
+from reverie.permissions.shell.read_only import why_not_read_only
+from reverie.permissions.shell.words import SimpleCommand, Word, read_words
 
 _ELSEWHERE = "use Read, Grep or Glob for the memory directory instead"
 _WALKS = {

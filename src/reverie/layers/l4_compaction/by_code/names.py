@@ -16,7 +16,7 @@ from pathlib import PurePath
 from typing import cast
 
 from reverie.layers.l4_compaction.by_code.operations import changes_of, given_to, path_of
-from reverie.storage.view import Entry
+from reverie.storage.transcript.view import Entry
 from reverie.types import Json, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 
 _NAME = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]{2,30}|(?<!\w)[^\W\d]\w{3,59}|\b[A-Z]{2,6}-\d+\b|\b[0-9a-f]{7,40}\b")

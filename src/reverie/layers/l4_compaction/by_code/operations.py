@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from reverie.layers.l4_compaction.by_code.definitions import definitions, enclosing, telling_line, without_numbers
-from reverie.storage.view import Entry
+from reverie.storage.transcript.view import Entry
 from reverie.types import Json, JsonObject, TextBlock, ToolResultBlock, ToolUseBlock
 
 Kind = Literal["read", "write", "edit", "run", "search", "web", "agent", "tasks", "other"]

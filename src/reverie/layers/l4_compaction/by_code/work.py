@@ -18,7 +18,7 @@ from reverie.layers.l4_compaction.by_code.operations import (
     operations,
     path_of,
 )
-from reverie.storage.view import Entry
+from reverie.storage.transcript.view import Entry
 from reverie.types import Json, JsonObject, Origin, TextBlock, ToolUseBlock
 
 _ITEM = 200

@@ -17,7 +17,7 @@ from reverie.layers.l4_compaction.by_code.names import names_beside
 from reverie.layers.l4_compaction.by_code.operations import Operation, one_line
 from reverie.layers.l4_compaction.by_code.work import Work
 from reverie.models.tokens import encoded
-from reverie.storage.view import Entry
+from reverie.storage.transcript.view import Entry
 
 PARTS = (
     "What is wanted, and why",

@@ -1,0 +1,275 @@
+"""A mailbox: letters on disk for one reader, written by many processes, each letter read exactly once.
+
+The file is a JSON array, a letter a line, replaced whole under a lock. `collect` shows what the reader does not have
+yet; a letter goes to the archive only when the reader's transcript holds it. A kill in between leaves the letter in the
+file and its id in the transcript or not, which is all the next `collect` needs. Blocks: in an event loop, call it in a
+thread. It never waits for ever, and never throws away what it cannot read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from reverie.agents.messages.message import Letter
+from reverie.errors import UserError
+from reverie.moments import parsed
+from reverie.parsing import load_json
+from reverie.regular_files import LARGEST, open_regular, read_regular
+from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
+from reverie.storage.locks import exclusive
+from reverie.storage.transcript.session_log import timestamp
+from reverie.types import JsonObject
+
+LOCK_WAIT_S = 30.0
+LARGEST_FILE = 64 * 1_048_576
+_ID_CHARACTERS = 16
+
+
+class MailboxFull(UserError):
+    """Nobody reads this mailbox; no more is put into it."""
+
+
+class MailboxClosed(UserError):
+    """Nobody will read this mailbox: whoever it belonged to has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """What was found: new letters in their order, and what could not be read and was put aside (None: nothing)."""
+
+    letters: tuple[Letter, ...]
+    aside: Path | None = None
+
+
+class Mailbox:
+    """The mailbox at `path`, which ends in `.json`. Any number of objects and processes may share one."""
+
+    def __init__(
+        self, path: Path, *, fsync: bool = False, lock_wait_s: float = LOCK_WAIT_S, largest: int = LARGEST_FILE
+    ) -> None:
+        self.path = path
+        self.archive = path.with_suffix(".read.jsonl")
+        self._lock = path.with_suffix(".lock")
+        self._fsync = fsync
+        self._lock_wait_s = lock_wait_s
+        self._largest = largest
+
+    def put(self, letter: Letter, *, is_open: Callable[[], bool] = lambda: True) -> None:
+        """Adds a letter; when this returns it is in the file. `is_open` is asked under the lock.
+
+        Raises MailboxClosed if it says no, MailboxFull if the letters nobody read are too many, StorageError.
+        """
+        make_private_dir(self.path.parent)
+        line = _line(letter)
+        with self._held():
+            if not is_open():
+                raise MailboxClosed(f"{letter.to} has ended; nobody reads what is written to it.")
+            old = self._bytes()
+            if len(old) + len(line) > self._largest:
+                raise MailboxFull(
+                    f"The mailbox of {letter.to} holds {len(old):,} bytes that nobody has read; "
+                    f"{len(line):,} more do not fit into {self._largest:,}: is it still working?"
+                )
+            self._replace(_spliced(old, line) if _is_array(old) else self._rescued(old, [line]))
+
+    def collect(self, recorded: Collection[str] = (), *, handed: Collection[str] = ()) -> Mail:
+        """The letters that are neither `recorded` nor `handed`, oldest first; they stay here until they are recorded.
+
+        `recorded` are ids the reader's transcript shows: those letters, and what is marked as read, go to the archive.
+        `handed` are ids on their way into the transcript.
+        """
+        if not self.path.exists():
+            return Mail(())
+        with self._held():
+            entries, aside = self._entries()
+            done = [entry for entry in entries if entry["id"] in recorded or entry.get("read")]
+            left = [entry for entry in entries if not (entry["id"] in recorded or entry.get("read"))]
+            if done:
+                # First the archive: a kill before the next step repeats a line there, and loses none.
+                self._archive({**entry, "read": True} for entry in done)
+                self._write(left)
+        return Mail(tuple(_letter(entry, self.path.stem) for entry in left if entry["id"] not in handed), aside)
+
+    def close(self, leave: Callable[[], None] = lambda: None) -> Sequence[Letter]:
+        """Takes out all letters that were not read, to be sent back; `leave` runs under the lock before it is given up.
+
+        After it no `put` whose `is_open` sees what `leave` did can add one.
+        """
+        make_private_dir(self.path.parent)
+        with self._held():
+            leave()
+            entries, _ = self._entries() if self.path.exists() else ([], None)
+            if entries:
+                self._archive({**entry, "unread": not entry.get("read")} for entry in entries)
+                self._write([])
+        return [_letter(entry, self.path.stem) for entry in entries if not entry.get("read")]
+
+    @property
+    def stamp(self) -> tuple[int, int, int] | None:
+        """Changes whenever the file does; None while there is none. Takes no lock and reads nothing."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no letter waits here. Takes no lock: the file is replaced whole."""
+        return self._bytes().strip() in (b"", b"[]", b"[\n]")
+
+    # -- the file -------------------------------------------------------------------------------------------------
+
+    def _held(self) -> AbstractContextManager[None]:
+        return exclusive(self._lock, timeout_s=self._lock_wait_s, what=f"the mailbox {self.path.stem}")
+
+    def _bytes(self) -> bytes:
+        try:
+            return read_regular(self.path, LARGEST)
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise storage_error(error, self.path, "read the mailbox") from error
+
+    def _entries(self) -> tuple[list[JsonObject], Path | None]:
+        """All entries, each with an id of its own; what is none is put aside. Under the lock."""
+        raw = self._bytes()
+        found, aside = _parsed(raw), None
+        if found is None:
+            rescued = self._rescued(raw, [])
+            self._replace(rescued)
+            found, aside = _parsed(rescued) or [], self._aside_path(raw)
+        good = [entry for entry in found if _is_entry(entry)]
+        given = _with_ids(good)
+        if len(good) < len(found):
+            aside = self._put_aside(raw)
+        if given != found:
+            self._write(given)
+        return given, aside
+
+    def _write(self, entries: Sequence[JsonObject]) -> None:
+        self._replace(_array([json.dumps(entry).encode() for entry in entries]))
+
+    def _replace(self, data: bytes) -> None:
+        write_atomic(self.path, data, fsync=self._fsync)
+
+    def _archive(self, entries: Iterable[JsonObject]) -> None:
+        # A line break first as well: a line that a kill cut short must not take the next one with it.
+        lines = b"\n" + b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
+        try:
+            if self.archive.exists() and self.archive.stat().st_size > self._largest:
+                self.archive.replace(self.archive.with_suffix(".older.jsonl"))
+            with os.fdopen(open_regular(self.archive, append=True, follow=False), "ab") as file:
+                file.write(lines)
+        except OSError as error:
+            raise storage_error(error, self.archive, "write") from error
+
+    def _rescued(self, raw: bytes, more: Sequence[bytes]) -> bytes:
+        """A new file of the lines that can be read; the broken one is put aside whole."""
+        self._put_aside(raw)
+        good = [line for part in raw.splitlines() if (line := _good_line(part)) is not None]
+        return _array([*good, *more])
+
+    def _put_aside(self, raw: bytes) -> Path | None:
+        if not raw.strip():
+            return None
+        path = self._aside_path(raw)
+        write_atomic(path, raw, fsync=self._fsync)
+        return path
+
+    def _aside_path(self, raw: bytes) -> Path:
+        import hashlib
+
+        return self.path.with_name(f"{self.path.stem}.unreadable-{hashlib.sha256(raw).hexdigest()[:12]}")
+
+
+def _line(letter: Letter) -> bytes:
+    entry: JsonObject = {
+        "id": letter.id,
+        "from": letter.sender,
+        "text": letter.text,
+        "timestamp": timestamp(letter.at),
+        "read": False,
+        **({"summary": letter.summary} if letter.summary else {}),
+        **({"color": letter.color} if letter.color else {}),
+    }
+    return json.dumps(entry).encode()
+
+
+def _array(lines: Sequence[bytes]) -> bytes:
+    return b"[\n" + b",\n".join(lines) + b"\n]\n" if lines else b"[]\n"
+
+
+def _is_array(raw: bytes) -> bool:
+    """Whether a line can be added without looking inside; what is wrong inside, the reader finds."""
+    text = raw.strip()
+    return text.startswith(b"[") and text.endswith(b"]") and not text.endswith(b",]")
+
+
+def _spliced(old: bytes, line: bytes) -> bytes:
+    body = old.strip()[:-1].rstrip()
+    return body + (b"\n" if body == b"[" else b",\n") + line + b"\n]\n"
+
+
+def _parsed(raw: bytes) -> list[Any] | None:
+    if not raw.strip():
+        return []
+    try:
+        value: Any = load_json(raw)
+    except ValueError:
+        return None
+    return cast("list[Any]", value) if isinstance(value, list) else None
+
+
+def _good_line(part: bytes) -> bytes | None:
+    line = part.strip().rstrip(b",").removeprefix(b"[").removesuffix(b"]").strip()
+    try:
+        value: Any = load_json(line)
+    except ValueError:
+        return None
+    return json.dumps(value).encode() if _is_entry(value) else None
+
+
+def _is_entry(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(cast(JsonObject, value).get("from"), str)
+        and isinstance(cast(JsonObject, value).get("text"), str)
+    )
+
+
+def _with_ids(entries: Sequence[JsonObject]) -> list[JsonObject]:
+    """Every entry with an id of its own. One that was put twice (its writer was not sure) is one."""
+    given = dict[str, JsonObject]()
+    for entry in entries:
+        id = entry.get("id")
+        if not _is_id(id) or (id in given and given[id]["text"] != entry["text"]):
+            entry = {**entry, "id": secrets.token_hex(_ID_CHARACTERS // 2)}
+        given.setdefault(entry["id"], entry)
+    return list(given.values())
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == _ID_CHARACTERS and not set(value) - set("0123456789abcdef")
+
+
+def _letter(entry: JsonObject, to: str) -> Letter:
+    at = parsed(entry.get("timestamp")) or datetime.now(UTC)
+    summary, color = entry.get("summary"), entry.get("color")
+    return Letter(
+        id=entry["id"],
+        sender=entry["from"],
+        to=to,
+        text=entry["text"],
+        summary=summary if isinstance(summary, str) else "",
+        at=at,
+        color=color if isinstance(color, str) else "",
+    )

@@ -1,0 +1,79 @@
+"""How a lead ends its team: who was asked to end, who agreed, who refused, and who is late. Pure: it is told the time.
+
+A teammate is waiting, asked, leaving or staying (it refused). One that stays may be asked again after a while, so many
+times; one that does not answer, or does not go, is late, and whoever owns its process may end it. It sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from reverie.agents.messages.structured import ShutdownRequest, ShutdownResponse, new_request_id
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """`answer_s` for an answer, and once more for going; `again_s` after a refusal; `refusals` are respected."""
+
+    answer_s: float = 60.0
+    again_s: float = 30.0
+    refusals: int = 3
+
+
+@dataclass(slots=True)
+class _Asked:
+    request_id: str
+    at: float
+    leaving: bool = False
+    refused: str | None = None
+
+
+@dataclass(slots=True)
+class Handshake:
+    """Of one lead with its teammates. `insists`: whoever runs the team wants it to end, and no refusal holds."""
+
+    patience: Patience
+    insists: bool = False
+    _asked: dict[str, _Asked] = field(default_factory=dict[str, _Asked])
+    _refusals: dict[str, int] = field(default_factory=dict[str, int])
+
+    def may_ask(self, names: Iterable[str], now: float) -> list[str]:
+        """Those who have not been asked yet, or refused long enough ago and not too often."""
+        return [name for name in names if self._may_ask(name, now)]
+
+    def ask(self, name: str, now: float, reason: str) -> ShutdownRequest:
+        """The request to send to this one."""
+        self._asked[name] = _Asked(new_request_id(), now)
+        return ShutdownRequest(self._asked[name].request_id, reason)
+
+    def answered(self, name: str, response: ShutdownResponse, now: float) -> bool:
+        """Takes an answer in; False if it answers nothing that this one was asked."""
+        asked = self._asked.get(name)
+        if asked is None or asked.request_id != response.request_id or asked.leaving or asked.refused is not None:
+            return False
+        asked.at = now
+        if response.approve:
+            asked.leaving = True
+        else:
+            asked.refused = response.reason
+            self._refusals[name] = self._refusals.get(name, 0) + 1
+        return True
+
+    def late(self, names: Iterable[str], now: float) -> list[str]:
+        """Those who had their time: no answer, not gone after a yes, or one refusal too many."""
+        return [name for name in names if self._is_late(name, now)]
+
+    def _may_ask(self, name: str, now: float) -> bool:
+        asked = self._asked.get(name)
+        if asked is None:
+            return True
+        return asked.refused is not None and not self._is_late(name, now) and now - asked.at >= self.patience.again_s
+
+    def _is_late(self, name: str, now: float) -> bool:
+        asked = self._asked.get(name)
+        if asked is None:
+            return False
+        if asked.refused is not None and not self.insists:
+            return self._refusals[name] > self.patience.refusals
+        return now - asked.at >= self.patience.answer_s

@@ -1,0 +1,97 @@
+"""`/agents` and `/btw` in the chat: who is at work, what they want to be allowed, and a question beside the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from reverie.cli.output import columns, one_line, pad, seconds
+from reverie.cli.tool_lines import call_text
+from reverie.errors import UserError
+
+if TYPE_CHECKING:
+    from reverie.cli.chat.loop import Chat
+    from reverie.session.session import Session
+
+
+async def agents(chat: Chat, rest: str) -> None:
+    """Lists agents, questions and kinds; or answers a question."""
+    what, _, id = rest.partition(" ")
+    if what in ("allow", "deny"):
+        _answer(chat, what == "allow", id.strip())
+        return
+    if rest:
+        raise UserError("Write /agents, /agents allow ID or /agents deny ID; /tasks kill ID ends one.")
+    _show_at_work(chat)
+    _show_questions(chat)
+    _show_kinds(chat)
+
+
+async def aside(chat: Chat, rest: str) -> None:
+    """Answers a question beside the work."""
+    if not rest:
+        raise UserError("Write your question after /btw; the conversation will not see it.")
+    chat.view.going_on("a question beside the work")
+    answer = await chat.session.ask_aside(rest)
+    chat.view.say(answer)
+
+
+def answers(chat: Chat) -> Iterable[tuple[str, str]]:
+    """What can follow /agents."""
+    for question in chat.session.gate.questions():
+        for what in ("allow", "deny"):
+            yield f"{what} {question.id}", one_line(question.reason, 60)
+
+
+def agents_line(session: Session) -> str:
+    """Who is at work, for the status line; empty if nobody is."""
+    from reverie.session.agent_verbs import at_work
+
+    shown = [f"{one.name} ({one.doing})" if one.doing else one.name for one in at_work(session)]
+    return f"{len(shown)} agent{'s' if len(shown) > 1 else ''}: {', '.join(shown)}" if shown else ""
+
+
+def _show_at_work(chat: Chat) -> None:
+    from reverie.session.agent_verbs import agent_json, at_work
+
+    paint = chat.view.paint
+    found = [agent_json(chat.session, member) for member in at_work(chat.session)]
+    if not found:
+        chat.view.tell("No agents are at work.")
+    names = ["  " * one["depth"] + one["name"] for one in found]
+    wide = max(map(len, names), default=0) + 2
+    for name, one in zip(names, found, strict=True):
+        what = one["doing"] if one["state"] == "running" and one["doing"] else one["title"]
+        state = "" if one["state"] == "running" else f" {one['state']}"
+        line = f"{pad(name, wide)}{pad(one['mode'] + state, 15)}{seconds(one['seconds']):>8}  {one['id']}  "
+        chat.view.say(line + paint.dim(one_line(what, max(10, columns() - len(line) - 1))))
+
+
+def _show_questions(chat: Chat) -> None:
+    for question in chat.session.gate.questions():
+        asked = question.call
+        chat.view.tell(f"{question.reason} /agents allow {question.id}, or deny {question.id}", "warning")
+        chat.view.say(f"  {call_text(asked.tool, asked.input, asked.cwd, columns() - 4)}")
+        chat.show_question(question.id, asked.tool, asked.input, asked.cwd)
+
+
+def _show_kinds(chat: Chat) -> None:
+    paint, kinds = chat.view.paint, chat.session.agents.kinds().kinds
+    chat.view.say(paint.dim("  kinds:"))
+    wide = max(map(len, kinds)) + 2
+    for kind in kinds.values():
+        memory = f" (memory: {kind.memory.value})" if kind.memory is not None else ""
+        chat.view.say(f"  {pad(kind.name, wide)}{one_line(kind.description + memory, max(20, columns() - wide - 3))}")
+
+
+def _answer(chat: Chat, allow: bool, id: str) -> None:
+    open_ones = [question.id for question in chat.session.gate.questions()]
+    if not id and len(open_ones) == 1:
+        id = open_ones[0]
+    if allow and id in open_ones and id in chat.unseen:
+        raise UserError(f"Not all of {id} was shown yet: /agents shows the next page. Until then you can only deny it.")
+    chat.unseen.pop(id, None)
+    if not chat.session.gate.answer(id, allow=allow):
+        known = f"open are {', '.join(open_ones)}" if open_ones else "none is open"
+        raise UserError(f"There is no question {id!r}; {known}.")
+    chat.view.tell(f"{id}: {'allowed' if allow else 'denied'}")

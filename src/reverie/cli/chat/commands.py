@@ -1,0 +1,181 @@
+"""The chat's slash commands: a name, a line of help, what completes it, and what it does.
+
+To add one, write `async def _name(chat, rest)` and put it in `COMMANDS`; help and completion follow by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reverie.cli.chat import agents as chat_agents
+from reverie.cli.chat import context as chat_context
+from reverie.cli.chat import dream as chat_dream
+from reverie.cli.chat import memory as chat_memory
+from reverie.cli.output import columns, one_line, pad, seconds, tokens
+from reverie.errors import UserError
+
+if TYPE_CHECKING:
+    from reverie.cli.chat.loop import Chat
+
+Handler = Callable[["Chat", str], Awaitable[None]]
+Complete = Callable[["Chat"], Iterable[tuple[str, str]]]
+
+
+def _nothing(_chat: Chat) -> Iterable[tuple[str, str]]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    """`run` gets what was typed after the name; `complete` gives words that can stand there, and what they are."""
+
+    usage: str
+    help: str
+    run: Handler
+    complete: Complete = _nothing
+
+
+async def _help(chat: Chat, _rest: str) -> None:
+    paint = chat.view.paint
+    wide = max(len(command.usage) for command in COMMANDS.values()) + 2
+    for command in COMMANDS.values():
+        chat.view.say(f"  {paint.accent(pad(command.usage, wide))}{command.help}")
+    chat.view.say()
+    chat.view.say(paint.dim("  Alt-Enter or \\ at the end: another line. @ completes files. Tab completes."))
+    chat.view.say(paint.dim("  Ctrl-C stops the answer; twice leaves. Ctrl-D leaves."))
+
+
+async def _tasks(chat: Chat, rest: str) -> None:
+    from reverie.cli.team.look import running_lines
+
+    what, _, id = rest.partition(" ")
+    tasks = chat.session.tasks
+    if what == "kill":
+        info = await tasks.kill(id.strip())
+        chat.view.tell(f"{info.id}: {info.state.value}")
+        return
+    if rest:
+        raise UserError("Write /tasks, or /tasks kill ID.")
+    listed, teams = tasks.list(), await asyncio.to_thread(running_lines, chat.session.parts.places)
+    if not listed and not teams:
+        chat.view.tell("No background tasks.")
+    for info in listed:
+        note = info.error or (info.progress[-1] if info.progress else "")
+        line = f"  {info.id}  {info.state.value:<9}  {seconds(info.seconds):>8}  {info.title}"
+        chat.view.say(line + (chat.view.paint.dim(f"  {one_line(note, 60)}") if note else ""))
+    for line in teams:
+        chat.view.say(f"  {one_line(line, 120)}")
+
+
+def _task_ids(chat: Chat) -> Iterable[tuple[str, str]]:
+    return ((f"kill {info.id}", info.title) for info in chat.session.tasks.running)
+
+
+async def _model(chat: Chat, rest: str) -> None:
+    if not rest:
+        chat.view.tell(f"{chat.session.model_name} answers. /model NAME changes it, from the next message on.")
+        return
+    await chat.change_model(rest)
+    chat.view.tell(f"From now on {chat.session.model_name} answers.")
+
+
+def _model_names(_chat: Chat) -> Iterable[tuple[str, str]]:
+    from reverie.models.catalogue import Catalogue
+
+    catalogue = Catalogue.load()
+    for name in catalogue.names:
+        facts = catalogue.facts(name)
+        if facts.provider in ("anthropic", "openai"):
+            yield f"{facts.provider}:{name}", f"window {tokens(facts.window)}"
+    yield "embedded", "no key, no network"
+
+
+async def _context(chat: Chat, _rest: str) -> None:
+    from reverie.cli.sessions.context import context_text
+
+    chat.view.say(context_text(chat.session, paint=chat.view.paint, wide=columns()))
+
+
+async def _cost(chat: Chat, _rest: str) -> None:
+    from reverie.cli.sessions.cost import cost_text
+
+    chat.view.say(cost_text(chat.session, paint=chat.view.paint, wide=columns()))
+
+
+async def _exit(chat: Chat, _rest: str) -> None:
+    chat.leaving = True
+
+
+COMMANDS: dict[str, SlashCommand] = {
+    "help": SlashCommand("/help", "this list", _help),
+    "context": SlashCommand("/context", "how full the window is", _context),
+    "cost": SlashCommand("/cost", "what this conversation has used", _cost),
+    "model": SlashCommand("/model [NAME]", "who answers; or somebody else from now on", _model, _model_names),
+    "tasks": SlashCommand("/tasks [kill ID]", "what runs in the background", _tasks, _task_ids),
+    "agents": SlashCommand(
+        "/agents [allow|deny ID]", "who is at work, and what they ask", chat_agents.agents, chat_agents.answers
+    ),
+    "btw": SlashCommand("/btw QUESTION", "ask something the conversation will not see", chat_agents.aside),
+    "compact": SlashCommand(
+        "/compact [TEXT | --preview | --from MSG | --up-to MSG]",
+        "summarise to make room; TEXT says what to mind",
+        chat_context.compact,
+        lambda _chat: (
+            ("--preview", "show it first"),
+            ("--from", "only what is later"),
+            ("--up-to", "only what is earlier"),
+        ),
+    ),
+    "notes": SlashCommand(
+        "/notes [update]",
+        "the notes kept of this conversation",
+        chat_context.notes,
+        lambda _chat: (("update", "bring them up to date now"),),
+    ),
+    "undo": SlashCommand("/undo [--fit]", "take back the last compaction, rewind or clear", chat_context.undo),
+    "rewind": SlashCommand(
+        "/rewind [MSG]", "go on from an earlier message", chat_context.rewind, chat_context.rewind_words
+    ),
+    "memory": SlashCommand(
+        "/memory [[edit] FILE]", "what is remembered, or one memory", chat_memory.show_memory, chat_memory.memory_files
+    ),
+    "remember": SlashCommand("/remember TEXT", "keep something for good, in your own words", chat_memory.remember),
+    "forget": SlashCommand(
+        "/forget TEXT", "forget a memory; it can be brought back", chat_memory.forget, chat_memory.memory_files
+    ),
+    "dream": SlashCommand(
+        "/dream [status|review|…]", "put memory in order in the background", chat_dream.dream, chat_dream.words
+    ),
+    "pin": SlashCommand(
+        "/pin [TEXT | remove ID]", "keep a text through every compaction", chat_context.pin, chat_context.pin_words
+    ),
+    "clear": SlashCommand("/clear", "start from nothing; /undo brings the conversation back", chat_context.clear),
+    "exit": SlashCommand("/exit", "leave (also /quit, Ctrl-D)", _exit),
+}
+ALIASES = {"quit": "exit", "q": "exit", "?": "help", "new": "clear"}
+
+
+def command_in(text: str) -> tuple[str, str] | None:
+    """The name and the rest of a line that is a command. A path at the start of a line is none."""
+    if text.strip() in ("exit", "quit"):
+        return "exit", ""
+    name, _, rest = text.strip().partition(" ")
+    if not name.startswith("/") or "/" in name[1:] or "\n" in name or not name[1:2]:
+        return None
+    return ALIASES.get(name[1:], name[1:]), rest.strip()
+
+
+def completions(chat: Chat, text: str) -> Iterator[tuple[str, int, str]]:
+    """What can follow a line that begins with a slash."""
+    name, space, rest = text[1:].partition(" ")
+    if not space:
+        for known, command in COMMANDS.items():
+            if known.startswith(name):
+                yield f"/{known}", len(text), command.help
+    elif command := COMMANDS.get(name):
+        for word, about in command.complete(chat):
+            if rest.lower() in word.lower():
+                yield word, len(rest), about

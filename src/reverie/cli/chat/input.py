@@ -1,0 +1,91 @@
+"""Where the chat's lines come from: a terminal (see `prompt.py`) or a pipe, one line a turn."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from reverie.cli.diff_preview import Pages
+from reverie.origins import split_material
+from reverie.types import Origin, TextBlock
+
+TWICE_S = 2.0
+"""Two Ctrl-C within this time leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a person said to a permission question."""
+
+    allow: bool
+    always: bool = False
+    reason: str = ""
+
+
+class ChatInput(Protocol):
+    interactive: bool
+    """Whether somebody is there to be asked."""
+
+    async def next(self) -> list[TextBlock] | None:
+        """The next thing said, with the origin of each part; None when the user leaves."""
+        ...
+
+    def interrupted(self) -> None:
+        """Ctrl-C stopped a turn just now: at the prompt it counts as the first of two."""
+        ...
+
+    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> Verdict | None:
+        """Asks about the call that was shown; `show` shows the next page of it, as long as `pages` has one.
+
+        `rule` is what "always" would allow, None if nothing can. None as the answer: stop the turn.
+        """
+        ...
+
+    async def confirm(self, question: str) -> bool:
+        """Asks yes or no before something is left behind. Where nobody is there, what was typed was meant."""
+        ...
+
+
+class PipedInput:
+    """Lines from standard input; its end is the end of the chat. Bytes that are not UTF-8 are replaced."""
+
+    interactive = False
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._reading = False
+
+    async def next(self) -> list[TextBlock] | None:
+        if not self._reading:
+            self._reading = True
+            # A thread of its own, left behind at exit: one that waits in a read cannot be ended.
+            threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True).start()
+        while True:
+            line = await self._lines.get()
+            if line is None:
+                return None
+            if line.strip():
+                return split_material(line, Origin.ENTERED)
+
+    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            for raw in sys.stdin.buffer:
+                loop.call_soon_threadsafe(self._lines.put_nowait, raw.decode("utf-8", "replace").rstrip("\r\n"))
+            loop.call_soon_threadsafe(self._lines.put_nowait, None)
+        except RuntimeError:  # the loop is closed: the chat has ended before its input
+            return
+
+    def interrupted(self) -> None:
+        pass
+
+    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> Verdict | None:
+        del rule, pages, show
+        return Verdict(False, reason="Nobody is there to be asked.")
+
+    async def confirm(self, question: str) -> bool:
+        del question
+        return True

@@ -1,0 +1,278 @@
+"""The chat itself: say something, watch the turn, answer its questions, say the next thing.
+
+Holds one session at a time and can put another in its place (/model). Shows nothing itself: a view does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reverie import __version__
+from reverie.cli.chat.agents import agents_line
+from reverie.cli.chat.commands import COMMANDS, command_in
+from reverie.cli.chat.input import TWICE_S, ChatInput, Verdict
+from reverie.cli.chat.view import ChatView
+from reverie.cli.diff_preview import Pages, preview
+from reverie.cli.opening import Opening
+from reverie.cli.output import columns, cut, one_line, plural, tokens
+from reverie.cli.run_view import RunView, TextView
+from reverie.cli.running import Signals
+from reverie.cli.tool_lines import call_text
+from reverie.errors import ReverieError, UserError
+from reverie.events import Event, PermissionAsked, TurnEnded
+from reverie.origins import untagged
+from reverie.permissions.patterns import rule_for
+from reverie.permissions.rules import ToolCall
+from reverie.types import Json, Purpose, TextBlock
+
+if TYPE_CHECKING:
+    from reverie.session.session import Session
+
+
+class Chat:
+    """One chat. `leaving` ends it after what is under way; `code` is the exit code."""
+
+    def __init__(self, session: Session, wanted: Opening, view: ChatView, signals: Signals) -> None:
+        self.session = session
+        self.view = view
+        self.leaving = False
+        self.code = 0
+        self.unseen: dict[str, Pages] = {}
+        """What was not shown yet of the questions that /agents answers, by their ID."""
+        self._wanted = wanted
+        self._signals = signals
+        self._input: ChatInput | None = None
+        self._asking: asyncio.Future[Verdict | None] | None = None
+        self._interrupted_at = -TWICE_S
+
+    # -- the conversation -----------------------------------------------------------------------------------------
+
+    async def talk(self, given: ChatInput) -> None:
+        """Until the person leaves."""
+        self._input = given
+        self._signals.cancel = self.interrupt
+        self._signals.closing = lambda: self.session.closing
+        self._greet()
+        self.session.listen(self._between_turns)
+        while not self.leaving and self._signals.ended_by is None:
+            said = await given.next()
+            self._signals.watch()  # a prompt has had Ctrl-C for itself
+            if said is None:
+                break
+            found = command_in("".join(untagged(block.text) for block in said)) if said[0].origin.is_users else None
+            if found:
+                await self._command(*found)
+            else:
+                await self._turn(said)
+
+    def interrupt(self) -> bool:
+        """Ctrl-C: stops the turn. A second one leaves as well."""
+        now = time.monotonic()
+        self.leaving |= now - self._interrupted_at < TWICE_S
+        self._interrupted_at = now
+        if self._input is not None:
+            self._input.interrupted()
+        if self._asking is not None:
+            self._asking.cancel()
+        return self.session.cancel()
+
+    async def _turn(self, said: list[TextBlock]) -> None:
+        assert self._input is not None
+        terminal = self._input.interactive
+        view: RunView = self.view if terminal else TextView(self.session.parts.places.cwd, quiet=False)
+        if terminal:
+            self.view.begin()
+        with _no_echo(terminal):
+            try:
+                async with aclosing(self.session.send(said)) as events:
+                    async for event in events:
+                        if isinstance(event, PermissionAsked):
+                            await self._question(event)
+                            continue
+                        view.show(event)
+                        if isinstance(event, TurnEnded) and not terminal:
+                            self.code = self.code or event.exit_code
+            finally:
+                self.view.pause()
+
+    def _between_turns(self, event: Event) -> None:
+        if isinstance(event, PermissionAsked):
+            self.view.tell(f"{event.reason} /agents allow {event.id}, or deny {event.id}", "warning")
+            cwd = Path(event.cwd or self.session.parts.places.cwd)
+            self.show_question(event.id, event.tool, event.input, cwd)
+        self.view.show(event)
+
+    # -- questions ------------------------------------------------------------------------------------------------
+
+    async def _question(self, event: PermissionAsked) -> None:
+        assert self._input is not None
+        view, cwd = self.view, Path(event.cwd or self.session.parts.places.cwd)
+        view.pause()
+        view.say()
+        view.say(f"{view.paint.warning('?')} {view.paint.bold(call_text(event.tool, event.input, cwd, columns() - 2))}")
+        view.say(view.paint.dim(f"  {one_line(event.reason)}"))
+        pages = Pages(preview(event.tool, event.input, cwd, view.paint, columns() - 2))
+        self.show_page(pages)
+        rule = rule_for(ToolCall(event.id, event.tool, event.input, False, cwd))
+        shown = None if rule is None else cut(one_line(rule), max(20, columns() - 40))
+        asked_at = time.monotonic()
+        self._asking = asyncio.ensure_future(self._input.ask(shown, pages, lambda: self.show_page(pages)))
+        try:
+            verdict = await self._asking
+        except asyncio.CancelledError:
+            if not self.session.cancel():
+                raise
+            return
+        finally:
+            self._asking = None
+            self._signals.watch()
+        if verdict is None:
+            self.interrupt()
+            return
+        self.session.gate.answer(event.id, allow=verdict.allow, always=verdict.always, reason=_reason(verdict))
+        view.waited(time.monotonic() - asked_at)
+
+    def show_question(self, id: str, tool: str, given: Json, cwd: Path) -> None:
+        """What an agent asks about: the next page, or the first one again if all were shown."""
+        pages = self.unseen.pop(id, None) or Pages(preview(tool, given, cwd, self.view.paint, columns() - 2))
+        self.show_page(pages)
+        if pages.left:
+            self.unseen[id] = pages
+
+    def show_page(self, pages: Pages) -> None:
+        """The next lines of what is asked about."""
+        for line in pages.next():
+            self.view.say(f"  {line}")
+        if pages.left:
+            self.view.say(self.view.paint.warning(f"  … {plural(pages.left, 'more line')}"))
+
+    # -- commands -------------------------------------------------------------------------------------------------
+
+    async def _command(self, name: str, rest: str) -> None:
+        command = COMMANDS.get(name)
+        try:
+            if command is None:
+                from reverie.cli.app import unknown_name
+
+                known = {f"/{one}": None for one in COMMANDS}
+                raise UserError(unknown_name("command", f"/{name}", known))
+            await command.run(self, rest)
+        except ReverieError as error:
+            self.view.pause()
+            self.view.tell(str(error), "error")
+        self.view.pause()
+        if not self.leaving:
+            self.view.say()
+
+    async def confirm(self, question: str) -> bool:
+        """Asks the person yes or no."""
+        assert self._input is not None
+        try:
+            return await self._input.confirm(question)
+        finally:
+            self._signals.watch()
+
+    async def change_model(self, name: str) -> None:
+        """The same conversation with another model. Raises if there is no such model, and nothing has changed."""
+        from reverie.models.catalogue import Catalogue
+        from reverie.models.registry import doubt_about, open_model
+        from reverie.session.parts import model_access
+
+        settings, before = self.session.parts.settings, self.session.model_name
+        access, catalogue = model_access(settings), Catalogue.load(settings.catalogue.files)
+        tried = open_model(name, access, catalogue)
+        is_listed = None
+        if doubt_about(name, access, catalogue) is not None and (ask := getattr(tried, "listed", None)) is not None:
+            self.view.going_on("asking the server which models it has")
+            is_listed = await ask()
+        await tried.close()
+        if is_listed is False:
+            self.view.pause()
+            self.view.tell(f"The server's own list has no {name}; /model {before} goes back.", "warning")
+        has_begun = bool(self.session.parts.log.view.entries)
+        wanted = replace(self._wanted, model=name)
+        await self._swap(replace(wanted, resume=self.session.id if has_begun else None))
+        self._wanted = wanted
+
+    async def _swap(self, wanted: Opening) -> None:
+        assert self._input is not None
+        await self.close()
+        self.session = await wanted.open(interactive=self._input.interactive)
+        self.session.listen(self._between_turns)
+
+    async def close(self) -> None:
+        """Ends the session; says so if background work is still waited for."""
+        running = self.session.tasks.running
+        if running and sys.stdout.isatty():
+            self.view.going_on(f"waiting for {plural(len(running), 'background task')} (Ctrl-C skips)")
+        try:
+            await self.session.close()
+        finally:
+            self.view.pause()
+
+    # -- what is shown around the turns ---------------------------------------------------------------------------
+
+    def toolbar(self) -> str:
+        budget = self.session.conversation.budget()
+        running = [info for info in self.session.tasks.running if info.purpose is not Purpose.AGENT]
+        parts = [_shown(self.session.model_name), f"{budget.used / budget.window:.0%} of {tokens(budget.window)}"]
+        if running:
+            parts.append(f"{plural(len(running), 'task')}: {', '.join(sorted({info.purpose for info in running}))}")
+        if at_work := agents_line(self.session):
+            parts.append(at_work)
+        parts.append("/help")
+        return cut(" · ".join(parts), columns() - 2)
+
+    def _greet(self) -> None:
+        if self._input is None or not self._input.interactive:
+            return
+        view, parts = self.view, self.session.parts
+        branch = f" ({parts.branch})" if parts.branch else ""
+        view.say(f"{view.paint.bold('Reverie')} {__version__} · {self.session.model_name} · {parts.places.cwd}{branch}")
+        if self.session.model_name == "embedded":
+            told = "No key is set: the embedded mind looks things up and keeps what you tell it. /help lists commands."
+            view.say(view.paint.dim(told))
+        else:
+            view.say(view.paint.dim("/help lists the commands."))
+        if parts.resumed:
+            self._recap()
+        view.say()
+
+    def _recap(self) -> None:
+        """Where a resumed conversation stands: what was asked last, and how the answer began."""
+        view, entries = self.view, self.session.parts.log.view.entries
+        view.say(view.paint.dim(f"Going on with {self.session.id[:8]}, {plural(len(entries), 'message')}."))
+        asked = next((text for entry in reversed(entries) for text in _typed(entry.message.content)), "")
+        answered = next((e.message.text for e in reversed(entries) if e.message.role == "assistant"), "")
+        for mark, text in (("›", asked), ("·", answered)):
+            if text.strip():
+                view.say(view.paint.dim(f"  {mark} {one_line(text, columns() - 5)}"))
+
+
+def _typed(blocks: tuple[object, ...]) -> list[str]:
+    return [block.text for block in blocks if isinstance(block, TextBlock) and block.origin.is_users]
+
+
+def _reason(verdict: Verdict) -> str:
+    said = verdict.reason.strip()
+    return f"The user refused: {said}" if said else ""
+
+
+def _no_echo(terminal: bool) -> AbstractContextManager[None]:
+    if not terminal:
+        return nullcontext()
+    from reverie.cli.chat.prompt import no_echo
+
+    return no_echo()
+
+
+def _shown(model: str) -> str:
+    """A model's name where room is scarce: of a script, only the file's name."""
+    provider, colon, name = model.partition(":")
+    return f"{provider}{colon}{name.rpartition('/')[2]}" if provider == "scripted" else model

@@ -1,0 +1,157 @@
+"""A turn as the chat shows it: the answer as it streams, tool calls on one line each, nothing redrawn.
+
+Knows events and the terminal; never the session. What needs an answer (permission questions) is the chat's business.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+
+from reverie.cli.chat.markdown_stream import MarkdownStream
+from reverie.cli.chat.status import StatusLine
+from reverie.cli.output import Paint, columns, one_line, plural, seconds
+from reverie.cli.run_view import why_it_ended
+from reverie.cli.tool_lines import call_text, finished_line
+from reverie.events import (
+    AnswerRestarted,
+    Event,
+    Notice,
+    PermissionAsked,
+    Retrying,
+    RoundFinished,
+    SessionOpened,
+    TaskChanged,
+    TextStreamed,
+    ThinkingStreamed,
+    ToolFinished,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+
+_MARKS = {"info": "·", "warning": "!", "error": "✗"}
+
+
+class ChatView:
+    """Everything the chat writes goes through here, so that lines never run into each other."""
+
+    def __init__(self, cwd: Path, paint: Paint) -> None:
+        self.paint = paint
+        self._cwd = cwd
+        self._status = StatusLine(self._write, paint, columns)
+        self._stream = MarkdownStream(self._write, paint, columns())
+        self._calls = dict[str, str]()
+        self._waited = dict[str, float]()  # how long a call has waited for a person
+        self._last = ""  # what was written last: text, line, or nothing yet
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(text)  # looked up each time: while a prompt is open, standard output is another
+        sys.stdout.flush()
+
+    # -- between turns --------------------------------------------------------------------------------------------
+
+    def say(self, text: str = "") -> None:
+        """Writes lines as they are."""
+        self._settle()
+        self._write(text + "\n")
+        self._last = "line"
+
+    def tell(self, text: str, level: str = "info") -> None:
+        """One sentence with a mark before it, wrapped."""
+        mark = _MARKS.get(level, "·")
+        painted = {"info": self.paint.dim, "warning": self.paint.warning, "error": self.paint.bad}[level](mark)
+        wrapped = textwrap.wrap(one_line(text), max(20, columns() - 2), break_on_hyphens=False) or [""]
+        first, *rest = wrapped
+        self.say("\n".join([f"{painted} {first}", *(f"  {line}" for line in rest)]))
+
+    def going_on(self, text: str) -> None:
+        """Shows on the moving line what takes a while."""
+        self._status.show(text)
+
+    def pause(self) -> None:
+        """Nothing moves until the next event: somebody is about to be asked."""
+        self._settle()
+        self._status.stop()
+
+    def waited(self, duration: float) -> None:
+        """The person has answered after so many seconds, which are not the tools' own."""
+        for call in self._calls:
+            self._waited[call] = self._waited.get(call, 0.0) + duration
+        self._status.show(self._running())
+
+    def _settle(self) -> None:
+        self._status.clear()
+        self._stream.finish()
+
+    # -- a turn ---------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        self._stream = MarkdownStream(self._write, self.paint, columns())
+        self._last = ""
+        self._status.show("working")
+
+    def show(self, event: Event) -> None:
+        match event:
+            case TextStreamed():
+                self._text(event.text)
+            case ThinkingStreamed():
+                self._settle()
+                self._status.show("thinking")
+            case ToolStarted():
+                self._settle()
+                self._calls[event.id] = call_text(event.name, event.input, self._cwd)
+                self._status.show(self._running())
+            case ToolFinished():
+                self._finished(event)
+            case AnswerRestarted():
+                self.say(self.paint.warning("↻ ") + self.paint.dim(one_line(f"from the start again: {event.reason}")))
+            case Retrying():
+                said = f"{event.reason} Trying again in {seconds(event.seconds)} (attempt {event.attempt})."
+                self.say(self.paint.warning("↻ ") + self.paint.dim(one_line(said)))
+                self._status.show("waiting")
+            case Notice():
+                self.tell(event.text, event.level if event.level in _MARKS else "info")
+            case TaskChanged():
+                if event.state == "failed":
+                    self.tell(f"In the background, {event.title or event.purpose} failed; `reverie log` says more.")
+            case RoundFinished():
+                if not event.cut_off:  # else the next round goes on in the middle of this one's sentence
+                    self._settle()
+                    self._status.show("working")
+            case TurnEnded():
+                self._ended(event)
+            case SessionOpened() | TurnStarted() | PermissionAsked():
+                pass
+
+    def _text(self, text: str) -> None:
+        self._status.stop()
+        if self._last != "text":
+            self._write("\n")
+        self._last = "text"
+        self._stream.feed(text)
+
+    def _running(self) -> str:
+        names = list(self._calls.values()) or ["working"]
+        return names[0] if len(names) == 1 else plural(len(names), "call") + f": {', '.join(names)}"
+
+    def _finished(self, event: ToolFinished) -> None:
+        call = self._calls.pop(event.id, event.name)
+        took = max(0.0, event.seconds - self._waited.pop(event.id, 0.0))
+        line = finished_line(call, event.text, event.is_error, took, self.paint, columns() - 2)
+        if not self._last:
+            self._write("\n")
+        self.say(f"  {line}")
+        self._status.show(self._running())
+
+    def _ended(self, event: TurnEnded) -> None:
+        self._settle()
+        self._status.stop()
+        self._calls.clear()
+        self._waited.clear()
+        if event.reason == "cancelled":
+            self.say(self.paint.warning("■ ") + self.paint.dim("Stopped. What was said so far is kept."))
+        elif event.reason != "answered":
+            self.tell(why_it_ended(event), "error")
+        self._write("\n")

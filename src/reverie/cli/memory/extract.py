@@ -1,0 +1,104 @@
+"""`reverie extract`: memory from recorded conversations, turn by turn; interrupted, it goes on where it stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reverie.cli.memory.opening import cwd_option, json_option, say, say_json, warn
+from reverie.cli.output import one_line, plural
+from reverie.cli.screen import CLEAR_LINE
+from reverie.errors import UserError
+
+if TYPE_CHECKING:
+    from reverie.session.extract_run import Report
+
+
+@click.command("extract")
+@click.argument("paths", metavar="TRANSCRIPT...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-m", "--model", metavar="NAME", help="Who extracts.  [default: the model of the settings]")
+@click.option("--dry-run", is_flag=True, help="Write nothing; show what would be written.")
+@click.option("--again", is_flag=True, help="From the beginning, also what was looked through before.")
+@json_option
+@cwd_option
+def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bool, as_json: bool, cwd: Path) -> int:
+    """Learn from recorded sessions, as if memory had been on.
+
+    Takes transcripts of Reverie, Claude Code or pi, or folders of them, oldest first, and looks at them turn by turn
+    with the dates of their messages. What is worth keeping goes to the memory of this folder, each file a version that
+    can be undone. Interrupted, the same command goes on where it stopped; what a session has learnt from itself is
+    passed over.
+
+    \b
+    Examples:
+      reverie extract ~/.claude/projects/-home-me-shop --dry-run
+      reverie extract session.jsonl --model anthropic:claude-haiku-4-5
+
+    Exit codes: 0 done, 1 a run failed, 4 it could not be stored, 5 the model could not answer. What failed is left for
+    the next time.
+    """
+    from reverie.session.extract_run import extract_all, transcripts_in
+
+    files = transcripts_in(paths)
+    if not files:
+        raise UserError(
+            f"There are no transcripts in {', '.join(map(str, paths))}: give .jsonl files, or folders of them."
+        )
+    live = sys.stderr.isatty() and not as_json
+
+    def progress(text: str) -> None:
+        if live:
+            click.echo(CLEAR_LINE + one_line(text)[:100], nl=False, err=True)
+        elif not as_json:
+            say(text, err=True)
+
+    report = asyncio.run(
+        extract_all(files, cwd.resolve(), model=model, dry_run=dry_run, again=again, progress=progress)
+    )
+    if live:
+        click.echo(CLEAR_LINE, nl=False, err=True)
+    if as_json:
+        say_json(report.to_json())
+    else:
+        _show(report, dry_run)
+    return report.exit_code
+
+
+def _show(report: Report, dry_run: bool) -> None:
+    for change in report.changes:
+        say(f"{change.verb} {change.file}  ({change.transcript}, {change.day})")
+    if dry_run:
+        for name, lines in report.diffs.items():
+            say()
+            say(name)
+            for line in lines:
+                say(f"  {line}")
+    if report.changes:
+        say()
+    did = "would be written" if dry_run else "written"
+    counted = f"{plural(report.turns, 'turn')} of {plural(report.transcripts, 'transcript')} looked at"
+    figures = f"{plural(len({change.file for change in report.changes}), 'memory', 'memories')} {did}"
+    say(f"{counted}, {figures}; {report.passed_over:,} turns had been looked at before.")
+    sent = sum(int(value) for key, value in report.tokens.items() if key.endswith("input_tokens"))
+    if sent:
+        cost = f", ${report.cost_usd:.4f}" if report.cost_usd else ""
+        say(f"{sent:,} tokens sent, {int(report.tokens.get('output_tokens', 0)):,} written{cost}.")
+    _tell(report.refused, "left out")
+    if report.failures:
+        warn(f"{plural(len(report.failures), 'run')} failed: {report.failures[-1]}")
+    if report.stopped:
+        warn(f"Stopped: {report.stopped} The same command goes on from there.")
+
+
+def _tell(refused: Sequence[str], what: str) -> None:
+    if refused:
+        kinds: dict[str, Any] = {}
+        for one in refused:
+            kind = one.rpartition(": ")[2]
+            kinds[kind] = kinds.get(kind, 0) + 1
+        say(f"{what}: {', '.join(f'{count} × {kind}' for kind, count in sorted(kinds.items()))}")

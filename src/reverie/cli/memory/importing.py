@@ -1,0 +1,93 @@
+"""`reverie memory import`: memories and notes from elsewhere, looked at first, taken in as one version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reverie.cli.memory.opening import (
+    can_ask,
+    cwd_option,
+    json_option,
+    memory_in,
+    painted,
+    say,
+    say_json,
+    say_undo,
+    version_json,
+    wrapped,
+)
+from reverie.cli.output import columns, cut, one_line, plural
+from reverie.errors import ReverieError
+
+if TYPE_CHECKING:
+    from reverie.memory.upkeep.importing import Planned
+
+
+@click.command("import")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Only say what would be taken in.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@json_option
+@cwd_option
+def command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: bool, cwd: Path) -> int:
+    """Take in memories and notes from elsewhere.
+
+    PATH is a memory directory such as Claude Code makes (or the project folder that holds one), a folder of Markdown
+    files, or a file of notes such as AGENTS.md, which is taken apart at its headings. What is known already is left
+    out, secrets are refused, nothing is overwritten, and the sources stay as they are. All of it is one version.
+
+    \b
+    Examples:
+      reverie memory import ~/.claude/projects/-home-me-app/memory --dry-run
+      reverie memory import ../old-app/.claude/memory ~/notes/app.md
+
+    Exit codes: 0 done, 1 you said no or all of it was refused, 2 usage, 4 storage.
+    """
+    from reverie.memory.changes import WriteInfo, Writer
+    from reverie.memory.upkeep.importing import carry_out, plan_import
+
+    memory = memory_in(cwd)
+    if not dry_run:
+        memory.require_on("nothing is imported")
+    planned = plan_import(memory, paths)
+    new = [one for one in planned if one.action == "add"]
+    refused = [one for one in planned if one.action == "refused"]
+    if not as_json:
+        _show(planned)
+    asks = bool(new) and not dry_run and not yes and not as_json and can_ask()
+    if asks and not click.confirm(f"Take in {plural(len(new), 'memory', 'memories')}?", default=True):
+        raise ReverieError("Nothing was taken in.")
+    sources = ", ".join(map(str, paths))
+    info = WriteInfo(Writer.IMPORT, f"Imported from {sources}.")
+    version = None if dry_run else carry_out(memory, planned, info)
+    if as_json:
+        listed = [
+            {"action": one.action, "file": one.name, "source": one.piece.source, "reason": one.reason or None}
+            for one in planned
+        ]
+        say_json({"dry_run": dry_run, "pieces": listed, "version": version_json(version)})
+    elif version is not None:
+        say(f"Took in {plural(len(new), 'memory', 'memories')}.")
+        say_undo(version)
+    elif new:
+        say(painted().dim("A dry run: nothing was taken in."))
+    else:
+        say("There was nothing new to take in.")
+    return 1 if refused and not new else 0
+
+
+def _show(planned: list[Planned]) -> None:
+    paint, wide = painted(), columns()
+    marks = {"add": paint.good("+"), "known": paint.dim("="), "refused": paint.bad("✗")}
+    for one in planned:
+        say(f"{marks[one.action]} {paint.accent(cut(one_line(one.name), wide - 2))}")
+        if one.action == "add":
+            say(f"  {cut(one_line(one.piece.topic.description), wide - 2)}")
+        else:
+            for line in wrapped(f"{one.reason} (from {one.piece.source})", 2):
+                say(paint.dim(f"  {line}"))
+    if planned:
+        say()

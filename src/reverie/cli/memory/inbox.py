@@ -1,0 +1,121 @@
+"""`reverie memory inbox`: what waits for a person's decision, because no person said it or they once said otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reverie.cli.memory.opening import (
+    cwd_option,
+    json_option,
+    memory_in,
+    painted,
+    say,
+    say_json,
+    say_undo,
+    version_json,
+    wrapped,
+)
+from reverie.cli.output import one_line, plural
+from reverie.errors import UserError
+
+if TYPE_CHECKING:
+    from reverie.memory.gate.inbox import Inbox, Item
+
+_WHY = {"evidence": "nobody said this", "contradiction": "you confirmed something else"}
+
+
+@click.command("inbox")
+@click.argument("verb", type=click.Choice(["list", "show", "accept", "reject"]), default="list")
+@click.argument("ids", metavar="[ID...]", nargs=-1)
+@json_option
+@cwd_option
+def command(verb: str, ids: tuple[str, ...], as_json: bool, cwd: Path) -> None:
+    """See what waits for your decision; accept or reject it.
+
+    What an agent wanted to remember without your having said it waits here, and so does what contradicts a memory that
+    you confirmed. Accepting writes it as confirmed by you; rejecting drops it. ID may be the beginning of one; `all`
+    means everything that waits.
+
+    \b
+    Examples:
+      reverie memory inbox
+      reverie memory inbox show 3f2a
+      reverie memory inbox accept 3f2a
+      reverie memory inbox reject all
+    """
+    memory = memory_in(cwd)
+    inbox = memory.inbox
+    if verb == "list":
+        if ids:
+            raise UserError("`inbox list` takes no ID; `inbox show ID` shows one item.")
+        _list(inbox, as_json)
+        return
+    if not ids:
+        raise UserError(f"Say which: reverie memory inbox {verb} ID.")
+    items = inbox.list() if ids == ("all",) else [inbox.show(one) for one in ids]
+    if verb == "show":
+        for item in items:
+            _show(item, as_json)
+        return
+    if verb == "accept":
+        memory.require_on("nothing is accepted")
+    for item in items:
+        if verb == "accept":
+            version = inbox.accept(item.id, memory.directory)
+            if as_json:
+                say_json({"accepted": item.id, "file": item.file, "version": version_json(version)})
+                continue
+            say(f"Accepted {item.id}: {painted().accent(one_line(item.file))}, confirmed by you.")
+            if version is not None:
+                say_undo(version)
+        else:
+            inbox.reject(item.id)
+            if as_json:
+                say_json({"rejected": item.id, "file": item.file})
+            else:
+                say(f"Rejected {item.id}: {one_line(item.file)}.")
+
+
+def _list(inbox: Inbox, as_json: bool) -> None:
+    items = inbox.list()
+    if as_json:
+        say_json({"items": [item.to_json() for item in items]})
+        return
+    if not items:
+        say("Nothing waits in the inbox.")
+        return
+    for number, item in enumerate(items):
+        if number:
+            say()
+        _brief(item)
+    say()
+    say(painted().dim(f"{plural(len(items), 'item')}: reverie memory inbox accept ID, or reject ID"))
+
+
+def _brief(item: Item) -> None:
+    paint = painted()
+    why = _WHY.get(item.why, item.why)
+    say(f"{paint.accent(item.id)}  {paint.bold(one_line(item.file))}  {paint.dim(f'{why}, {item.time[:10]}')}")
+    for text in [item.question] if item.question else item.statements:
+        for number, line in enumerate(wrapped(text, 12)):
+            say(f"          {'- ' if number == 0 and not item.question else '  '}{line}")
+
+
+def _show(item: Item, as_json: bool) -> None:
+    if as_json:
+        say_json(item.to_json())
+        return
+    paint = painted()
+    _brief(item)
+    say()
+    for line in item.text.splitlines():
+        say(f"  {one_line(line)}")
+    if item.sources:
+        say()
+        say(paint.dim("It was looked at in:"))
+    for source in item.sources:
+        for number, line in enumerate(wrapped(source.excerpt, 14)):
+            say(paint.dim(f"  {source.origin if number == 0 else '':<10}  {line}"))

@@ -1,0 +1,286 @@
+"""`reverie memory list|show|search|path`: what is there, as a person or a program wants to see it. Reads only."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import time
+from typing import Any
+
+import click
+
+from reverie.cli.memory.opening import (
+    TYPES,
+    cwd_option,
+    everything_named,
+    file_meant,
+    file_names,
+    json_option,
+    memory_in,
+    painted,
+    say,
+    say_json,
+)
+from reverie.cli.output import age, columns, cut, one_line, pad, plural, width
+from reverie.cli.screen import document as show_document
+from reverie.cli.screen import printable
+from reverie.errors import UserError
+from reverie.memory.age import age_days, age_words
+from reverie.memory.index import load_index
+from reverie.memory.opening import OpenedMemory
+from reverie.memory.scan import ScanEntry
+from reverie.memory.taxonomy import MemoryType
+from reverie.memory.topic_file import TopicFile, decode
+from reverie.moments import iso
+
+_UNTYPED = "untyped"
+_LINES_A_FILE = 3
+_VALUE = re.compile(r"^(?:name|description):\s*")
+
+
+@click.command("list")
+@click.option("-t", "--type", "kind", type=click.Choice([*TYPES.choices, _UNTYPED]), help="Only this type.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Only the newest so many.")
+@json_option
+@cwd_option
+def list_command(kind: str | None, limit: int | None, as_json: bool, cwd: Path) -> None:
+    """List what is remembered, by type, newest first.
+
+    \b
+    Examples:
+      reverie memory list
+      reverie memory list --type feedback
+      reverie memory list --json | jq -r '.memories[].file'
+    """
+    memory = memory_in(cwd)
+    found = [entry for entry in memory.directory.list() if kind is None or _kind(entry) == kind][:limit]
+    if as_json:
+        say_json({"directory": str(memory.directory.root), "memories": [_as_json(entry) for entry in found]})
+        return
+    if not found:
+        what = "Nothing is remembered" if kind is None else f"Nothing of the type {kind} is remembered"
+        say(f'{what} in {memory.directory.root} yet: `reverie remember "…"` adds something.', err=True)
+        return
+    _print_by_type(found)
+    paint = painted()
+    index = load_index(memory.directory.index())
+    cut_note = f", cut at its limit of {index.fired}" if index.fired else ""
+    say()
+    say(paint.dim(f"{plural(len(found), 'memory', 'memories')}, index of {plural(index.lines, 'line')}{cut_note}"))
+    say(paint.dim(str(memory.directory.root)))
+    if not memory.switch.on:
+        say(paint.warning(f"Memory is off ({memory.switch.rule}): nothing of this is used now."))
+
+
+def _print_by_type(found: Sequence[ScanEntry]) -> None:
+    paint, now = painted(), time()
+    on_terminal = sys.stdout.isatty()
+    wide = columns() if on_terminal else 10_000
+    shown_as = {entry.name: _short_name(entry) if on_terminal else entry.name for entry in found}
+    names = min(max(map(width, shown_as.values())), 40 if wide < 100 else 60)
+    first = True
+    for kind in [*MemoryType, None]:
+        own = [entry for entry in found if entry.type is kind]
+        if not own:
+            continue
+        if not first:
+            say()
+        first = False
+        say(paint.bold(kind.value if kind else _UNTYPED))
+        for entry in own:
+            old = f"{age(entry.modified, now):>6}"
+            room = wide - names - 12
+            text = entry.description or f"({'; '.join(entry.problems) or 'no description'})"
+            name = cut(one_line(shown_as[entry.name]), names)
+            shown = f"  {paint.accent(pad(name, names))}  {paint.dim(old)}"
+            say(f"{shown}  {cut(one_line(text), room)}" if room >= 16 else shown)
+
+
+def _short_name(entry: ScanEntry) -> str:
+    """The name without what the heading says already; enough to name the file in every command."""
+    prefix = f"{entry.type.value}_" if entry.type else ""
+    return entry.name.removeprefix(prefix).removesuffix(".md") or entry.name
+
+
+def _kind(entry: ScanEntry) -> str:
+    return entry.type.value if entry.type else _UNTYPED
+
+
+def _as_json(entry: ScanEntry) -> dict[str, Any]:
+    now = time()
+    return {
+        "file": entry.name,
+        "name": entry.title,
+        "description": entry.description,
+        "type": entry.type.value if entry.type else None,
+        "trust": entry.trust.value if entry.trust else None,
+        "modified": iso(entry.modified),
+        "age_days": age_days(entry.modified, now),
+        "bytes": entry.size,
+        "path": str(entry.path),
+        "problems": list(entry.problems),
+    }
+
+
+@click.command("show")
+@click.argument("file", metavar="FILE[@V]", shell_complete=file_names)
+@json_option
+@cwd_option
+def show_command(file: str, as_json: bool, cwd: Path) -> None:
+    """Show a memory, also as it was in an earlier version.
+
+    The text goes to standard output as it is; on a terminal a line about it goes before. MEMORY.md is the index.
+
+    \b
+    Examples:
+      reverie memory show feedback_no_mocks
+      reverie memory show feedback_no_mocks@3f2a
+      reverie memory show MEMORY.md
+    """
+    memory = memory_in(cwd)
+    given, at, version = file.rpartition("@")
+    if at and given and not memory.directory.exists(_with_end(file)):
+        found = memory.directory.history.find(version)
+        known = memory.directory.history.files(found.id)
+        name = file_meant(memory, given, also=known)
+        text, modified, of = decode(memory.directory.history.show(name, found.id)), found.when.timestamp(), found.short
+    else:
+        document = memory.directory.read(file_meant(memory, file))
+        name, text, modified, of = document.name, document.text, document.modified, ""
+    topic = TopicFile.parse(text)
+    if as_json:
+        say_json(
+            {
+                "file": name,
+                "version": of or None,
+                "name": topic.name,
+                "description": topic.description,
+                "type": topic.type.value if topic.type else None,
+                "trust": topic.trust.value if topic.trust else None,
+                "modified": iso(modified),
+                "path": str(memory.directory.root / name),
+                "body": _sound(topic.body),
+                "problems": list(topic.problems),
+            }
+        )
+        return
+    if sys.stdout.isatty():
+        paint = painted()
+        parts = [age_words(modified, time()), *([f"version {of}"] if of else [])]
+        say(f"{paint.bold(one_line(name))}  {paint.dim(' · '.join(parts))}")
+        for problem in topic.problems:
+            say(f"{paint.warning('!')} {one_line(problem)}")
+        say()
+        say(printable(text).rstrip("\n"))
+    else:
+        show_document(_sound(text) + "\n" * (not text.endswith("\n")))
+
+
+def _with_end(name: str) -> str:
+    return name if name.endswith(".md") else f"{name}.md"
+
+
+def _sound(text: str) -> str:
+    """Text that can be encoded: bytes that are not UTF-8 become question marks."""
+    return text.encode("utf-8", "replace").decode()
+
+
+@click.command("search")
+@click.argument("words", metavar="WORD...", nargs=-1, required=True)
+@json_option
+@cwd_option
+def search_command(words: tuple[str, ...], as_json: bool, cwd: Path) -> int:
+    """Find words in memories: files that hold all of them, with the lines.
+
+    Letter by letter, in any case; `reverie recall` finds what fits a question in other words.
+
+    \b
+    Examples:
+      reverie memory search staging port
+      reverie memory search "smoke test" --json
+
+    Exit codes: 0 found, 1 nothing found.
+    """
+    memory = memory_in(cwd)
+    wanted = [word.casefold() for word in words if word.strip()]
+    if not wanted:
+        raise UserError("There is nothing to search for: the words are empty.")
+    found = _searched(memory, wanted)
+    if as_json:
+        hits = [
+            {"file": name, "lines": [{"line": number, "text": _sound(text)} for number, text in lines]}
+            for name, lines in found
+        ]
+        say_json({"matches": hits})
+        return 0 if found else 1
+    paint = painted()
+    wide = columns() if sys.stdout.isatty() else 10_000
+    mark = re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))), re.IGNORECASE)
+    for number, (name, lines) in enumerate(found):
+        if number:
+            say()
+        say(paint.accent(one_line(name)))
+        for at, text in lines[:_LINES_A_FILE]:
+            shown = cut(one_line(text), wide - 8)
+            say(f"  {paint.dim(f'{at:>4}')}  {mark.sub(lambda hit: paint.bold(hit[0]), shown)}")
+        if len(lines) > _LINES_A_FILE:
+            say(paint.dim(f"        and {plural(len(lines) - _LINES_A_FILE, 'more line')}"))
+    if not found:
+        say(f"No memory holds {' and '.join(words)}.", err=True)
+    return 0 if found else 1
+
+
+def _searched(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, list[tuple[int, str]]]]:
+    """Files that hold every word, those that hold them most often first, with the lines; the same words once."""
+    found: list[tuple[int, str, list[tuple[int, str]]]] = []
+    for name in everything_named(memory):
+        text = memory.directory.read(name).text
+        whole = f"{name}\n{text}".casefold()
+        if not all(word in whole for word in wanted):
+            continue
+        lines = [
+            (number, line)
+            for number, line in enumerate(text.splitlines(), 1)
+            if any(word in line.casefold() for word in wanted)
+        ]
+        values = {number: _VALUE.sub("", line).strip() for number, line in lines}
+        lines = [
+            (at, line) for at, line in lines if values[at] not in [values[other] for other in values if other > at]
+        ]
+        found.append((-sum(whole.count(word) for word in wanted), name, lines))
+    return [(name, lines) for _, name, lines in sorted(found)]
+
+
+@click.command("path")
+@json_option
+@cwd_option
+def path_command(as_json: bool, cwd: Path) -> None:
+    """Print where the memory directory is; on a terminal also which rule decided, and where its history is.
+
+    \b
+    Examples:
+      reverie memory path
+      grep -ri postgres "$(reverie memory path)"
+    """
+    memory = memory_in(cwd)
+    history = memory.directory.history.git_dir
+    if as_json:
+        say_json(
+            {
+                "directory": str(memory.directory.root),
+                "rule": memory.place.rule,
+                "exists": memory.directory.root.is_dir(),
+                "history": str(history),
+                "on": memory.switch.on,
+                "on_rule": memory.switch.rule,
+            }
+        )
+        return
+    show_document(f"{memory.directory.root}\n")
+    if sys.stdout.isatty():
+        paint = painted(err=True)
+        state = "on" if memory.switch.on else "off"
+        say(paint.dim(f"by: {memory.place.rule}; memory is {state} ({memory.switch.rule})"), err=True)
+        say(paint.dim(f"history: {history}"), err=True)

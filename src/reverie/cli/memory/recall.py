@@ -1,0 +1,183 @@
+"""`reverie recall`: which memories a message would bring back, how sure that is, and why others stay away.
+
+The same ranking as in a session without a selecting model. Reads only (but for its derived index): no event loop.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from reverie.cli.memory.opening import cwd_option, json_option, memory_in, painted, say, say_json, warn, wrapped
+from reverie.cli.output import columns, cut, one_line, plural
+from reverie.memory.age import age_days, age_words
+from reverie.memory.recall.ranker import Candidate, Ranker, Ranking
+from reverie.memory.recall.showing import MAX_FILES, why_not
+
+if TYPE_CHECKING:
+    from reverie.memory.opening import OpenedMemory
+
+Gone = Callable[[str], tuple[str, ...]]
+
+
+@click.command("recall")
+@click.argument("query", nargs=-1, required=True)
+@click.option("--why", is_flag=True, help="Scores and signals, what was left out and why, and how sure it is.")
+@click.option(
+    "--tool", "tools", metavar="NAME", multiple=True, help="A tool in use, as in 'Bash(kubectl get)'. Repeatable."
+)
+@click.option(
+    "--tier",
+    type=click.Choice(["auto", "builtin", "semantic"]),
+    default="auto",
+    show_default=True,
+    help="By words alone, or with a sentence encoder (`reverie models add minilm`).",
+)
+@json_option
+@cwd_option
+def command(
+    query: tuple[str, ...],
+    why: bool,
+    tools: tuple[str, ...],
+    tier: Literal["auto", "builtin", "semantic"],
+    as_json: bool,
+    cwd: Path,
+) -> None:
+    """Show which memories a message would bring back.
+
+    At most five, and none where nothing fits. What a memory names in the repository and is not there any more is said
+    with it. With a model that selects (any but the embedded one), a session asks it first, and this ranking stands in
+    where it is slow or fails.
+
+    \b
+    Examples:
+      reverie recall "how do we test against the database?"
+      reverie recall "deploy to staging" --why
+      reverie recall "who owns billing" --json | jq -r '.shown[].file'
+
+    Exit codes: 0 (also when nothing fits), 1 memory is off, 2 usage.
+    """
+    memory = memory_in(cwd)
+    memory.require_on("nothing is recalled")
+    text = " ".join(query)
+    reason = why_not(text, 0)
+    if reason is not None:
+        _never_ran(text, reason, as_json)
+        return
+    places, root = memory.places, memory.directory.root
+    with Ranker.open(root, places.search_index(root), tier=tier, models_dir=places.models) as ranker:
+        ranking = ranker.rank(text, tools_in_use=tools, limit=MAX_FILES)
+        note = ranker.note
+    gone = _gone_in(memory)
+    if as_json:
+        say_json(_as_json(text, ranking, note, memory, gone))
+        return
+    _show(ranking, memory, gone, why=why)
+    if why and note:
+        say()
+        warn(note)
+
+
+def _never_ran(query: str, reason: str, as_json: bool) -> None:
+    if as_json:
+        say_json({"query": query, "ran": False, "reason": reason, "shown": [], "left_out": []})
+    else:
+        say(f"Recall did not run: {reason}. `reverie memory search` finds single words.", err=True)
+
+
+def _gone_in(memory: OpenedMemory) -> Gone:
+    from reverie.memory.recall.verify import RepoNames
+
+    def ripgrep() -> Path:  # loaded only for a memory that names a symbol
+        from reverie.tools.ripgrep import find_ripgrep
+
+        return find_ripgrep()
+
+    repo = RepoNames(memory.places.checkout, ripgrep)
+
+    def gone(name: str) -> tuple[str, ...]:
+        return repo.gone(memory.directory.read(name).text)
+
+    return gone
+
+
+def _as_json(query: str, ranking: Ranking, note: str, memory: OpenedMemory, gone: Gone) -> dict[str, Any]:
+    return {
+        "query": query,
+        "ran": True,
+        "reason": ranking.silent or None,
+        "tier": ranking.tier,
+        "directory": str(memory.directory.root),
+        "files": ranking.files,
+        "confidence": round(ranking.confidence, 4),
+        "grounds": {name: round(value, 4) for name, value in ranking.grounds},
+        "shown": [{**_candidate(one), "gone": list(gone(one.path))} for one in ranking.shown],
+        "left_out": [{**_candidate(out.candidate), "reason": out.reason} for out in ranking.left_out],
+        "not_encoded": ranking.not_encoded,
+        "note": note or None,
+    }
+
+
+def _candidate(one: Candidate) -> dict[str, Any]:
+    return {
+        "file": one.path,
+        "name": one.name,
+        "description": one.description,
+        "type": one.type or None,
+        "score": round(one.score, 4),
+        "why": one.why,
+        "age": age_words(one.mtime, time()),
+        "age_days": age_days(one.mtime, time()),
+    }
+
+
+def _show(ranking: Ranking, memory: OpenedMemory, gone: Gone, *, why: bool) -> None:
+    paint, wide = painted(), columns() if sys.stdout.isatty() else 10_000
+    if not ranking.files:
+        say(f"Nothing is remembered in {memory.directory.root} yet.", err=True)
+        return
+    if not ranking.shown:
+        reason = ranking.silent if why else ranking.silent.partition(" (")[0]
+        say(f"Recall ran over {plural(ranking.files, 'memory', 'memories')} and chose nothing: {reason}.", err=True)
+    for number, one in enumerate(ranking.shown):
+        if number and why:
+            say()
+        score = f"{one.score:.2f}  " if why else ""
+        say(f"{score}{paint.accent(one_line(one.path))}  {paint.dim(age_words(one.mtime, time()))}")
+        indent = " " * (len(score) or 2)
+        if one.description:
+            say(f"{indent}{cut(one_line(one.description), wide - len(indent))}")
+        if why:
+            for line in wrapped(one.why, len(indent)):
+                say(paint.dim(f"{indent}{line}"))
+        if missing := gone(one.path):
+            first, *rest = wrapped(f"names what is not in the repository: {', '.join(missing)}", len(indent) + 2)
+            say(f"{indent}{paint.warning('!')} {first}")
+            for line in rest:
+                say(f"{indent}  {line}")
+    if why:
+        _show_left_out(ranking)
+
+
+def _show_left_out(ranking: Ranking) -> None:
+    paint = painted()
+    if ranking.left_out:
+        say()
+        say(paint.bold("left out"))
+    for out in ranking.left_out:
+        one = out.candidate
+        say(f"{one.score:.2f}  {paint.accent(one_line(one.path))}  {paint.dim(age_words(one.mtime, time()))}")
+        for line in wrapped(f"{out.reason} ({one.why})", 6):
+            say(paint.dim(f"      {line}"))
+    say()
+    left = f", {ranking.not_encoded} not encoded yet" if ranking.not_encoded else ""
+    said = f"{ranking.tier} ranker over {plural(ranking.files, 'memory', 'memories')}{left}"
+    say(paint.dim(f"{said}; something fits with {ranking.confidence:.0%}"))
+    if ranking.grounds:
+        for line in wrapped(", ".join(f"{name} {value:.2f}" for name, value in ranking.grounds)):
+            say(paint.dim(line))

@@ -1,0 +1,290 @@
+"""`reverie sessions`: list, show, find and delete conversations, ours and Claude Code's alike.
+
+Only reads (but for delete): no event loop, no SDK, no flags, so that it starts in a blink.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reverie.cli.options import cwd_option, json_lines_option, json_option, session_choice, session_ids, session_option
+from reverie.cli.output import Paint, age, columns, cut, one_line, pad, paint_for, plural, size, width
+from reverie.cli.screen import clean, document, json_text
+from reverie.cli.sessions.importing import import_command
+from reverie.errors import ReverieError, UserError
+from reverie.moments import iso
+from reverie.paths import Places
+from reverie.settings import load_settings
+from reverie.storage.lease import Lease
+from reverie.storage.transcript.sessions import SessionInfo, delete_session, find_session, list_sessions
+
+_ID_SHOWN = 8
+
+
+def _places(cwd: Path) -> Places:
+    return Places.of(cwd, load_settings(cwd))
+
+
+@click.group("sessions")
+def command() -> None:
+    """List, show and delete conversations.
+
+    SESSION is a session's id, the beginning of one, or `last`; without it, `last` is meant: the one
+    used last in this folder. It is looked for in this folder first, then everywhere.
+
+    \b
+    Examples:
+      reverie sessions list
+      reverie sessions show last
+      reverie sessions delete 3f2a --yes
+    """
+
+
+@command.command("list")
+@click.option("-a", "--all", "everywhere", is_flag=True, help="The sessions of every folder.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Only the newest so many.")
+@json_option
+@cwd_option
+def list_command(everywhere: bool, limit: int | None, as_json: bool, cwd: Path) -> None:
+    """List the conversations held in this folder, newest first by when something was last said in them.
+
+    `last` means the one used last here: an old conversation that was just imported is `last`, but not the first of the
+    list. A dot marks those that are open in some process.
+
+    \b
+    Examples:
+      reverie sessions list
+      reverie sessions list --all --limit 20
+      reverie sessions list --json | jq -r '.sessions[].id'
+    """
+    places = _places(cwd)
+    found = _everywhere(places) if everywhere else list_sessions(places.project)
+    found = sorted(found, key=lambda info: info.said, reverse=True)[:limit]
+    if as_json:
+        click.echo(json_text({"sessions": [_as_json(info) for info in found]}, indent=2))
+        return
+    if not found:
+        where = "There are no sessions yet" if everywhere else f"There are no sessions of {places.cwd} yet"
+        click.echo(f"{where}: start one with `reverie chat`.", err=True)
+        return
+    wide = columns(200) if sys.stdout.isatty() else 10_000
+    for line in _table(found, paint_for(sys.stdout), wide, everywhere):
+        click.echo(line)
+
+
+def _everywhere(places: Places) -> list[SessionInfo]:
+    try:
+        folders = [entry.path for entry in os.scandir(places.projects) if entry.is_dir()]
+    except FileNotFoundError:
+        return []
+    return [info for folder in folders for info in list_sessions(Path(folder))]
+
+
+def _holder(info: SessionInfo) -> int | None:
+    """The PID of the process that has the session open, if one has; 0 if it does not say who it is."""
+    try:
+        holder = Lease.holder(info.lease)
+    except ReverieError:
+        return None
+    return None if holder is None else int(holder.get("pid") or 0)
+
+
+def _as_json(info: SessionInfo) -> dict[str, Any]:
+
+    return {
+        "id": info.id,
+        "title": info.title,
+        "modified": iso(info.modified),
+        "said": iso(info.said),
+        "size": info.size,
+        "cwd": info.cwd,
+        "branch": info.git_branch,
+        "path": str(info.path),
+        "open_in": _holder(info),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    mark: str
+    age: str
+    id: str
+    title: str
+    size: str
+    branch: str
+    cwd: str
+
+
+def _table(found: list[SessionInfo], paint: Paint, wide: int, everywhere: bool) -> Iterator[str]:
+    short = _distinct([info.id for info in found])
+    narrow = wide < 100
+    rows = [
+        _Row(
+            "" if _holder(info) is None else "●",
+            age(info.said),
+            info.id[:short],
+            one_line(info.title) or "(untitled)",
+            size(info.size),
+            "" if narrow and everywhere else cut(one_line(info.git_branch), 14 if narrow else 24),
+            _from_home(info.cwd) if everywhere else "",
+        )
+        for info in found
+    ]
+    ages, sizes, ids = (max(len(getattr(row, key)) for row in rows) for key in ("age", "size", "id"))
+    branches, folders = (max(width(getattr(row, key)) for row in rows) for key in ("branch", "cwd"))
+    folders = min(folders, max(12, wide // 4))
+    fixed = 2 + ages + 2 + ids + 2 + 2 + sizes + (branches + 2 if branches else 0) + (folders + 2 if folders else 0)
+    titles = max(16, min(max(width(row.title) for row in rows), wide - fixed))
+    for row in rows:
+        cells = [
+            f"{paint.good(row.mark) or ' '} {row.age:>{ages}}",
+            paint.accent(pad(row.id, ids)),
+            pad(cut(row.title, titles), titles),
+            paint.dim(f"{row.size:>{sizes}}"),
+            *([paint.dim(pad(row.branch, branches))] if branches else []),
+            *([paint.dim(_last_part(row.cwd, folders))] if folders else []),
+        ]
+        yield "  ".join(cells).rstrip()
+
+
+def _distinct(ids: list[str]) -> int:
+    """How much of the ids must be shown to tell them apart."""
+    short = _ID_SHOWN
+    while short < max(map(len, ids)) and len({one[:short] for one in ids}) < len(set(ids)):
+        short += 1
+    return short
+
+
+def _from_home(folder: str) -> str:
+    home = str(Path.home())
+    return "~" + folder[len(home) :] if folder == home or folder.startswith(home + "/") else folder
+
+
+def _last_part(text: str, most: int) -> str:
+    return text if width(text) <= most else "…" + text[-(most - 1) :]
+
+
+def _find(wanted: str, cwd: Path) -> SessionInfo:
+    """The session meant: one of this folder, else the only one anywhere whose id begins so."""
+    return find_session(_places(cwd).project, wanted, everywhere=True)
+
+
+@command.command("show")
+@session_choice()
+@click.option("--full", is_flag=True, help="With whole tool results, thinking, and what was put in beside them.")
+@json_lines_option
+@cwd_option
+def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
+    """Show a conversation: who said what, tool calls on one line each.
+
+    SESSION may also be the path of a transcript file. Lines that cannot be read are named at the end.
+
+    \b
+    Examples:
+      reverie sessions show last
+      reverie sessions show 3f2a --full | less -R
+      reverie sessions show last --json | jq .type
+    """
+    from reverie.storage.transcript.file import dump_record, read_records
+
+    path = Path(session) if session.endswith(".jsonl") else _find(session, cwd).path
+    loaded = read_records(path)
+    if as_json:
+        for record in loaded.records:
+            document(dump_record(record).decode("utf-8", "replace"))
+        return
+    from reverie.cli.sessions.text import transcript_text
+
+    paint = paint_for(sys.stdout)
+    pieces = transcript_text(loaded, paint, columns() if sys.stdout.isatty() else 100, full=full)
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        _paged("".join(pieces).rstrip("\n"), paint)
+        return
+    for piece in pieces:
+        click.echo(piece, nl=False, color=paint.on)
+
+
+def _paged(text: str, paint: Paint) -> None:
+    """Through the user's pager where it would run off the screen."""
+    import shutil
+
+    if text.count("\n") < shutil.get_terminal_size().lines - 2:
+        click.echo(text, color=paint.on)
+    else:
+        click.echo_via_pager(clean(text), color=paint.on)
+
+
+@command.command("path")
+@session_choice()
+@json_option
+@cwd_option
+def path_command(session: str, as_json: bool, cwd: Path) -> None:
+    """Print where the transcript of a conversation is.
+
+    \b
+    Example:
+      grep -c tool_use "$(reverie sessions path last)"
+    """
+    found = _find(session, cwd)
+    shown = json_text({"session": found.id, "path": str(found.path)}) if as_json else str(found.path)
+    document(f"{shown}\n")
+
+
+@command.command("delete")
+@click.argument("sessions", metavar="[SESSION]...", nargs=-1, shell_complete=session_ids)
+@session_option("The same as SESSION. Repeatable.", "also", multiple=True)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@json_option
+@cwd_option
+def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, as_json: bool, cwd: Path) -> None:
+    """Delete conversations with all they left on disk.
+
+    Says what goes and asks first. A conversation that is open in some process is not deleted (exit code 3).
+
+    \b
+    Examples:
+      reverie sessions delete 3f2a 77b0
+      reverie sessions delete last --yes
+    """
+    if not sessions and not also:
+        raise click.UsageError("Name the sessions to delete; `last` is the newest of this folder.")
+    found = list({info.path: info for info in (_find(one, cwd) for one in (*sessions, *also))}.values())
+    for info in found:
+        files, held = _left_beside(info)
+        beside = f" and {plural(files, 'file')} beside it ({size(held)})" if files else ""
+        line = f"{info.id[:_ID_SHOWN]}  {cut(one_line(info.title), 50)}  transcript ({size(info.size)}){beside}"
+        click.echo(line, err=as_json)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UserError("Nothing was deleted: nobody is there to confirm it; give --yes.")
+        if not click.confirm(f"Delete {plural(len(found), 'session')}? This cannot be undone."):
+            click.echo("Nothing was deleted.")
+            return
+    for info in found:
+        delete_session(info)
+        if not as_json:
+            click.echo(f"Deleted {info.id}.")
+    if as_json:
+        click.echo(json_text({"deleted": [info.id for info in found]}))
+
+
+def _left_beside(info: SessionInfo) -> tuple[int, int]:
+    files, held = 0, 0
+    for folder, _, names in os.walk(info.folder):
+        for name in names:
+            try:
+                held += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH118
+                files += 1
+            except OSError:
+                continue
+    return files, held
+
+
+command.add_command(import_command)

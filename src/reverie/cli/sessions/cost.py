@@ -1,0 +1,207 @@
+"""`reverie cost`: what was spent, on what, and what the prompt cache saved, read from the transcripts.
+
+Only reads: no event loop, no SDK, no flags. The chat shows the same for its own session with `cost_text`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+from click.core import ParameterSource
+
+from reverie.cli.options import cwd_option, json_option, session_choice
+from reverie.cli.output import Paint, columns, one_line, pad, paint_for, plural, tokens, width
+from reverie.cli.screen import json_text
+
+if TYPE_CHECKING:
+    from reverie.context.ledger import By, Ledger, Totals
+    from reverie.paths import Places
+    from reverie.session.session import Session
+    from reverie.storage.transcript.records import CacheBreak
+
+_BY = ("layer", "run", "day", "session", "model", "project")
+_HEADS = ("requests", "input", "cache write", "cache read", "output", "cached", "cost")
+_EPILOG = """\b
+Examples:
+  reverie cost
+  reverie cost last --by model
+  reverie cost last --by run
+  reverie cost --today
+  reverie cost --all --by day --json | jq '.parts'
+"""
+
+
+@click.command("cost", epilog=_EPILOG)
+@session_choice(None, otherwise="all of this folder")
+@click.option("--today", is_flag=True, help="Only what was spent since midnight, in every folder unless -C names one.")
+@click.option("--by", type=click.Choice(_BY), default="layer", show_default=True, help="What the lines stand for.")
+@click.option("-a", "--all", "everywhere", is_flag=True, help="The sessions of every folder.")
+@json_option
+@cwd_option
+@click.pass_context
+def command(
+    context: click.Context, session: str | None, today: bool, by: str, everywhere: bool, as_json: bool, cwd: Path
+) -> None:
+    """Show what was spent, in tokens and in currency, by what caused it.
+
+    `main` is the conversation itself; the other layers are work beside it: recall, notes, compaction, extraction,
+    dreams, agents. `--by run` tells their runs apart, and whether a dream was a fork or fresh. SESSION is a
+    session's id, its beginning, `last`, or the path of a transcript.
+    """
+    from reverie.context.ledger import Ledger
+    from reverie.models.catalogue import Catalogue
+    from reverie.paths import Places
+    from reverie.settings import load_settings
+
+    settings = load_settings(cwd)
+    places = Places.of(cwd, settings)
+    if session is not None:
+        files = [find_transcript(session, places)]
+    else:
+        is_folder_named = context.get_parameter_source("cwd") is not ParameterSource.DEFAULT
+        files = transcripts(places, everywhere or (today and not is_folder_named))
+    day = date.today() if today else None
+    since = datetime.combine(day, time()).timestamp() if day is not None else 0.0
+    ledger = Ledger.of_transcripts(files, Catalogue.load(settings.catalogue.files), since=since)
+    if day is not None:
+        ledger = ledger.only(day=day)
+    if as_json:
+        click.echo(json_text(ledger.to_json(cast("By", by)), indent=2))
+        return
+    paint = paint_for(sys.stdout)
+    for line in cost_lines(ledger, cast("By", by), paint, columns() if sys.stdout.isatty() else 120):
+        click.echo(line)
+
+
+def transcripts(places: Places, everywhere: bool) -> list[Path]:
+    """The transcripts of this folder, or of all, oldest first."""
+    folders = [places.project]
+    if everywhere:
+        folders = [folder for folder in places.projects.glob("*") if folder.is_dir()]
+    found = [path for folder in folders for path in folder.glob("*.jsonl") if not path.name.startswith("agent-")]
+    return sorted(found, key=_written)
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def find_transcript(wanted: str, places: Places) -> Path:
+    """The transcript meant: a path, a session of this folder, else the only one anywhere whose id begins so."""
+    from reverie.errors import UserError
+    from reverie.storage.transcript.sessions import find_session
+
+    if wanted.endswith(".jsonl"):
+        if not Path(wanted).is_file():
+            raise UserError(f"there is no transcript at {wanted}")
+        return Path(wanted)
+    try:
+        return find_session(places.project, wanted).path
+    except UserError:
+        others = [path for path in transcripts(places, True) if wanted and path.stem.startswith(wanted)]
+        if len(others) == 1:
+            return others[0]
+        raise
+
+
+def cost_text(session: Session, by: By = "layer", *, paint: Paint | None = None, wide: int = 100) -> str:
+    """What a live session has spent so far, as the chat shows it."""
+    return "\n".join(cost_lines(session.accounts.ledger.now(), by, paint or Paint(False), wide))
+
+
+def cost_lines(ledger: Ledger, by: By, paint: Paint, wide: int) -> Iterator[str]:
+    """The table, the cache and its breaks."""
+    if not ledger.entries:
+        yield "Nothing has been spent here yet."
+        return
+    parts = _ordered(ledger, by)
+    rows = [(one_line(name) or "(unknown)", *_cells(sums)) for name, sums in parts]
+    if len(parts) > 1:
+        rows.append(("total", *_cells(ledger.total)))
+    heads = ("", *_HEADS)
+    wides = [max(len(heads[i]), *(width(row[i]) for row in rows)) for i in range(len(heads))]
+    wides[0] = max(8, min(wides[0], wide - sum(wides[1:]) - 2 * len(wides[1:])))
+    yield paint.dim(_row(heads, wides))
+    for row in rows:
+        line = _row(row, wides)
+        yield paint.bold(line) if row[0] == "total" and len(parts) > 1 else line
+    yield ""
+    yield from _cache(ledger)
+
+
+def _ordered(ledger: Ledger, by: By) -> list[tuple[str, Totals]]:
+    found = list(ledger.by(by).items())
+    if by == "day":
+        return sorted(found)
+    return sorted(found, key=lambda part: (part[0] != "main", -part[1].cost, -part[1].equivalents))
+
+
+def _cells(sums: Totals) -> tuple[str, ...]:
+    used = sums.usage
+    counts = (
+        used.input_tokens,
+        used.cache_creation_input_tokens,
+        used.cache_read_input_tokens,
+        used.output_tokens,
+    )
+    price = "no price" if sums.unpriced == sums.requests else dollars(sums.cost)
+    return (f"{sums.requests:,}", *(tokens(count) for count in counts), f"{sums.hit_rate:.0%}", price)
+
+
+def _row(cells: Sequence[str], wides: Sequence[int]) -> str:
+    name = _left(cells[0], wides[0])
+    return "  ".join([name, *(f"{cell:>{wides[i]}}" for i, cell in enumerate(cells) if i)]).rstrip()
+
+
+def _left(text: str, wide: int) -> str:
+    """A name that is too long keeps its end: folders and ids differ there."""
+    return pad(text if width(text) <= wide else "…" + text[-(wide - 1) :], wide)
+
+
+def dollars(amount: float) -> str:
+    """An amount with as many digits as it needs."""
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+
+
+def _cache(ledger: Ledger) -> Iterator[str]:
+    main, beside, whole = ledger.main, ledger.beside, ledger.total
+    shares = [
+        f"{sums.hit_rate:.1%} of {what}"
+        for sums, what in ((main, "the conversation's prompts"), (beside, "the prompts beside it"))
+        if sums.requests
+    ]
+    saved = f", which saved {dollars(whole.saved)} of {dollars(whole.uncached)}" if whole.saved > 0 else ""
+    yield f"Cache: {' and '.join(shares)} came from the cache{saved}."
+    told = [one.broken for one in ledger.breaks if one.broken.announcement is not None]
+    found = [one.broken for one in ledger.breaks if one.broken.announcement is None]
+    if not told and not found:
+        seen = main.usage.cache_read_input_tokens + main.usage.cache_creation_input_tokens
+        yield "No breaks." if seen or main.requests < 2 else "Whether the cache broke is not known: no figures of it."
+    if found:
+        causes = dict[str, int]()
+        for one in found:
+            causes[one.cause] = causes.get(one.cause, 0) + 1
+        named = ", ".join(f"{cause} {count}" for cause, count in causes.items())
+        yield f"{plural(len(found), 'break')} nobody announced ({named}): {_lost(found)}."
+    if told:
+        yield f"{plural(len(told), 'announced break')}: {_lost(told)}."
+    spared = ledger.spared_by()
+    if spared:
+        names = {"on disk": "results on disk (layer 1)", "cleared": "cleared results (layer 2)"}
+        parts = ", ".join(f"{names.get(layer, layer)} {tokens(count)}" for layer, count in spared.items())
+        yield f"Kept out of the prompts, all requests together: {parts} tokens."
+    if whole.unpriced:
+        yield f"{plural(whole.unpriced, 'request')} to models without a known price: in the tokens, not in the money."
+
+
+def _lost(breaks: Sequence[CacheBreak]) -> str:
+    lost, price = sum(one.lost_tokens for one in breaks), sum(one.cost for one in breaks)
+    return f"{tokens(lost)} tokens paid again" + (f", {dollars(price)}" if price else "")

@@ -1,0 +1,64 @@
+"""`reverie log`: the background log in lines a person can read.
+
+Reads only; loads no event loop.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reverie.cli.options import cwd_option, json_lines_option, session_option
+from reverie.cli.screen import json_text
+
+if TYPE_CHECKING:
+    from reverie.runtime.background_log import LogEntry
+
+_EPILOG = """\b
+Examples:
+  reverie log
+  reverie log -n 200 --kind task_failed
+  reverie log --session 3f2a --json
+"""
+
+
+@click.command("log", epilog=_EPILOG)
+@click.option("-n", "number", type=click.IntRange(1), default=50, show_default=True, help="How many lines, the newest.")
+@session_option("Only this session; the beginning of its id is enough.  [default: all]", default=None)
+@click.option("--kind", metavar="KIND", help="Only lines whose kind begins so, for instance task or task_failed.")
+@json_lines_option
+@cwd_option
+def command(number: int, session: str | None, kind: str | None, as_json: bool, cwd: Path) -> None:
+    """Show what happened behind the conversations: tasks, failures, refusals.
+
+    The log holds neither what was said nor secrets.
+    """
+    from reverie.paths import Places
+    from reverie.runtime.background_log import BackgroundLog
+    from reverie.settings import load_settings
+    from reverie.storage.transcript.sessions import beginning_of
+
+    places = Places.of(cwd, load_settings(cwd))
+    path = places.background_log
+    session = beginning_of(session, places.project)
+    entries = BackgroundLog(path).read(number, kind=kind, session=session)
+    for entry in entries:
+        click.echo(json.dumps(entry.to_json()) if as_json else _line(entry))
+    if not entries and not as_json:
+        click.echo(f"Nothing{' of that kind' if session or kind else ''} in the background log ({path}).")
+
+
+def _line(entry: LogEntry) -> str:
+    """Local time, session, kind, then the fields in the order they were written."""
+    when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    fields = "  ".join(f"{key}={_shown(value)}" for key, value in entry.fields.items() if value is not None)
+    return f"{when}  {(entry.session or '-')[:8]:<8}  {entry.kind.replace('_', ' '):<16}  {fields}".rstrip()
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else json_text(value)
+    text = "".join(character if character.isprintable() else " " for character in text)
+    return f'"{text}"' if " " in text and isinstance(value, str) else text

@@ -1,0 +1,126 @@
+"""`reverie notes`: what the session's notes say, how old they are, what is missing; or bring them up to date now.
+
+Looking loads no event loop, no SDK and no flags. An update is made by a live session itself, else by code.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reverie.cli.options import cwd_option, json_option, session_choice
+from reverie.cli.output import age, paint_for
+from reverie.cli.screen import json_text, printable
+from reverie.moments import iso
+from reverie.regular_files import read_regular_text
+
+if TYPE_CHECKING:
+    from reverie.layers.l3_session_notes.numbers import NoteNumbers
+    from reverie.layers.l3_session_notes.standing import Standing
+    from reverie.storage.transcript.view import View
+
+
+@click.command("notes")
+@session_choice()
+@click.option("--update", is_flag=True, help="Bring them up to date first, whatever the size of the conversation.")
+@json_option
+@cwd_option
+def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
+    """Show the notes that are kept of a conversation while it runs.
+
+    SESSION is a session's id, its beginning, or `last`. The file is yours to edit: only its headings, and the lines in
+    italics under them, must stay. A live session updates it with its own model, any other is read by code.
+
+    \b
+    Examples:
+      reverie notes
+      reverie notes 3f2a --update
+      reverie notes --json | jq -r .path
+    """
+    from reverie.layers.l3_session_notes.numbers import NoteNumbers
+    from reverie.paths import Places
+    from reverie.settings import load_settings
+    from reverie.storage.transcript.sessions import find_session
+
+    cwd = cwd.resolve()
+    settings = load_settings(cwd)
+    places = Places.of(cwd, settings)
+    found = find_session(places.project, session)
+    if update:
+        _update(found.id, cwd)
+    path = places.session_notes(found.id)
+    numbers = NoteNumbers(**{field.name: getattr(settings.notes, field.name) for field in fields(NoteNumbers)})
+    shown = look(path, places.notes_config / "template.md", _view(found.path), numbers)
+    if as_json:
+        click.echo(json_text({"session": found.id, **shown.to_json()}))
+        return
+    paint = paint_for(sys.stderr)
+    for line in shown.about():
+        click.echo(paint.dim(line), err=True)
+    if shown.text is not None:
+        click.echo(printable(shown.text.rstrip()))
+
+
+def _update(session: str, cwd: Path) -> None:
+    from reverie.cli.sessions.action import act
+    from reverie.errors import ReverieError
+
+    answer = act(session, cwd, {"do": "notes"})
+    if answer.get("error"):
+        raise ReverieError(f"the notes were not brought up to date: {answer['error']}")
+
+
+def _view(transcript: Path) -> View:
+    from reverie.storage.transcript.chain import conversation
+    from reverie.storage.transcript.file import read_records
+    from reverie.storage.transcript.view import View
+
+    return View.of(conversation(read_records(transcript).records))
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The notes as they are looked at. `text` and `modified` are None if there are none yet."""
+
+    path: Path
+    text: str | None
+    modified: float | None
+    standing: Standing
+    first_tokens: int
+
+    def about(self) -> list[str]:
+        """Where they are and what is missing, a line each."""
+        if self.modified is None:
+            return [
+                f"There are no notes yet: they begin at {self.first_tokens:,} tokens of conversation. "
+                "`reverie notes --update`, or /notes update in the chat, takes them now."
+            ]
+        return [f"{self.path}, {age(self.modified)} old", *self.standing.in_words()]
+
+    def to_json(self) -> dict[str, object]:
+        when = iso(self.modified) if self.modified is not None else None
+        return {"path": str(self.path), "text": self.text, "modified": when, **self.standing.to_json()}
+
+
+def look(path: Path, template: Path, view: View, numbers: NoteNumbers) -> Shown:
+    """The notes of a conversation as they stand on disk."""
+    from reverie.layers.l3_session_notes.standing import standing
+    from reverie.layers.l3_session_notes.writer import template_or_default
+    from reverie.storage.atomic import storage_error
+
+    def read(file: Path) -> str | None:
+        try:
+            return read_regular_text(file, errors="replace")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise storage_error(error, file, "read") from error
+
+    text = read(path)
+    modified = path.stat().st_mtime if text is not None else None
+    own, _ = template_or_default(read(template))
+    return Shown(path, text, modified, standing(view, text or "", own, numbers), numbers.first_tokens)

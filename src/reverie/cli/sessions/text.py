@@ -1,0 +1,137 @@
+"""A transcript as people read it: who said what, tool calls on one line each, everything else left out.
+
+Works on any transcript in the tree, also Claude Code's. `--full` shows whole results and what was put in beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from reverie.agents.messages.message import sender_and_text
+from reverie.cli.output import Paint, one_line
+from reverie.cli.screen import printable
+from reverie.cli.tool_lines import call_text, finished_line
+from reverie.storage.transcript.chain import conversation
+from reverie.storage.transcript.file import Loaded
+from reverie.storage.transcript.records import CompactBoundary, Rewind, SessionHeader, from_record
+from reverie.types import (
+    Block,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    Origin,
+    OtherBlock,
+    Record,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+
+_PUT_IN = {
+    Origin.HOOK: "a hook said",
+    Origin.RECALLED: "recalled",
+    Origin.AGENT: "an agent said",
+    Origin.SUMMARY: "summary",
+    Origin.CODE: "put in",
+    Origin.PAGE: "from the web",
+    Origin.TOOL: "a tool said",
+    Origin.PLAN: "plan",
+    Origin.NOTES: "notes",
+    Origin.TEAM: "the team said",
+    Origin.IMPORTED: "imported",
+}
+
+
+def transcript_text(loaded: Loaded, paint: Paint, columns: int, *, full: bool = False) -> Iterator[str]:
+    """The conversation as it stands, in pieces to print one after the other."""
+    records = conversation(loaded.records)
+    results = {r.tool_use_id: r for record in records if record.message for r in record.message.tool_results}
+    cwd = next((Path(str(record.data["cwd"])) for record in records if record.data.get("cwd")), None)
+    reader = _Reader(paint, columns, full, results, cwd)
+    for record in records:
+        yield from reader.record(record)
+    yield from _problems(loaded, paint)
+
+
+class _Reader:
+    def __init__(
+        self, paint: Paint, columns: int, full: bool, results: dict[str, ToolResultBlock], cwd: Path | None
+    ) -> None:
+        self._paint = paint
+        self._columns = columns
+        self._full = full
+        self._results = results
+        self._cwd = cwd
+
+    def record(self, record: Record) -> Iterator[str]:
+        payload = from_record(record)
+        if isinstance(payload, CompactBoundary):
+            yield self._rule(f"compacted ({payload.trigger}), {payload.tokens_before:,} tokens before")
+        elif isinstance(payload, Rewind):
+            yield self._rule(payload.reason)
+        elif isinstance(payload, SessionHeader) and self._full:
+            yield self._rule(f"header: {payload.model}, {payload.date}, {len(payload.tools)} tools")
+        elif record.message is not None:
+            yield from self._message(record.message, record)
+
+    def _rule(self, text: str) -> str:
+        return self._paint.dim(f"── {text} ──\n\n")
+
+    def _message(self, message: Message, record: Record) -> Iterator[str]:
+        meta = bool(record.data.get("isMeta"))
+        for block in message.content:
+            yield from self._block(block, message, meta)
+
+    def _block(self, block: Block, message: Message, meta: bool) -> Iterator[str]:
+        paint = self._paint
+        match block:
+            case TextBlock() if not block.text.strip():
+                return
+            case TextBlock() if message.role == "assistant":
+                yield printable(block.text).strip() + "\n\n"
+            case TextBlock() if block.origin.is_given and not meta:
+                yield _quoted(printable(block.text), paint) + "\n\n"
+            case TextBlock() if not self._full and (letter := sender_and_text(block)) is not None:
+                yield f"  {paint.accent('✉')} {paint.bold(one_line(letter[0]))}: {one_line(letter[1], 400)}\n\n"
+            case TextBlock() if self._full:
+                who = _PUT_IN.get(block.origin, "put in")
+                yield paint.dim(_indented(f"[{who}] {printable(block.text).strip()}")) + "\n\n"
+            case ThinkingBlock() if self._full and block.thinking.strip():
+                yield paint.dim(_indented(f"[thinking] {printable(block.thinking).strip()}")) + "\n\n"
+            case ToolUseBlock():
+                yield from self._call(block)
+            case ImageBlock() | DocumentBlock() if message.role == "user":
+                yield paint.dim(f"[{'image' if isinstance(block, ImageBlock) else 'document'}]\n\n")
+            case TextBlock() | ThinkingBlock() | ToolResultBlock() | ImageBlock() | DocumentBlock() | OtherBlock():
+                return
+
+    def _call(self, call: ToolUseBlock) -> Iterator[str]:
+        paint, said = self._paint, call_text(call.name, call.input, self._cwd)
+        result = self._results.get(call.id)
+        if result is None:
+            yield f"  {paint.warning('?')} {said}  {paint.dim('no result was recorded')}\n\n"
+            return
+        line = finished_line(said, result.text, bool(result.is_error), None, paint, self._columns - 2)
+        yield f"  {line}\n\n"
+        if self._full and result.text.strip():
+            yield paint.dim(_indented(printable(result.text).rstrip(), "    ")) + "\n\n"
+
+
+def _quoted(text: str, paint: Paint) -> str:
+    first, *rest = text.strip().split("\n")
+    return "\n".join([paint.bold(paint.accent("›") + " " + first), *(paint.bold(f"  {line}") for line in rest)])
+
+
+def _indented(text: str, by: str = "  ") -> str:
+    return "\n".join(by + line for line in text.split("\n"))
+
+
+def _problems(loaded: Loaded, paint: Paint) -> Iterator[str]:
+    said: Sequence[str] = [
+        *(f"line {bad.number} cannot be read and is passed over: {bad.reason}" for bad in loaded.bad),
+        *(["the last line is torn; it was never finished"] if loaded.torn else []),
+    ]
+    for text in said:
+        yield paint.warning(f"! {text}\n")

@@ -1,0 +1,103 @@
+"""`reverie team`: a lead and teammates as processes of their own, from a team file to an orderly end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reverie.cli.options import cwd_option, json_lines_option, json_option
+
+_EPILOG = """\b
+A team file is TOML:
+  team = "docs"
+  task = "Bring the README up to date with the code."
+  [lead]
+  about = "hands out work and writes the result"
+  [[teammates]]
+  name = "reader"
+  prompt = "You read code and report what it does."
+  [[teammates]]
+  name = "checker"
+  prompt = "You try every command the README shows."
+  permission_mode = "ask"
+\b
+Examples:
+  reverie team docs.toml
+  reverie team docs.toml --json
+  reverie team status docs
+  reverie team stop docs
+"""
+
+
+class _Group(click.Group):
+    """`reverie team FILE` is `reverie team run FILE`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        first = next((arg for arg in args if not arg.startswith("-")), None)
+        if first is not None and first not in self.commands:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("team", cls=_Group, epilog=_EPILOG)
+def command() -> None:
+    """Let several agents work on one task, each in a process of its own.
+
+    `reverie team FILE` starts the lead and its teammates, shows who is doing what, and ends them in order: the lead
+    asks, each teammate answers. Ctrl-C does the same at once; a second one ends them without asking.
+    """
+
+
+@command.command("run", epilog="\b\nExample:\n  reverie team run docs.toml")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_lines_option
+@click.option("-m", "--model", metavar="NAME", help="For members whose model the file does not name.")
+@cwd_option
+def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
+    """Start the team that FILE describes. The lead's answer goes to standard output."""
+    from reverie.agents.team.team_file import load_team
+    from reverie.cli.running import run_async
+    from reverie.cli.team.run import run_team
+
+    plan = load_team(file)
+    return run_async(lambda signals: run_team(signals, plan, file.resolve(), cwd.resolve(), model, as_json=as_json))
+
+
+@command.command("status", epilog="\b\nExample:\n  reverie team status docs --json")
+@click.argument("name", required=False)
+@json_option
+@cwd_option
+def status_command(name: str | None, as_json: bool, cwd: Path) -> None:
+    """Show who is in the team NAME and what each is doing; without a name, all teams."""
+    from reverie.cli.team.look import show_status
+
+    show_status(name, as_json, cwd)
+
+
+@command.command("stop", epilog="\b\nExample:\n  reverie team stop docs")
+@click.argument("name")
+@json_option
+@cwd_option
+def stop_command(name: str, as_json: bool, cwd: Path) -> None:
+    """End the team NAME in order: its lead asks, its teammates answer."""
+    from reverie.cli.team.look import stop_team
+
+    stop_team(name, as_json, cwd)
+
+
+@command.command("member", hidden=True)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("name")
+@click.option("-m", "--model")
+@click.option("--ask", is_flag=True)
+@cwd_option
+def member_command(file: Path, name: str, **options: Any) -> int:
+    """One member of a team, started by `reverie team run`; ends when its standard input does."""
+    from reverie.agents.team.team_file import load_team
+    from reverie.cli.running import run_async
+    from reverie.cli.team.member import run_member
+
+    plan = load_team(file)
+    return run_async(lambda signals: run_member(signals, plan, plan.member(name), **options))

@@ -1,0 +1,124 @@
+"""`reverie team status` and `stop`: looks at teams from outside, and asks one to end. Loads no event loop."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from reverie.agents.team.members import Place, Team
+from reverie.cli.output import cut, pad
+from reverie.errors import ReverieError, UserError
+from reverie.parsing import load_json
+from reverie.paths import Places
+from reverie.regular_files import read_regular
+from reverie.settings import load_settings
+from reverie.storage.lease import Lease
+from reverie.types import JsonObject
+
+_SPARE_S = 5.0
+
+
+def show_status(name: str | None, as_json: bool, cwd: Path) -> None:
+    """Prints one team, or all."""
+    places = Places.of(cwd, load_settings(cwd))
+    teams = [name] if name is not None else _names(places)
+    found = [_status(Team(places, one)) for one in teams]
+    if as_json:
+        click.echo(json.dumps(found if name is None else found[0]))
+        return
+    if not found:
+        click.echo("No teams.")
+    for status in found:
+        running = f"running (PID {status['pid']})" if status["pid"] else "not running"
+        click.echo(f"{status['team']}: {running}")
+        members = cast("list[JsonObject]", status["members"])
+        wide = max((len(str(member["name"])) for member in members), default=0)
+        for member in members:
+            unread = f", {member['unread']} unread" if member["unread"] else ""
+            why = f": {member['why']}" if member["why"] else ""
+            lead = " (lead)" if member["name"] == status["lead"] else ""
+            doing = f" {member['doing']}" if member["doing"] else ""
+            line = f"  {pad(str(member['name']), wide)}  {member['state']}{doing}{unread}{why}{lead}"
+            click.echo(cut(line, 200))
+
+
+def running_lines(places: Places) -> list[str]:
+    """A line for every member of every team that runs now: for `/tasks` in the chat."""
+    lines = list[str]()
+    for status in (_status(Team(places, name)) for name in _names(places)):
+        if status["pid"] is None:
+            continue
+        for member in cast("list[JsonObject]", status["members"]):
+            doing = f" {member['doing']}" if member["doing"] else ""
+            lines.append(f"{status['team']}/{member['name']} {member['state']}{doing}: {member['about']}".rstrip(": "))
+    return lines
+
+
+def stop_team(name: str, as_json: bool, cwd: Path) -> None:
+    """Asks whoever runs the team to end it, and waits until it has; members nobody runs any more are asked directly."""
+    settings = load_settings(cwd)
+    team = Team(Places.of(cwd, settings), name)
+    team.read()
+    holder = Lease.holder(team.lock)
+    pids = [int(holder["pid"])] if holder is not None else _seated(team)
+    if not pids:
+        raise UserError(f"The team {name} is not running.")
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    given = settings.messages
+    until = time.monotonic() + given.shutdown_s + given.kill_s + _SPARE_S
+    while time.monotonic() < until:
+        if Lease.holder(team.lock) is None and not _seated(team):
+            click.echo(json.dumps({"team": name, "ended": True}) if as_json else f"The team {name} has ended.")
+            return
+        time.sleep(0.2)
+    raise ReverieError(f"The team {name} was asked to end and is still there (PID {', '.join(map(str, pids))}).")
+
+
+def _status(team: Team) -> JsonObject:
+    lead, members = team.read()
+    holder = Lease.holder(team.lock)
+    shown = list[JsonObject]()
+    for member in members:
+        there = team.presence(member.name)
+        if there is not None:
+            state = "busy" if there.busy else "idle"
+        else:
+            state = "away" if member.place is Place.EXPECTED else member.place.value
+        shown.append(
+            {
+                "name": member.name,
+                "state": state,
+                "doing": there.doing if there is not None else "",
+                "pid": there.pid if there is not None else None,
+                "session": there.session if there is not None else None,
+                "unread": _unread(team, member.name),
+                "why": member.why,
+                "about": member.about,
+            }
+        )
+    return {"team": team.name, "lead": lead, "pid": holder["pid"] if holder is not None else None, "members": shown}
+
+
+def _unread(team: Team, name: str) -> int:
+    try:
+        found: Any = load_json(read_regular(team.mailbox(name).path) or b"[]")
+    except (OSError, ValueError):
+        return 0
+    return len(cast("list[Any]", found)) if isinstance(found, list) else 0
+
+
+def _seated(team: Team) -> list[int]:
+    return [there.pid for name in team.names() if (there := team.presence(name)) is not None]
+
+
+def _names(places: Places) -> list[str]:
+    return sorted(path.parent.name for path in (places.home / "teams").glob("*/team.json"))

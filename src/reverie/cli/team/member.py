@@ -1,0 +1,107 @@
+"""One member of a team as a process: opens its session, takes its seat, and works until it may end.
+
+Its events go to standard output as JSON, one a line. Its standard input is the life line of whoever started it: at its
+end, as at SIGTERM, it winds up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from reverie.agents.definition import AgentDefinition, load_definitions
+from reverie.agents.team.introduction import introduce
+from reverie.agents.team.members import Team
+from reverie.agents.team.team_file import MemberPlan, TeamPlan
+from reverie.cli.run_view import JsonView
+from reverie.cli.running import Signals
+from reverie.errors import UserError
+from reverie.paths import Places
+from reverie.session import Session
+from reverie.session.team_lead import Lead
+from reverie.session.team_member import Host, Teammate
+from reverie.settings import Settings, load_settings
+from reverie.tools.base import Tool
+from reverie.tools.registry import builtin_tools
+from reverie.types import JsonObject
+
+_ALWAYS = "SendMessage"
+
+
+async def run_member(
+    signals: Signals, plan: TeamPlan, member: MemberPlan, *, cwd: Path, model: str | None, ask: bool
+) -> int:
+    """Runs it. `ask`: somebody reads the lead's questions and answers them."""
+    cwd = cwd.resolve()
+    overrides = _overrides(member)
+    settings = load_settings(cwd, overrides=overrides)
+    places = Places.of(cwd, settings)
+    kind = _kind(places, member)
+    is_lead = member.name == plan.lead.name
+    team, id = Team(places, plan.team), str(uuid.uuid4())
+    color = next((one.color for one in team.read()[1] if one.name == member.name), "")
+    # The seat first and last: whoever sees it empty knows that the process is gone.
+    with team.take_seat(member.name, id, str(places.socket(id))) as seat:
+        session = await Session.open(
+            cwd=cwd,
+            model=member.model or (kind.model if kind is not None else "") or model,
+            session_id=id,
+            interactive=ask if is_lead else True,  # a teammate's questions go to its lead
+            overrides=overrides,
+            tools=_tools(settings, kind),
+        )
+        async with session:
+            session.letters.introduction = introduce(plan, member)
+            if kind is not None:
+                session.agents.become(kind)
+            show = JsonView().show
+            if is_lead:
+                host: Host = Lead(session, seat, show, color=color)
+            else:
+                host = Teammate(session, seat, plan.lead.name, show, color=color, plan=member.plan)
+            signals.cancel = host.stop
+            _at_end_of_input(host.stop)
+            return await host.run(plan.task if is_lead else member.task)
+
+
+def _overrides(member: MemberPlan) -> JsonObject:
+    given: JsonObject = {}
+    if member.allow:
+        given["permissions.allow"] = list(member.allow)
+    if member.permission_mode:
+        given["permissions.mode"] = member.permission_mode
+    return given
+
+
+def _kind(places: Places, member: MemberPlan) -> AgentDefinition | None:
+    if not member.agent:
+        return None
+    kinds = load_definitions(places).kinds
+    if member.agent not in kinds:
+        raise UserError(f"There is no kind of agent called {member.agent!r}: there are {', '.join(sorted(kinds))}.")
+    return kinds[member.agent]
+
+
+def _tools(settings: Settings, kind: AgentDefinition | None) -> tuple[Tool, ...] | None:
+    if kind is None or kind.tools is None:
+        return None
+    return tuple(tool for tool in builtin_tools(settings.tools) if tool.name in (*kind.tools, _ALWAYS))
+
+
+def _at_end_of_input(act: Callable[[], object]) -> None:
+    """Calls `act` once standard input is closed, without a thread that would have to be waited for."""
+    loop = asyncio.get_running_loop()
+    fd = sys.stdin.fileno()
+
+    def readable() -> None:
+        if not os.read(fd, 65_536):
+            loop.remove_reader(fd)
+            act()
+
+    with suppress(PermissionError):  # a plain file, as /dev/null: it has no end to wait for
+        loop.add_reader(fd, readable)

@@ -1,0 +1,294 @@
+"""Starts the processes of a team, watches them and reaps them. It runs no model and takes part in nothing.
+
+A teammate that dies is told to the lead, and what it had not read goes back to its senders. When the lead has ended,
+whoever is left is ended too: SIGTERM, a while, SIGKILL. A member that was killed leaves no command running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from reverie.agents.messages.message import new_letter
+from reverie.agents.messages.structured import IdleNotification, IdleState, render
+from reverie.agents.team.members import COLORS, Place, Team, TeamMember
+from reverie.agents.team.team_file import MemberPlan, TeamPlan
+from reverie.cli.app import PIPE_CLOSED
+from reverie.cli.running import CANCELLED, Signals
+from reverie.cli.team.view import JsonTeamView, TeamView, TextTeamView
+from reverie.errors import ReverieError
+from reverie.flags import Flags
+from reverie.parsing import load_json
+from reverie.paths import Places
+from reverie.regular_files import read_regular_text
+from reverie.settings import Settings, load_settings
+from reverie.storage.atomic import make_private_dir
+from reverie.storage.lease import Lease
+from reverie.types import JsonObject
+
+_LONGEST_LINE = 64 * 1_048_576
+_LAST_WORDS = 300
+_LAST_WORDS_S = 2.0
+_LOOK_S = 0.05
+_MARK = "_REVERIE_TEAM_MEMBER"
+
+
+@dataclass(slots=True)
+class _Running:
+    plan: MemberPlan
+    process: asyncio.subprocess.Process
+    log: Path
+    mark: str
+    """Stands in the environment of all that stems from it."""
+    code: int | None = None
+
+
+async def run_team(signals: Signals, plan: TeamPlan, file: Path, cwd: Path, model: str | None, *, as_json: bool) -> int:
+    """Runs a team to its end; the exit code is the lead's."""
+    settings = load_settings(cwd)
+    places = Places.of(cwd, settings)
+    team = Team(places, plan.team)
+    on_terminal = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
+    view: TeamView = JsonTeamView() if as_json else TextTeamView(plan, cwd)
+    make_private_dir(team.folder)
+    with Lease.take(team.lock, info={"session": f"of the team {plan.team}", "file": str(file)}):
+        about = {one.name: one.about or " ".join(one.prompt.split())[:120] for one in plan.members}
+        members = [
+            TeamMember(one.name, about[one.name], COLORS[number % len(COLORS)])
+            for number, one in enumerate(plan.members)
+        ]
+        await asyncio.to_thread(team.create, plan.lead.name, members)
+        supervisor = Supervisor(plan, file, cwd, model, team, settings, Flags.open(places, settings), view)
+        signals.cancel = supervisor.stop
+        with view:
+            return await supervisor.run(ask=on_terminal)
+
+
+class Supervisor:
+    """The processes of one team."""
+
+    def __init__(
+        self,
+        plan: TeamPlan,
+        file: Path,
+        cwd: Path,
+        model: str | None,
+        team: Team,
+        settings: Settings,
+        flags: Flags,
+        view: TeamView,
+    ) -> None:
+        self._plan = plan
+        self._file = file
+        self._cwd = cwd
+        self._model = model
+        self._team = team
+        self._settings = settings
+        self._flags = flags
+        self._view = view
+        self._members: dict[str, _Running] = {}
+        self._stops = 0
+        self._unheard = False
+
+    def stop(self) -> bool:
+        """Ctrl-C: the lead ends the team in order. Again: everybody is asked by a signal. Again: nobody is asked."""
+        self._stops += 1
+        match self._stops:
+            case 1:
+                self._say("ending the team in order; Ctrl-C again ends it at once")
+                self._signal([self._plan.lead.name], signal.SIGTERM)
+            case 2:
+                self._signal(self._members, signal.SIGTERM)
+            case _:
+                self._signal(self._members, signal.SIGKILL)
+        return True
+
+    async def run(self, *, ask: bool) -> int:
+        """To the end of the lead, and then of everybody."""
+        watching = list[asyncio.Task[None]]()
+        try:
+            for member in self._plan.members:
+                if not self._stops:
+                    await self._start(member, ask=ask and member.name == self._plan.lead.name)
+            lead = self._members.get(self._plan.lead.name)
+            if lead is None:
+                return CANCELLED
+            watching = [asyncio.create_task(self._watch(one)) for one in self._members.values()]
+            if ask:
+                self._view.answer_with(lambda name, allow, always: self._permit(name, allow, always))
+            if self._plan.minutes is not None:
+                asyncio.get_running_loop().call_later(self._plan.minutes * 60, self._time_is_over)
+            await watching[0]
+            return self._code(lead)
+        finally:
+            await asyncio.shield(asyncio.ensure_future(self._end_all(watching)))
+
+    def _time_is_over(self) -> None:
+        if not self._stops:
+            self._say(f"{self._plan.minutes:g} minutes are over")
+            self.stop()
+
+    def _say(self, text: str) -> None:
+        with suppress(BrokenPipeError):
+            self._view.say(text)
+
+    def _ended(self, name: str, why: str) -> None:
+        with suppress(BrokenPipeError):
+            self._view.ended(name, why)
+
+    def _code(self, lead: _Running) -> int:
+        if self._unheard:
+            return PIPE_CLOSED
+        if self._stops:
+            return CANCELLED
+        code = lead.code or 0
+        return 1 if code < 0 else code
+
+    # -- one member -----------------------------------------------------------------------------------------------
+
+    async def _start(self, member: MemberPlan, *, ask: bool) -> None:
+        words = ["team", "member", str(self._file), member.name, "--cwd", str(self._cwd)]
+        words += ["--model", self._model] if self._model else []
+        words += ["--ask"] if ask else []
+        log = self._team.folder / "logs" / f"{member.name}.log"
+        mark = secrets.token_hex(16)
+        with log.open("wb") as errors:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "reverie",
+                *words,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,  # Ctrl-C is for us alone, and what a member starts ends with it
+                limit=_LONGEST_LINE,
+                env={**self._settings.env, _MARK: mark},
+            )
+        self._members[member.name] = _Running(member, process, log, mark)
+        self._view.started(member.name, process.pid)
+
+    async def _watch(self, one: _Running) -> None:
+        """Passes its events on until it has ended; then tells whoever must know."""
+        hearing = asyncio.create_task(self._hear(one))
+        # Not `wait()`: it may also wait for whoever inherited the pipe, and so may the end of what is heard.
+        while (code := one.process.returncode) is None:  # noqa: ASYNC110
+            await asyncio.sleep(_LOOK_S)
+        one.code = code
+        await asyncio.wait([hearing], timeout=_LAST_WORDS_S)
+        hearing.cancel()
+        if code < 0:
+            await asyncio.to_thread(_end_what_it_left, one.mark)
+        await asyncio.to_thread(self._gone, one)
+
+    async def _hear(self, one: _Running) -> None:
+        assert one.process.stdout is not None
+        while True:
+            try:
+                line = await one.process.stdout.readline()
+            except ValueError:  # longer than any line of ours
+                continue
+            if not line:
+                break
+            self._heard(one.plan.name, line)
+
+    def _heard(self, name: str, line: bytes) -> None:
+        try:
+            event: Any = load_json(line)
+        except ValueError:
+            return
+        if isinstance(event, dict) and not self._unheard:
+            try:
+                self._view.heard(name, cast(JsonObject, event))
+            except BrokenPipeError:  # whoever read our output has gone: the team is for nobody any more
+                self._unheard = True
+                self.stop()
+
+    def _gone(self, one: _Running) -> None:
+        """Notes that a member ended. One that did not say goodbye has failed: the lead is told before anybody else."""
+        name, lead = one.plan.name, self._plan.lead.name
+        place = next((member.place for member in self._team.read()[1] if member.name == name), Place.EXPECTED)
+        if place is Place.ENDED:  # killed after its goodbye: nobody waits for it, but its last background work is lost
+            self._ended(name, _why(one) if (one.code or 0) < 0 else "")
+            return
+        why = _why(one)
+        self._ended(name, why)
+        with suppress(ReverieError):  # the lead may have ended as well
+            if name != lead:
+                notice = render(IdleNotification(IdleState.FAILED, why))
+                letter = new_letter(name, lead, notice, summary=f"{name} has failed")
+                self._team.mailbox(lead).put(letter, is_open=lambda: self._team.is_reachable(lead))
+        with suppress(ReverieError):
+            self._team.depart(name, Place.FAILED, why)
+
+    async def _permit(self, id: str, allow: bool, always: bool) -> None:
+        """Answers a question of the lead's."""
+        from reverie.runtime.live_client import ask_live
+
+        there = await asyncio.to_thread(self._team.presence, self._plan.lead.name)
+        if there is not None and there.socket:
+            request: JsonObject = {"do": "permit", "id": id, "allow": allow, "always": always}
+            try:
+                said = await asyncio.to_thread(ask_live, Path(there.socket), request)
+                if said.get("settled") is not True:
+                    self._say("too late: that question is no longer open")
+            except ReverieError as error:
+                self._say(str(error))
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    async def _end_all(self, watching: list[asyncio.Task[None]]) -> None:
+        """Whoever is left: SIGTERM (unless it said goodbye), a while, SIGKILL; then what they said is shown."""
+        left = self._left()
+        if left:
+            places = {member.name: member.place for member in self._team.read()[1]}
+            staying = [name for name in left if places.get(name) is not Place.ENDED]
+            if staying:
+                self._say(f"ending {', '.join(staying)}")
+                self._signal(staying, signal.SIGTERM)
+            loop = asyncio.get_running_loop()
+            until = loop.time() + self._flags.number("messages.kill_s", self._settings.messages.kill_s)
+            while self._left() and loop.time() < until:  # noqa: ASYNC110 (as above)
+                await asyncio.sleep(_LOOK_S)
+            self._signal(self._left(), signal.SIGKILL)
+        await asyncio.gather(*watching, return_exceptions=True)
+
+    def _left(self) -> list[str]:
+        return [name for name, one in self._members.items() if one.process.returncode is None]
+
+    def _signal(self, names: Iterable[str], number: signal.Signals) -> None:
+        for name in names:
+            one = self._members.get(name)
+            if one is None or one.process.returncode is not None:
+                continue
+            with suppress(ProcessLookupError):
+                one.process.send_signal(number)
+
+
+def _end_what_it_left(mark: str) -> None:
+    """Kills the commands of a member that was killed before it could. Without /proc they end by themselves."""
+    wanted = f"{_MARK}={mark}".encode()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # another user's, or gone
+            if wanted in path.read_bytes().split(b"\0"):
+                os.kill(int(path.parent.name), signal.SIGKILL)
+
+
+def _why(one: _Running) -> str:
+    code = one.code or 0
+    how = (
+        f"its process was ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with code {code}"
+    )
+    try:
+        said = read_regular_text(one.log, errors="replace").strip().splitlines()
+    except OSError:
+        said = []
+    return f"{how}: {said[-1][:_LAST_WORDS]}" if said else how

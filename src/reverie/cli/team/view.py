@@ -1,0 +1,257 @@
+"""What `reverie team` shows: who is doing what, as lines, as a table that moves on a terminal, or as JSON.
+
+The lead's last answer is what standard output gets; everything else goes to standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from reverie.agents.messages.in_words import marked_cut_off
+from reverie.agents.team.team_file import TeamPlan
+from reverie.cli.diff_preview import Pages, preview
+from reverie.cli.output import columns, cut, one_line, pad, paint_for, plural
+from reverie.cli.screen import clean, printable, raw_stream
+from reverie.cli.tool_lines import call_text
+from reverie.permissions.patterns import rule_for
+from reverie.permissions.rules import ToolCall
+from reverie.types import JsonObject
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.table import Table
+
+Answer = Callable[[str, bool, bool], Awaitable[None]]
+_WORDS = {"y": "yes", "a": "always", "m": "more", "n": "no"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A question of the lead's that is open, and the answers that mean something for it."""
+
+    id: str
+    call: str
+    has_rule: bool
+    pages: Pages
+
+    @property
+    def keys(self) -> list[str]:
+        if self.pages.left:
+            return ["m", "n"]  # nobody can allow what was not shown to the end
+        return ["y", "a", "n"] if self.has_rule else ["y", "n"]
+
+    @property
+    def help(self) -> str:
+        return ", ".join(f"{key}: {_WORDS[key]}" for key in self.keys) + ", then Enter"
+
+
+class TeamView(ABC):
+    """Is told everything that happens; used in a `with`."""
+
+    def __enter__(self) -> TeamView:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    @abstractmethod
+    def say(self, text: str) -> None:
+        """Something about the team as a whole."""
+
+    @abstractmethod
+    def started(self, name: str, pid: int) -> None: ...
+
+    @abstractmethod
+    def heard(self, name: str, event: JsonObject) -> None:
+        """An event of a member's session."""
+
+    @abstractmethod
+    def ended(self, name: str, why: str) -> None:
+        """A member's process is over; `why` is empty if it was time."""
+
+    def answer_with(self, answer: Answer) -> None:
+        """From now on the lead's questions can be answered here."""
+        del answer
+
+
+class JsonTeamView(TeamView):
+    """Every event of every member, with `member` added; the team's own have the type `team`."""
+
+    def say(self, text: str) -> None:
+        self._write({"type": "team", "what": "notice", "text": text})
+
+    def started(self, name: str, pid: int) -> None:
+        self._write({"type": "team", "what": "started", "member": name, "pid": pid})
+
+    def heard(self, name: str, event: JsonObject) -> None:
+        self._write({"member": name, **event})
+
+    def ended(self, name: str, why: str) -> None:
+        self._write({"type": "team", "what": "failed" if why else "ended", "member": name, "why": why})
+
+    def _write(self, value: JsonObject) -> None:
+        sys.stdout.write(json.dumps(value) + "\n")
+        sys.stdout.flush()
+
+
+class TextTeamView(TeamView):
+    """Lines on standard error, below them a table of everybody while it is a terminal."""
+
+    def __init__(self, plan: TeamPlan, cwd: Path) -> None:
+        self._lead = plan.lead.name
+        self._cwd = cwd
+        self._names = [member.name for member in plan.members]
+        self._wide = max(len(name) for name in self._names)
+        self._doing: dict[str, tuple[str, float]] = {name: ("starting", time.monotonic()) for name in self._names}
+        self._answer_text = ""
+        self._paint = paint_for(sys.stderr)
+        self._live: Live | None = None
+        self._answer: Answer | None = None
+        self._questions: list[_Question] = []
+
+    def __enter__(self) -> TextTeamView:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(
+                get_renderable=self._table,
+                console=Console(file=raw_stream(sys.stderr)),  # it draws the screen itself: see `_line`, `_table`
+                transient=True,
+                refresh_per_second=4,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+        if self._answer is not None:
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        if self._answer_text:
+            print(printable(self._answer_text), flush=True)
+
+    def say(self, text: str) -> None:
+        self._line(self._paint.dim(one_line(text)))
+
+    def started(self, name: str, pid: int) -> None:
+        self._line(f"{self._named(name)} started {self._paint.dim(f'(PID {pid})')}")
+
+    def ended(self, name: str, why: str) -> None:
+        self._now(name, "failed" if why else "ended")
+        self._line(f"{self._named(name)} {self._paint.bad('failed: ' + one_line(why)) if why else 'ended'}")
+
+    def heard(self, name: str, event: JsonObject) -> None:
+        match event.get("type"):
+            case "turn_started":
+                self._now(name, "thinking")
+            case "tool_started":
+                call = call_text(str(event.get("name")), event.get("input"), self._cwd)
+                self._now(name, call)
+                self._line(f"{self._named(name)} {call}")
+            case "tool_finished":
+                self._now(name, "thinking")
+                if event.get("is_error"):
+                    self._line(f"{self._named(name)} {self._paint.bad(one_line(str(event.get('text')), 200))}")
+            case "notice" if event.get("level") != "info" or event.get("source") == "team":
+                self._line(f"{self._named(name)} {self._paint.warning(one_line(str(event.get('text'))))}")
+            case "permission_asked" if name == self._lead:
+                self._asked(event)
+            case "permission_asked":
+                self._now(name, "asks for a permission")
+            case "turn_ended":
+                self._turn_ended(name, event)
+            case _:
+                pass
+
+    def _turn_ended(self, name: str, event: JsonObject) -> None:
+        self._now(name, "idle")
+        text, error = str(event.get("text") or ""), event.get("error")
+        if name == self._lead and event.get("reason") in ("answered", "cut_off"):
+            self._answer_text = text if event.get("reason") == "answered" else marked_cut_off(text)
+        said = self._paint.bad(one_line(str(error))) if error else one_line(text, 200)
+        if said:
+            self._line(f"{self._named(name)} {said}")
+
+    # -- questions ------------------------------------------------------------------------------------------------
+
+    def answer_with(self, answer: Answer) -> None:
+        self._answer = answer
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._typed)
+
+    def _asked(self, event: JsonObject) -> None:
+        tool, given, cwd = str(event.get("tool")), event.get("input"), Path(str(event.get("cwd") or self._cwd))
+        call = call_text(tool, given, self._cwd, columns() - 4)
+        rule = rule_for(ToolCall("", tool, cast(JsonObject, given), False, cwd)) if isinstance(given, dict) else None
+        pages = Pages(preview(tool, given, cwd, self._paint, columns() - 2))
+        question = _Question(str(event.get("id")), call, rule is not None, pages)
+        self._questions.append(question)
+        self._line(f"{self._paint.warning('?')} {self._paint.bold(call)}")
+        self._line(self._paint.dim(f"  {one_line(str(event.get('reason')))}"))
+        self._page(question)
+
+    def _page(self, question: _Question) -> None:
+        for line in question.pages.next():
+            self._line(f"  {line}")
+        if question.pages.left:
+            self._line(self._paint.warning(f"  … {plural(question.pages.left, 'more line')}"))
+        self._line(self._paint.dim(f"  {question.help}"))
+
+    def _typed(self) -> None:
+        word = sys.stdin.readline().strip().lower()
+        if not self._questions or self._answer is None:
+            return
+        question = self._questions[0]
+        key = next((key for key in question.keys if word in (key, _WORDS[key])), None)
+        if key is None:
+            self._line(self._paint.dim(f"  {question.help}"))
+            return
+        if key == "m":
+            self._page(question)
+            return
+        self._questions.pop(0)
+        self._line(self._paint.dim(f"  {'refused' if key == 'n' else 'allowed'}: {question.call}"))
+        task: asyncio.Future[Any] = asyncio.ensure_future(self._answer(question.id, key != "n", key == "a"))
+        task.add_done_callback(lambda _done: None)
+
+    # -- the screen -----------------------------------------------------------------------------------------------
+
+    def _named(self, name: str) -> str:
+        return self._paint.accent(pad(name, self._wide))
+
+    def _now(self, name: str, what: str) -> None:
+        self._doing[name] = (what, time.monotonic())
+
+    def _line(self, text: str) -> None:
+        if self._live is None:
+            print(text, file=sys.stderr, flush=True)
+        else:
+            from rich.text import Text
+
+            self._live.console.print(Text.from_ansi(clean(text)), soft_wrap=True)
+
+    def _table(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table.grid(padding=(0, 2))
+        for name in self._names:
+            what, since = self._doing[name]
+            busy = what not in ("idle", "ended", "failed")
+            took = f"{time.monotonic() - since:.0f} s" if busy else ""
+            shown = cut(one_line(what), max(20, columns() - self._wide - 12))
+            table.add_row(
+                Text(one_line(name), "bold" if busy else "dim"), Text(shown, "" if busy else "dim"), Text(took, "dim")
+            )
+        return table

@@ -1,0 +1,323 @@
+"""The edits that a scenario asks for, worked out from its own checks: what a mind would do that knew the answers.
+
+Copies are joined, disproved statements go, dates are written out, what is missing is quoted from where somebody said
+it, and the index follows. Works on texts; whoever uses it takes the result through a real dream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from reverie.lab.dream.dates import is_relative, written_out
+from reverie.lab.dream.score import holds, lists_of, survives, texts_of
+from reverie.memory.gate.evidence import content_terms, statements
+from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, entries, with_entry
+from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, index_of, is_index, is_log, is_topic, pointer_of
+from reverie.memory.topic_file import TopicFile, decode
+from reverie.storage.transcript.file import read_records
+from reverie.types import JsonObject, TextBlock, ToolResultBlock
+
+_INDEXES = (INDEX, f"{TEAM}/{INDEX}")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Something that was said, on which day; `about`: the file that an index says it of."""
+
+    text: str
+    day: date
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A scenario as texts: its files and their days, what people typed, and what only tools said."""
+
+    check: JsonObject
+    before: Mapping[str, str]
+    days: Mapping[str, date]
+    now: date
+    typed: Sequence[Piece]
+    foreign: Sequence[str]
+
+    @property
+    def gone(self) -> list[str]:
+        return texts_of(self.check, "must_be_gone")
+
+    @property
+    def untouched(self) -> frozenset[str]:
+        return frozenset(texts_of(self.check, "untouched"))
+
+    def topics(self) -> dict[str, str]:
+        return {name: text for name, text in self.before.items() if is_topic(name)}
+
+
+def read_scene(memory: Path, transcripts: Path, now: datetime, check: JsonObject) -> Scene:
+    """A scenario that was laid out, with its times."""
+    files = {
+        path.relative_to(memory).as_posix(): path
+        for path in sorted(memory.rglob("*.md"))
+        if not any(part.startswith(".") for part in path.relative_to(memory).parts)
+    }
+    typed, foreign = list[Piece](), list[str]()
+    for path in sorted(transcripts.glob("*.jsonl")):
+        for record in read_records(path).records:
+            for block in record.message.content if record.message is not None else ():
+                if isinstance(block, TextBlock) and block.origin.is_users:
+                    typed.append(Piece(block.text, _day(record.timestamp, now)))
+                elif isinstance(block, ToolResultBlock):
+                    foreign.append(block.text)
+    return Scene(
+        check=check,
+        before={name: decode(path.read_bytes()) for name, path in files.items()},
+        days={name: datetime.fromtimestamp(path.stat().st_mtime, UTC).date() for name, path in files.items()},
+        now=now.date(),
+        typed=typed,
+        foreign=foreign,
+    )
+
+
+def _day(timestamp: str | None, now: datetime) -> date:
+    try:
+        return datetime.fromisoformat(timestamp or "").date()
+    except ValueError:
+        return now.date()
+
+
+@dataclass(slots=True)
+class Edited:
+    """The files as they should be. `dropped`: statements that were taken out on purpose, by file."""
+
+    after: dict[str, str]
+    dropped: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def changes(self, before: Mapping[str, str]) -> dict[str, str]:
+        """What to write: every file that differs, an empty text for one that goes."""
+        names = [*before, *(name for name in self.after if name not in before)]
+        return {name: self.after.get(name, "") for name in names if self.after.get(name, "") != before.get(name)}
+
+
+def right_edits(scene: Scene, *, count_from: date | None = None) -> Edited:
+    """All edits that the checks ask for. `count_from`: the day a mind that errs counts relative dates from."""
+    work = _Work(scene, count_from)
+    work.write_dates_out()
+    work.join()
+    work.take_out()
+    work.add_what_is_missing()
+    work.follow_with_the_index()
+    return Edited(work.after, work.dropped)
+
+
+class _Work:
+    def __init__(self, scene: Scene, count_from: date | None) -> None:
+        self._scene = scene
+        self._count_from = count_from
+        self.after = dict(scene.before)
+        self.dropped: dict[str, list[str]] = {}
+
+    def _free(self) -> list[str]:
+        """Topic files that may be changed."""
+        return [name for name in self.after if is_topic(name) and name not in self._scene.untouched]
+
+    def _is_gone(self, text: str) -> bool:
+        return any(holds(text, one) for one in self._scene.gone)
+
+    def write_dates_out(self) -> None:
+        for name in self._free():
+            self.after[name] = written_out(self.after[name], self._count_from or self._scene.days[name])
+
+    def join(self) -> None:
+        """Of files that are to be one, the newest stays whose head is not disproved, with what only others say."""
+        for group in lists_of(self._scene.check, "merged"):
+            there = [name for name in group if name in self.after]
+            if len(there) < 2:
+                continue
+            kept = max(there, key=lambda name: (not self._is_gone(_head(self.after[name])), self._scene.days[name]))
+            for name in there:
+                if name != kept:
+                    self._pour(name, kept)
+
+    def _pour(self, name: str, into: str) -> None:
+        """Moves what a file says beyond another into it. Of a disproved one only what the checks name."""
+        disproved = self._is_gone(_head(self.after[name]))
+        body = TopicFile.parse(self.after[into]).body
+        for line in _lines(TopicFile.parse(self.after[name]).body):
+            said = _Said([body])
+            if said.has(line) or self._is_gone(line):
+                if not said.has(line):
+                    self.dropped.setdefault(name, []).append(line)
+            elif not disproved or self._needed(line, without=name):
+                body = f"{body.rstrip()}\n{line}\n"
+            else:
+                self.dropped.setdefault(name, []).append(line)
+        self.after[into] = TopicFile.parse(self.after[into]).updated(body=body).text
+        del self.after[name]
+
+    def _needed(self, line: str, *, without: str) -> bool:
+        """Whether a check names something that only this line says."""
+        others = [text for name, text in self.after.items() if is_topic(name) and name != without]
+        return any(
+            any(holds(line, one) for one in term.split("|")) and not survives([term], others)
+            for terms in lists_of(self._scene.check, "must_survive")
+            for term in terms
+        )
+
+    def take_out(self) -> None:
+        """Statements that are disproved go from their files; a head that says them follows later."""
+        for name in self._free():
+            topic = TopicFile.parse(self.after[name])
+            lines = topic.body.splitlines(keepends=True)
+            out = [line.strip() for line in lines if self._is_gone(line)]
+            if out:
+                self.dropped.setdefault(name, []).extend(out)
+                self.after[name] = topic.updated(body="".join(line for line in lines if line.strip() not in out)).text
+
+    def add_what_is_missing(self) -> None:
+        wanted = [
+            *lists_of(self._scene.check, "must_survive"),
+            *([one] for one in texts_of(self._scene.check, "dates")),
+        ]
+        while missing := [terms for terms in wanted if not survives(terms, self._topics())]:
+            found = self._piece_for(missing)
+            if found is None:
+                break
+            self._add(found, missing)
+        for name in self._free():
+            topic = TopicFile.parse(self.after[name])
+            if self._is_gone(topic.description):
+                first = next(iter(statements(topic.body)), topic.name)
+                self.after[name] = topic.updated(description=_cut(first, LINE_CHARACTERS)).text
+
+    def _topics(self) -> list[str]:
+        return [text for name, text in self.after.items() if is_topic(name)]
+
+    def _piece_for(self, missing: Sequence[Sequence[str]]) -> Piece | None:
+        """What somebody said that holds most of what is missing, in the fewest words."""
+        terms = [term.split("|") for one in missing for term in one]
+        best: tuple[int, int, str, Piece] | None = None
+        standing = _Said(self._topics())
+        for piece in self._pieces():
+            text = piece.text
+            count = sum(any(holds(text, one) for one in term) for term in terms)
+            if count and not self._is_gone(text) and not standing.has_exactly(text):
+                found = (-count, len(text), text, piece)
+                best = found if best is None or found[:3] < best[:3] else best
+        return best[3] if best is not None else None
+
+    def _pieces(self) -> Iterable[Piece]:
+        """Whole lines and single sentences of what was typed, logged or put into the index, dates written out."""
+        scene = self._scene
+        said = list(scene.typed)
+        said += [Piece(text, scene.days[name]) for name, text in scene.before.items() if is_log(name)]
+        said += [
+            piece for name, text in scene.before.items() if is_index(name) for piece in _hooks(text, scene.days[name])
+        ]
+        for one in said:
+            for line in one.text.splitlines():
+                for text in (line, *statements(line)):
+                    plain = written_out(_unmarked(text), self._count_from or one.day)
+                    if plain:
+                        yield Piece(plain, one.day, one.about)
+
+    def _add(self, said: Piece, missing: Sequence[Sequence[str]]) -> None:
+        """Puts a statement into the file that then holds what was missing, or speaks of it; else into a new one."""
+        piece = said.text
+        words = set(content_terms(piece))
+
+        def fits(name: str) -> tuple[int, bool, int]:
+            text = self.after[name]
+            whole = sum(survives(terms, [f"{text}\n{piece}"]) for terms in missing if not survives(terms, [piece]))
+            return whole, name == said.about, len(words & set(content_terms(text)))
+
+        near = {name: fits(name) for name in self._free()}
+        best = max(near, key=lambda name: (near[name], name), default=None)
+        if best is not None and (any(near[best]) or self._scene.check.get("no_new_files")):
+            topic = TopicFile.parse(self.after[best])
+            self.after[best] = topic.updated(body=f"{topic.body.rstrip()}\n{piece}\n").text
+            return
+        title = " ".join(piece.split()[:6]).strip(".,:;")
+        name = f"project_note_{len(self.after)}.md"
+        self.after[name] = TopicFile.new(
+            name=title, description=_cut(piece, LINE_CHARACTERS), type=MemoryType.PROJECT, body=f"{piece}\n"
+        ).text
+
+    def follow_with_the_index(self) -> None:
+        for index in _INDEXES:
+            own = [name for name in self.after if is_topic(name) and index_of(name) == index]
+            if index not in self._scene.untouched and (own or index in self.after):
+                self.after[index] = self._followed(self.after.get(index, ""), own)
+
+    def _followed(self, text: str, own: Sequence[str]) -> str:
+        listed = entries(text)
+        files = [entry.file for entry in listed]
+        links = {pointer_of(name): name for name in own}
+        lines = text.splitlines()
+        loose = [line for line in lines if line.strip() and not line.startswith("#")]
+        is_right = (
+            sorted(files) == sorted(links)
+            and len(loose) == len(files)
+            and not any(self._is_gone(line) or is_relative(line) for line in lines)
+            and all(len(line) <= LINE_CHARACTERS for line in lines)
+            and len(lines) <= MAX_LINES
+            and len(text.encode()) <= MAX_BYTES
+        )
+        if is_right:
+            return text
+        new = "".join(f"{line}\n" for line in lines if line.startswith("#"))
+        old = {entry.file: entry for entry in reversed(listed)}
+        for pointer, name in links.items():
+            topic, known = TopicFile.parse(self.after[name]), old.get(pointer)
+            hook = known.hook if known is not None else ""
+            if not hook or len(hook) > 90 or self._is_gone(hook) or is_relative(hook):
+                hook = topic.description or next(iter(statements(topic.body)), "")
+            title = known.title if known is not None else topic.name or name.removesuffix(".md")
+            new = with_entry(new, pointer, title, _cut(hook, 90))
+        return new
+
+
+class _Said:
+    """Whether a text says something already, in these or in other words."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        whole = "\n".join(texts)
+        self._plain = " ".join(whole.split()).casefold()
+        self._terms = [frozenset(content_terms(one)) for one in statements(whole)]
+
+    def has(self, line: str) -> bool:
+        terms = frozenset(content_terms(line))
+        return self.has_exactly(line) or any(terms and terms <= other for other in self._terms)
+
+    def has_exactly(self, line: str) -> bool:
+        return " ".join(line.split()).casefold() in self._plain
+
+
+def _head(text: str) -> str:
+    topic = TopicFile.parse(text)
+    return f"{topic.name}\n{topic.description}"
+
+
+def _lines(body: str) -> list[str]:
+    return [line.strip() for line in body.splitlines() if line.strip()]
+
+
+def _hooks(index: str, day: date) -> Iterator[Piece]:
+    """What an index says itself: the hooks of its entries, and lines that are none."""
+    known = {entry.line: entry for entry in entries(index)}
+    for number, line in enumerate(index.splitlines(), 1):
+        entry = known.get(number)
+        yield Piece(line, day) if entry is None else Piece(entry.hook, day, entry.file)
+
+
+def _unmarked(line: str) -> str:
+    """A line without its bullet and the time of day that a log begins it with."""
+    text = line.strip().lstrip("#-*•").strip()
+    first, _, rest = text.partition(" ")
+    return rest.strip() if len(first) == 5 and first[2] == ":" and first.replace(":", "").isdigit() else text
+
+
+def _cut(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1].rsplit(" ", 1)[0] + "…"

@@ -1,0 +1,121 @@
+"""Fits the few numbers of the decision to be silent (`memory.recall.ranking.mixture`) and how well they carry over.
+
+Logistic regression with a light ridge, both kinds of queries weighted alike. What counts is the cross-validated line:
+each query is judged by numbers fitted without it and its fold. A tool for whoever changes a signal.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Literal
+
+from reverie.lab.recall.data import Query, read_folder
+from reverie.memory.recall.ranker import Ranker, Ranking
+from reverie.memory.recall.ranking.mixture import BUILTIN_GATE, SEMANTIC_GATE, Gate
+
+FOLDS = 10
+REPEATS = 5
+RIDGE = 1.0
+STEPS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A gate's numbers, fitted on everything, and what they come to on queries they were not fitted on."""
+
+    names: tuple[str, ...]
+    weights: tuple[float, ...]
+    bias: float
+    spoke: float
+    """Cross-validated: queries with something to find that are not silenced."""
+    silent: float
+    """Cross-validated: silent queries that are silenced."""
+    shown: float
+    """Cross-validated: of the relevant files, the share that is shown."""
+
+
+def fit(folder: Path, models: Path | None, silent: Sequence[Path], tier: Literal["builtin", "semantic"]) -> Fit:
+    """Fits the gate of one tier on a folder's queries and more silent ones."""
+    with tempfile.TemporaryDirectory(prefix="reverie-fit-") as name:
+        collection = read_folder(folder, Path(name), silent)
+        with Ranker.open(collection.memory, Path(name) / "index", tier=tier, models_dir=models) as ranker:
+            ranker.prepare()
+            asked = [(query, ranker.rank(query.text, tools_in_use=query.tools)) for query in collection.queries]
+    asked = [(query, ranking) for query, ranking in asked if ranking.grounds]
+    gate = SEMANTIC_GATE if tier == "semantic" else BUILTIN_GATE
+    rows = [[value for _, value in ranking.grounds] for _, ranking in asked]
+    wanted = [bool(query.relevant) for query, _ in asked]
+    weights, bias = _logistic(rows, wanted)
+    spoke: list[float] = []
+    silenced: list[float] = []
+    shown: list[float] = []
+    for repeat in range(REPEATS):
+        for n, probability in enumerate(_cross_validated(rows, wanted, repeat)):
+            query, ranking = asked[n]
+            if query.relevant:
+                spoke.append(probability >= gate.least)
+                shown.append(_shown(query, ranking, gate) if probability >= gate.least else 0.0)
+            else:
+                silenced.append(probability < gate.least)
+    mean = [sum(values) / len(values) for values in (spoke, silenced, shown)]
+    return Fit(gate.names, weights, bias, *mean)
+
+
+def _shown(query: Query, ranking: Ranking, gate: Gate) -> float:
+    best = [one.path for one in ranking.ranked[:5] if one.score >= gate.of_best * ranking.ranked[0].score]
+    return len(query.relevant & set(best)) / len(query.relevant)
+
+
+def _cross_validated(rows: Sequence[Sequence[float]], wanted: Sequence[bool], seed: int) -> list[float]:
+    order = list(range(len(rows)))
+    random.Random(seed).shuffle(order)
+    found = [0.0] * len(rows)
+    for fold in range(FOLDS):
+        held = set(order[fold::FOLDS])
+        kept = [n for n in order if n not in held]
+        weights, bias = _logistic([rows[n] for n in kept], [wanted[n] for n in kept])
+        gate = Gate((), weights, bias, least=0.5, of_best=0.0)
+        for n in held:
+            found[n] = gate.probability(tuple(rows[n]))
+    return found
+
+
+def _logistic(rows: Sequence[Sequence[float]], wanted: Sequence[bool]) -> tuple[tuple[float, ...], float]:
+    """Newton's method on standardised values; the result is for the values as they are."""
+    columns = list(zip(*rows, strict=True))
+    means = [fmean(column) for column in columns]
+    spreads = [pstdev(column) + 1e-9 for column in columns]
+    known = [[*((v - m) / s for v, m, s in zip(row, means, spreads, strict=True)), 1.0] for row in rows]
+    share = sum(wanted) / len(wanted)
+    size = len(columns) + 1
+    beta = [0.0] * size
+    for _ in range(STEPS):
+        slope = [RIDGE * weight for weight in beta[:-1]] + [0.0]
+        curve = [[RIDGE * (i == j < size - 1) for j in range(size)] for i in range(size)]
+        for row, is_wanted in zip(known, wanted, strict=True):
+            guess = 1 / (1 + exp(-sum(b * v for b, v in zip(beta, row, strict=True))))
+            balance = 0.5 / share if is_wanted else 0.5 / (1 - share)
+            for i in range(size):
+                slope[i] += balance * (guess - is_wanted) * row[i]
+                for j in range(size):
+                    curve[i][j] += balance * guess * (1 - guess) * row[i] * row[j]
+        beta = [b - d for b, d in zip(beta, _solved(curve, slope), strict=True)]
+    weights = [b / s for b, s in zip(beta, spreads, strict=False)]
+    return tuple(weights), beta[-1] - sum(w * m for w, m in zip(weights, means, strict=True))
+
+
+def _solved(matrix: list[list[float]], right: Sequence[float]) -> list[float]:
+    """Gaussian elimination; the ridge keeps the matrix well away from singular."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for n, pivot in enumerate(rows):
+        for other in rows:
+            if other is not pivot:
+                factor = other[n] / pivot[n]
+                other[:] = [a - factor * b for a, b in zip(other, pivot, strict=True)]
+    return [row[-1] / row[n] for n, row in enumerate(rows)]

@@ -1,0 +1,174 @@
+"""How well recall finds memories, and how well it keeps silent: each tier beside plain searches, in one run.
+
+Real directories, the real ranker, its real index in a scratch folder. Nothing here tunes anything.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reverie.errors import UserError
+from reverie.lab.recall.baselines import PlainBm25, PlainFts5
+from reverie.lab.recall.data import Collection, Query, read_folder, read_locomo
+from reverie.memory.recall.ranker import Ranker, Ranking
+
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a search gave for a query: everything in order, and what of it would be shown."""
+
+    query: Query
+    ranked: Sequence[str]
+    shown: Sequence[str]
+
+
+@dataclass(slots=True)
+class Measured:
+    """Every answer of every search, by the search's name."""
+
+    answers: dict[str, list[Answer]] = field(default_factory=dict[str, list[Answer]])
+    notes: list[str] = field(default_factory=list[str])
+
+    def summary(self) -> dict[str, Any]:
+        """The figures a program reads."""
+        found: dict[str, Any] = {}
+        for name, answers in self.answers.items():
+            kinds = dict.fromkeys(answer.query.kind for answer in answers)
+            by_kind = {kind: figures([a for a in answers if a.query.kind == kind]) for kind in kinds}
+            found[name] = {**figures(answers), "by_kind": by_kind}
+        found["queries"] = len(next(iter(self.answers.values()), ()))
+        found["notes"] = self.notes
+        return found
+
+    def table(self) -> str:
+        """The figures a person reads."""
+        names = ("r@5", "mrr", "shown_r@5", "precision", "silence", "tool_docs", "forbidden")
+        lines = [f"{'':14}" + "".join(f"{name:>11}" for name in names)]
+        for search, answers in self.answers.items():
+            lines.append(_row(search, figures(answers), names))
+            for kind in dict.fromkeys(answer.query.kind for answer in answers):
+                lines.append(_row(f"  {kind}", figures([a for a in answers if a.query.kind == kind]), names))
+        return "\n".join([*lines, *self.notes])
+
+
+def _row(name: str, found: dict[str, Any], names: Iterable[str]) -> str:
+    return f"{name:14}" + "".join(f"{'-' if found[key] is None else format(found[key], '.3f'):>11}" for key in names)
+
+
+def figures(answers: Sequence[Answer]) -> dict[str, Any]:
+    """Shares from 0 to 1; None where no query says anything about it.
+
+    `r@5`: of a query's relevant files, the share among the best five, on average over queries that have some;
+    `precision`: relevant ones among all files shown, acceptable ones not counted; `silence`: silent queries for which
+    nothing at all is shown; `tool_docs` and `forbidden`: queries that are shown a manual of a tool in use, or another
+    forbidden file.
+    """
+    wanted = [answer for answer in answers if answer.query.relevant]
+    silent = [answer for answer in answers if not answer.query.relevant]
+    judged = [(path, a.query) for a in answers for path in a.shown if path not in a.query.acceptable]
+    wrong = [answer for answer in answers if answer.query.forbidden & set(answer.shown)]
+    return {
+        "queries": len(answers),
+        "r@5": _mean(_recall(a.ranked[:SHOWN], a.query) for a in wanted),
+        "mrr": _mean(_reciprocal(a) for a in wanted),
+        "shown_r@5": _mean(_recall(a.shown, a.query) for a in wanted),
+        "precision": _mean(path in query.relevant for path, query in judged),
+        "silence": _mean(not a.shown for a in silent),
+        "tool_docs": _share(wrong, answers, lambda a: bool(a.query.tools)),
+        "forbidden": _share(wrong, answers, lambda a: not a.query.tools),
+    }
+
+
+def _recall(paths: Sequence[str], query: Query) -> float:
+    return len(query.relevant & set(paths)) / len(query.relevant)
+
+
+def _reciprocal(answer: Answer) -> float:
+    places = (n for n, path in enumerate(answer.ranked, 1) if path in answer.query.relevant)
+    return 1 / next(places, float("inf"))
+
+
+def _share(some: Sequence[Answer], every: Sequence[Answer], matters: Callable[[Answer], bool]) -> float:
+    return round(sum(map(matters, some)) / len(every), 4) if every else 0.0
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    found = list(values)
+    return round(sum(found) / len(found), 4) if found else None
+
+
+def measure(
+    folder: Path | None,
+    locomo: Path | None,
+    models: Path | None,
+    *,
+    silent: Sequence[Path] = (),
+    index: Path | None = None,
+) -> Measured:
+    """Measures every search on a folder, or on a LoCoMo file. `models`: where encoders are kept, if anywhere.
+
+    `index`: a folder to keep the derived indexes in, so that a second run need not encode again.
+    """
+    with tempfile.TemporaryDirectory(prefix="reverie-recall-") as name:
+        scratch = Path(name)
+        if folder is not None:
+            collections = [read_folder(folder, scratch, silent)]
+        elif locomo is not None:
+            collections = read_locomo(locomo, scratch)
+        else:
+            raise UserError("Nothing to measure: name a folder with memory/ and queries.jsonl, or --locomo FILE.")
+        measured = Measured()
+        for collection in collections:
+            _measure(measured, collection, index or scratch, models)
+        return measured
+
+
+def measure_collection(collection: Collection, indexes: Path, models: Path | None) -> Measured:
+    """Measures every search on one directory that is already in place; `indexes`: where to put the index."""
+    measured = Measured()
+    _measure(measured, collection, indexes, models)
+    return measured
+
+
+def _measure(measured: Measured, collection: Collection, indexes: Path, models: Path | None) -> None:
+    def keep(search: str, answers: Iterable[Answer]) -> None:
+        measured.answers.setdefault(search, []).extend(answers)
+
+    path = indexes / f"{collection.name.replace(' ', '-')}.sqlite"
+    with Ranker.open(collection.memory, path, tier="builtin") as ranker:
+        keep("ranker", (_answer(query, _ask(ranker, query)) for query in collection.queries))
+    semantic = Ranker.open(collection.memory, path, tier="auto", models_dir=models)
+    with semantic:
+        if semantic.tier == "semantic":
+            semantic.prepare()
+            rankings = [(query, _ask(semantic, query)) for query in collection.queries]
+            keep("semantic", (_answer(query, ranking) for query, ranking in rankings))
+            keep("encoder", (_encoder_alone(query, ranking) for query, ranking in rankings))
+        elif semantic.note not in measured.notes:
+            measured.notes.append(semantic.note)
+    for search, plain in (("bm25", PlainBm25(collection.memory)), ("fts5", PlainFts5(collection.memory))):
+        keep(search, (_plain(query, plain.ranked(query.text)) for query in collection.queries))
+
+
+def _ask(ranker: Ranker, query: Query) -> Ranking:
+    return ranker.rank(query.text, tools_in_use=query.tools, limit=SHOWN)
+
+
+def _answer(query: Query, ranking: Ranking) -> Answer:
+    return Answer(query, [one.path for one in ranking.ranked], [one.path for one in ranking.shown])
+
+
+def _encoder_alone(query: Query, ranking: Ranking) -> Answer:
+    """Every file by its closeness in meaning and nothing else."""
+    every = {one.path: one for one in (*ranking.ranked, *(left.candidate for left in ranking.left_out))}
+    return _plain(query, sorted(every, key=lambda path: -(every[path].signals.meaning or -1.0)))
+
+
+def _plain(query: Query, ranked: Sequence[str]) -> Answer:
+    return Answer(query, ranked, ranked[:SHOWN])

@@ -1,0 +1,136 @@
+"""The policies that recorded sessions are replayed under: ours, and what others do with the same messages.
+
+A policy is the stages of the real pipeline it runs, what its endpoint understands, and what is done to a request on its
+way out. Those that are not ours are the real thing (LangChain's middleware, the server's own edits) or the plainest
+form of the idea, said in `what`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, assert_never
+from uuid import uuid4
+
+from reverie.errors import UserError
+from reverie.lab.replay.compaction import auto_compact, summary_tokens
+from reverie.lab.replay.setting import FOLDER, Setting
+from reverie.layers.base import Append, AskFork, Commit, Effect, EffectResult, Now, Stage, SteppedStage
+from reverie.layers.l1_tool_results.limits import ResultLimits
+from reverie.layers.l1_tool_results.message_budget import MessageBudget
+from reverie.layers.l2_microcompact.economic import Outlook, Rates, outlook
+from reverie.layers.l2_microcompact.results import ResultIndex
+from reverie.layers.l2_microcompact.stage import ECONOMIC, SERVER, TIME, Microcompact
+from reverie.models.base import Capabilities
+from reverie.storage.transcript.records import CompactBoundary
+from reverie.storage.transcript.view import View
+from reverie.types import Message, Origin, Purpose, TextBlock
+
+CACHED = Capabilities(cache_markers=True, ttls=("5m", "1h"))
+
+
+Foresight = Callable[[ResultIndex, int, Rates], Outlook]
+WhenFull = Literal["nothing", "plain", "summary", "notes"]
+"""What happens at the threshold: nothing, a plain summary, layer 4 alone, or layers 3 and 4."""
+
+
+class Stages:
+    """Makes the stages of a policy for one session."""
+
+    def __init__(
+        self, *ways: str, layer1: bool = False, when_full: WhenFull = "nothing", foresight: Foresight = outlook
+    ) -> None:
+        self.ways, self.layer1, self.foresight = frozenset(ways), layer1, foresight
+        self.when_full: WhenFull = when_full
+
+    def of(self, setting: Setting, capabilities: Capabilities) -> dict[str, Stage | SteppedStage]:
+        made = dict[str, Stage | SteppedStage]()
+        if self.layer1:
+            made["tool_result_budget"] = MessageBudget(FOLDER, lambda: ResultLimits().for_window(setting.limits.window))
+        if self.ways:
+            made["microcompact"] = Microcompact(
+                setting.facts,
+                capabilities,
+                warning_at=setting.limits.warning,
+                is_on=self.ways.__contains__,
+                folder=FOLDER,
+                outlook=self.foresight,
+            )
+        match self.when_full:
+            case "nothing":
+                pass
+            case "plain":
+                made["autocompact"] = Summarise()
+            case "summary" | "notes":
+                made["autocompact"] = auto_compact(setting, notes=self.when_full == "notes")
+            case _:
+                assert_never(self.when_full)
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`outside`: who changes its requests on their way out (see `outside.py`)."""
+
+    name: str
+    what: str
+    stages: Stages = field(default_factory=Stages)
+    capabilities: Capabilities = CACHED
+    outside: str | None = None
+
+
+class Summarise:
+    """At the threshold everything but the last round becomes a summary; the request for it is paid."""
+
+    flag = ""
+
+    def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
+        if now.used <= now.autocompact_at or not any(e.message.role == "assistant" for e in view.entries):
+            return None
+        return (AskFork(Purpose.COMPACTION, "Summarise this conversation.", summary_tokens(now.window)),)
+
+    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
+        last = max(i for i, entry in enumerate(view.entries) if entry.message.role == "assistant")
+        kept, anchor = view.entries[last:], str(uuid4())
+        names = [entry.uuid or "" for entry in (kept[0], kept[-1])]
+        boundary = CompactBoundary("auto", now.used, kept[-1].uuid, (names[0], anchor, names[1]))
+        summary = Message("user", (TextBlock(results[0].text, Origin.SUMMARY),))
+        said = Append(summary, {"uuid": anchor, "isCompactSummary": True})
+        return Commit(appends=(Append(boundary), said), breaks_prefix="the conversation was summarised")
+
+
+_ALL = (
+    Policy("resend", "everything is sent again, nothing is cached", capabilities=Capabilities()),
+    Policy("cached", "everything is cached, nothing is cleared, the window has no end"),
+    Policy("summarise", "at the threshold the history becomes a summary", Stages(when_full="plain")),
+    Policy("langchain", "LangChain's ContextEditingMiddleware as it comes", outside="langchain"),
+    Policy(
+        "server",
+        "the server clears by itself (context_management)",
+        Stages(SERVER),
+        Capabilities(cache_markers=True, ttls=("5m", "1h"), context_edits=True),
+        outside="server",
+    ),
+    Policy("time", "layer 2 without the economic rule: after an hour's pause only", Stages(TIME)),
+    Policy("economic", "layer 2 as it comes: when it pays, and after an hour's pause", Stages(TIME, ECONOMIC)),
+    Policy("summary", "layer 4 alone: a summary with the facts beside it", Stages(when_full="summary")),
+    Policy("notes", "layers 3 and 4: notes kept while working stand for the old part", Stages(when_full="notes")),
+    Policy("reverie", "layers 1 to 4 as they come", Stages(TIME, ECONOMIC, layer1=True, when_full="notes")),
+)
+POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in _ALL}
+OURS = "reverie"
+BASELINE = "cached"
+OTHERS = frozenset({"resend", "cached", "summarise", "langchain", "server"})
+"""Policies that are no part of ours."""
+
+
+def chosen(names: Sequence[str]) -> list[Policy]:
+    """The policies to replay: those named, and `cached`, which all are measured against; without names, all."""
+    unknown = [name for name in names if name not in POLICIES]
+    if unknown:
+        raise UserError(f"There is no policy {unknown[0]!r}; there are {', '.join(POLICIES)}.")
+    wanted = [policy for policy in _ALL if not names or policy.name in (*names, BASELINE)]
+    if any(policy.outside == "langchain" for policy in wanted) and importlib.util.find_spec("langchain") is None:
+        raise UserError("The policy langchain needs LangChain: install it with `pip install 'reverie[lab]'`.")
+    return wanted

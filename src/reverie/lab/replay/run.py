@@ -1,0 +1,357 @@
+"""Replays a recorded session under a policy: the real pipeline decides, the simulator bills, the record answers.
+
+Each recorded request is prepared as a session would, at the time it was made, and answered with what was recorded. If
+the answer used content that the policy had taken away (see `uses.py`), the policy pays for having it again: the
+calls are made once more in a round of their own, their results come in again, and only then the answer follows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from reverie.context.conversation import Around, Conversation
+from reverie.context.pipeline import Pipeline
+from reverie.context.request import assemble
+from reverie.lab.replay.compaction import DRAFT_TOKENS, Disk, Notes, answer, summary_tokens
+from reverie.lab.replay.outside import outside
+from reverie.lab.replay.policies import Policy
+from reverie.lab.replay.recorded import Recorded
+from reverie.lab.replay.setting import FOLDER, NEVER_FULL, PREFIX_TOKENS, WINDOW, Setting
+from reverie.lab.replay.uses import Need
+from reverie.layers.base import AskFork, Effect, EffectResult
+from reverie.layers.l1_tool_results.limits import ResultLimits
+from reverie.layers.l1_tool_results.single import judge
+from reverie.layers.l4_compaction.stage import AutoCompact
+from reverie.models import wire
+from reverie.models.base import Capabilities, ModelEvent, Request
+from reverie.models.prices import input_equivalents
+from reverie.models.window import REFERENCE_WINDOW, scaled
+from reverie.settings.sections import Tools
+from reverie.simulator import Billing, Meter
+from reverie.simulator.tokens import block_tokens
+from reverie.storage.transcript.session_log import SessionLog
+from reverie.types import Block, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock, Usage
+
+_MAX_TOKENS = 8_000
+PAGE = 16_000
+"""Characters that are read at once from a result on disk: some 400 lines."""
+_NOT_A_BREAK = ("expired", "thinking_stripped", "images")
+"""Misses that no policy brings about: time passed, the model's own rule, the first image of a conversation."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a policy paid for one session. Costs are in tokens of fresh input, `dollars` in currency."""
+
+    policy: str
+    cost: float = 0.0
+    dollars: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    requests: int = 0
+    announced_breaks: int = 0
+    unannounced_breaks: int = 0
+    regret: float = 0.0
+    """The part of the cost that was paid for having content again."""
+    read_back: int = 0
+    cleared: int = 0
+    cleared_tokens: int = 0
+    over_window: int = 0
+    """Requests that would not have fitted the window."""
+    compactions: int = 0
+    without_model: int = 0
+    """Compactions that asked no model."""
+    stopped: bool = False
+    """A breaker ended auto-compaction."""
+    notes_updates: int = 0
+    notes_cost: float = 0.0
+    """What was paid beside the conversation for its notes; not part of `cost`."""
+    by_round: list[float] = field(default_factory=list[float])
+    """The cost so far after each recorded round."""
+    breaks: list[str] = field(default_factory=list[str])
+    """Where and why the unannounced ones happened."""
+
+
+def replay(
+    session: Recorded,
+    needs: Sequence[Sequence[Need]],
+    policy: Policy,
+    *,
+    prefix_tokens: int = PREFIX_TOKENS,
+    window: int = WINDOW,
+) -> Outcome:
+    """Replays one session under one policy."""
+    return asyncio.run(_Replay(session, policy, prefix_tokens, window).run(needs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Answerer:
+    """Stands for the model: it has a name and capabilities, and the record answers for it."""
+
+    name: str
+    capabilities: Capabilities
+
+    async def stream(self, request: Request) -> ModelEvent:
+        raise NotImplementedError("a replayed session is answered from its record")
+
+    async def close(self) -> None:
+        pass
+
+
+class _Replay:
+    def __init__(self, session: Recorded, policy: Policy, prefix_tokens: int, window: int = WINDOW) -> None:
+        self._session = session
+        self._policy = policy
+        self._setting = Setting.of(session.model, prefix_tokens, window)
+        self._meter = Meter(window=NEVER_FULL)
+        self._outside = outside(policy.outside)
+        self._at = 0.0
+        self._log = SessionLog(None, session.name, cwd=FOLDER, version="lab", clock=self._now)
+        self._log.append(self._setting.header)
+        stages = policy.stages.of(self._setting, policy.capabilities)
+        self._conversation = Conversation(
+            log=self._log,
+            model=_Answerer(self._setting.header.model, policy.capabilities),  # pyright: ignore[reportArgumentType]
+            thresholds=self._setting.limits,
+            emit=lambda _event: None,
+            pipeline=Pipeline(stages, on_failure=_raise),
+            around=Around(carry_out=self._carry_out),
+            clock=self._now,
+        )
+        self._results: dict[str, ToolResultBlock] = {}
+        self._calls: dict[str, ToolUseBlock] = {}
+        self._previews: dict[str, str] = {}
+        self._cut: dict[str, str] = {}
+        self._copies: dict[str, list[str]] = {}
+        self._counted: set[str] = set()
+        self._limits = ResultLimits().for_window(window)
+        self._disk = Disk()
+        self._notes = Notes(window) if policy.stages.when_full == "notes" else None
+        self._forks = set[int]()
+        self._asked = False
+        self._brought = (0, "")
+        self._out = Outcome(policy.name)
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._at, UTC)
+
+    async def run(self, needs: Sequence[Sequence[Need]]) -> Outcome:
+        for number, (each, needed) in enumerate(zip(self._session.rounds, needs, strict=True)):
+            self._at = each.at
+            for message in each.entered:
+                self._enter(message)
+            if any(message.tool_results for message in each.entered):
+                self._take_notes()  # between rounds
+            await self._round(f"r{number}", each.response, needed)
+            if not each.response.tool_uses:
+                self._take_notes()
+            self._out.by_round.append(self._out.cost)
+        full = self._conversation.pipeline.stages.get("autocompact")
+        self._out.stopped = isinstance(full, AutoCompact) and full.compaction.breakers.open_reason is not None
+        return self._out
+
+    async def _round(self, name: str, response: Message, needed: Sequence[Need]) -> None:
+        request = await self._prepare()
+        missing = self._missing(needed)
+        if missing:
+            await self._read_back(name, missing, request)
+            request = await self._prepare()
+        billing = self._bill(request, _tokens(response.content))
+        if missing:
+            self._out.regret += input_equivalents(billing.usage, self._setting.facts) - self._output_cost(billing)
+        self._respond(name, response.content, billing)
+
+    async def _prepare(self) -> Request:
+        before, self._asked = self._log.view.boundaries, False
+        request = await self._conversation.prepare(_MAX_TOKENS)
+        self._conversation.went_out(request)
+        if self._log.view.boundaries > before:
+            self._out.compactions += 1
+            self._out.without_model += not self._asked
+        return request
+
+    # -- what comes in ----------------------------------------------------------------------------------------------
+
+    def _enter(self, message: Message) -> None:
+        blocks = tuple(self._kept(block) if isinstance(block, ToolResultBlock) else block for block in message.content)
+        self._log.append_message(replace(message, content=blocks, plain=False))
+
+    def _kept(self, block: ToolResultBlock) -> ToolResultBlock:
+        """Layer 1 for one result, if the policy has it. The disk takes everything."""
+        call = block.tool_use_id
+        self._results[call] = block
+        if call in self._calls:
+            self._disk.called(self._calls[call], block)
+            block = self._as_read(self._calls[call], block)
+        if not self._policy.stages.layer1 or call not in self._calls:
+            return block
+        judged = judge(self._calls[call].name, call, block.content or "", self._limits, FOLDER)
+        if judged.write is None:
+            return block
+        self._previews[call] = str(judged.shown)
+        return replace(block, content=judged.shown)
+
+    def _as_read(self, call: ToolUseBlock, block: ToolResultBlock) -> ToolResultBlock:
+        """What Read shows in a small window: its own limits shrink with it, whatever the policy."""
+        window = self._setting.limits.window
+        if call.name != "Read" or window >= REFERENCE_WINDOW or not isinstance(block.content, str):
+            return block
+        lines = block.content.splitlines(keepends=True)[: scaled(Tools().read_lines, window)]
+        shown = "".join(lines)[: scaled(Tools().read_bytes, window)]
+        if len(shown) == len(block.content):
+            return block
+        self._cut[call.id] = shown
+        return replace(block, content=shown)
+
+    def _respond(self, name: str, blocks: tuple[Block, ...], billing: Billing) -> None:
+        self._calls |= {block.id: block for block in blocks if isinstance(block, ToolUseBlock)}
+        fields = {"id": f"msg_{name}", "model": self._session.model, "usage": billing.usage.wire()}
+        self._log.append_message(Message("assistant", blocks, fields=fields))
+
+    async def _carry_out(self, effect: Effect) -> EffectResult:
+        """The disk takes everything; a summary is billed as a fork of the conversation that nothing goes on from."""
+        view, tokens, alone = self._log.view, summary_tokens(self._setting.limits.window), self._is_plain
+        if isinstance(effect, AskFork):
+            self._asked = True
+            self._bill(self._beside(effect.directive, effect), tokens + (0 if alone else DRAFT_TOKENS))
+        return answer(effect, view, self._disk, self._notes, summary_tokens=tokens, alone=alone)
+
+    @property
+    def _is_plain(self) -> bool:
+        return self._policy.stages.when_full == "plain"
+
+    def _beside(self, directive: str, effect: AskFork | None = None) -> Request:
+        """The request of a fork: the conversation as it stands, or what the effect shows of it, with a directive."""
+        header, messages = self._setting.header, self._log.view.messages()
+        if effect is not None and effect.messages is not None:
+            messages = effect.messages
+        if effect is not None and effect.system is not None:
+            header = replace(header, system=(effect.system,))
+        *before, last = messages
+        asked = replace(last, content=(*last.content, TextBlock(directive, Origin.CODE)))
+        return assemble(
+            header,
+            (*before, asked) if last.role == "user" else (*messages, _said(directive)),
+            max_tokens=_MAX_TOKENS,
+            capabilities=self._policy.capabilities,
+            announced_break="it shares no prefix" if effect is not None and effect.messages is not None else None,
+            reused=False,
+            sent=self._conversation.sent,
+            own_from=len(messages) - 1,
+        )
+
+    def _take_notes(self) -> None:
+        """Layer 3, if the policy has it and it is time: a fork makes all its edits in one reply."""
+        notes = self._notes
+        if notes is None or not notes.due(self._log.view):
+            return
+        request = self._beside(notes.directive())
+        billing = self._meter.bill(wire.body(request), self._at, output_tokens=notes.update_tokens)
+        self._forks.add(billing.row.number)
+        self._out.notes_cost += billing.input_equivalents
+        self._out.notes_updates += 1
+        notes.updated(self._log)
+
+    # -- what is paid -----------------------------------------------------------------------------------------------
+
+    def _bill(self, request: Request, output_tokens: int) -> Billing:
+        body = self._outside.edit(wire.body(request), request.messages)
+        billing = self._meter.bill(body, self._at, output_tokens=output_tokens)
+        self._outside.billed(body, billing)
+        out = self._out
+        out.requests += 1
+        out.cost += billing.input_equivalents
+        out.dollars += billing.cost
+        out.usage += billing.usage
+        out.over_window += billing.usage.prompt > self._setting.limits.window
+        miss = billing.miss
+        if miss is not None and miss.cause not in _NOT_A_BREAK:
+            if request.announced_break is not None or miss.cause == "context_management":
+                out.announced_breaks += 1
+            elif miss.against not in self._forks:  # a fork's own end is nothing the conversation could have read
+                out.unannounced_breaks += 1
+                out.breaks.append(f"{miss.cause} at {miss.path}")
+        self._count_cleared()
+        return billing
+
+    def _count_cleared(self) -> None:
+        view = self._log.view
+        gone = (
+            view.cleared.keys() | view.replaced.keys() | view.cache_edits.keys() | self._outside.gone
+        ) - self._counted
+        gone |= self._previews.keys() - self._counted
+        self._counted |= gone
+        self._out.cleared += len(gone)
+        self._out.cleared_tokens += sum(
+            block_tokens(self._results[call].wire()) for call in gone if call in self._results
+        )
+
+    # -- what is missed ---------------------------------------------------------------------------------------------
+
+    def _missing(self, needed: Sequence[Need]) -> dict[str, str]:
+        """The results that this answer used and that are nowhere in view: the newest source of each need, and what of
+        it was used."""
+        found = dict[str, str]()
+        for need in needed:
+            if need.text not in self._brought_back() and not any(self._in_view(c, need.text) for c in need.sources):
+                found.setdefault(need.sources[-1], need.text)
+        return found
+
+    def _brought_back(self) -> str:
+        """What compactions have put into view."""
+        view = self._log.view
+        if self._brought[0] != view.boundaries:
+            texts = [entry.message.text for entry in view.entries if entry.brought]
+            self._brought = (view.boundaries, "\n".join(texts))
+        return self._brought[1]
+
+    def _in_view(self, call: str, text: str) -> bool:
+        view = self._log.view
+        for each in (call, *self._copies.get(call, ())):
+            if each in view.cleared or each in view.cache_edits or each in self._outside.gone:
+                continue
+            if view.call_name(each) is None:
+                continue  # summarised away, or it never was in the conversation
+            shown = self._previews.get(each, view.replaced.get(each, self._cut.get(each)))
+            if shown is None or text in shown:
+                return True
+        return False
+
+    async def _read_back(self, name: str, missing: Mapping[str, str], request: Request) -> None:
+        """One more round: the calls are made again and their results come in whole. What layer 1 put on disk is read
+        from there, a page around what was used."""
+        calls, results = list[ToolUseBlock](), list[ToolResultBlock]()
+        for call, used in missing.items():
+            copies = self._copies.setdefault(call, [])
+            again, before, result = f"{call}-again-{len(copies) + 1}", self._calls[call], self._results[call]
+            copies.append(again)
+            if call in self._previews or call in self._cut:
+                start = max(0, result.text.find(used) - PAGE // 2)
+                page = self._cut[again] = result.text[start : start + PAGE]
+                before = ToolUseBlock(again, "Read", {"file_path": str(FOLDER / f"{call}.txt"), "offset": start})
+                result = replace(result, content=page)
+            calls.append(replace(before, id=again))
+            results.append(replace(result, tool_use_id=again))
+        billing = self._bill(request, _tokens(calls))
+        self._out.regret += self._output_cost(billing)
+        self._out.read_back += len(calls)
+        self._respond(f"{name}-again", tuple(calls), billing)
+        for result in results:
+            self._enter(Message("user", (result,)))
+
+    def _output_cost(self, billing: Billing) -> float:
+        return input_equivalents(Usage(output_tokens=billing.usage.output_tokens), self._setting.facts)
+
+
+def _said(directive: str) -> Message:
+    return Message("user", (TextBlock(directive, Origin.CODE),))
+
+
+def _tokens(blocks: Sequence[Block]) -> int:
+    return sum(block_tokens(block.wire()) for block in blocks)
+
+
+def _raise(name: str, error: Exception) -> None:
+    raise error

@@ -1,0 +1,165 @@
+"""What survives a compaction: what the rest of a recorded session went on to use, and how much of it stands.
+
+At each compaction of recorded sessions, real or simulated, every context that could stand for the old one is looked
+through for the files, identifiers, requests and failed commands that were used again. Definitions of every figure are
+in docs/layers/work-by-code.md. Reads transcripts; never writes, never asks a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from reverie.lab.survival.contexts import NAMES, context, whole
+from reverie.lab.survival.measures import Held, held, used_again
+from reverie.lab.survival.moments import SIMULATED_AT, Moment, load_moments
+
+KINDS = ("files", "requests", "failed_commands", "identifiers")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One context looked through at one compaction."""
+
+    name: str
+    held: Held
+    tokens: int
+
+    def share(self, kind: str) -> float | None:
+        """How much of what was used again it holds; None if nothing of the kind was."""
+        total = self.held.total[kind]
+        return self.held.kept[kind] / total if total else None
+
+    @property
+    def precision(self) -> float | None:
+        """How much of what it lists was used again; None if it lists nothing."""
+        return self.held.listed_and_used / self.held.listed if self.held.listed else None
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """One compaction with every context that was looked through. `equal`: ours at the size of the recorded summary."""
+
+    session: str
+    real: bool
+    room: int
+    looks: tuple[Look, ...]
+    equal: Look | None
+
+
+def measure(paths: Sequence[Path], simulated_at: int = SIMULATED_AT) -> list[Compacted]:
+    """Every compaction of these sessions. UserError if there is none."""
+    return [measure_moment(moment) for moment in load_moments(paths, simulated_at)]
+
+
+def measure_moment(moment: Moment) -> Compacted:
+    """One compaction."""
+    used = used_again(moment.before, moment.after, moment.cwd)
+    looks = list[Look]()
+    for name in NAMES:
+        text = context(name, moment)
+        if text is not None:
+            looks.append(Look(name, held(used, text), moment.tokens(text)))
+    equal = None
+    if moment.summary is not None:
+        text = whole(moment, moment.tokens(moment.summary))
+        equal = Look("reverie", held(used, text), moment.tokens(text))
+    return Compacted(moment.session, moment.summary is not None, moment.room, tuple(looks), equal)
+
+
+def summary(compacted: Sequence[Compacted]) -> dict[str, Any]:
+    """The figures a program reads. By name over the real compactions (over the simulated ones if there are no others).
+
+    A share is the mean over the compactions that have something of the kind to lose; `pooled` counts things instead.
+    """
+    real = [one for one in compacted if one.real]
+    simulated = [one for one in compacted if not one.real]
+    figures: dict[str, Any] = by_name(real or simulated)
+    figures["pooled"] = by_name(real or simulated, pooled=True)
+    if real and simulated:
+        figures["simulated"] = by_name(simulated)
+    pairs = [(one.looks[0], one.equal) for one in real if one.equal is not None]
+    if pairs:
+        figures["equal_tokens"] = _side_by_side(pairs)
+        figures["equal_tokens_halves"] = [_side_by_side(pairs[start::2]) for start in (0, 1)]
+    figures["halves"] = [by_name((real or simulated)[start::2]) for start in (0, 1)]
+    figures["compactions"] = {"real": len(real), "simulated": len(simulated)}
+    figures["over_room"] = sum(
+        look.tokens > one.room for one in compacted for look in one.looks if look.name == "reverie"
+    )
+    return figures
+
+
+def _side_by_side(pairs: Sequence[tuple[Look, Look]]) -> dict[str, dict[str, float | None]]:
+    return {
+        "recorded": _figures([recorded for recorded, _ in pairs]),
+        "reverie": _figures([equal for _, equal in pairs]),
+    }
+
+
+def by_name(compacted: Iterable[Compacted], *, pooled: bool = False) -> dict[str, dict[str, float | None]]:
+    """The six figures of each context."""
+    looks = [look for one in compacted for look in one.looks]
+    found = {name: [look for look in looks if look.name == name] for name in NAMES}
+    return {name: _figures(seen, pooled=pooled) for name, seen in found.items() if seen}
+
+
+def _figures(looks: Sequence[Look], *, pooled: bool = False) -> dict[str, float | None]:
+    if pooled:
+        shares = {kind: _ratio((look.held.kept[kind], look.held.total[kind]) for look in looks) for kind in KINDS}
+        precision = _ratio((look.held.listed_and_used, look.held.listed) for look in looks)
+    else:
+        shares = {kind: _mean(look.share(kind) for look in looks) for kind in KINDS}
+        precision = _mean(look.precision for look in looks)
+    return {**shares, "precision": precision, "tokens": round(fmean(look.tokens for look in looks)) if looks else None}
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(fmean(known), 4) if known else None
+
+
+def _ratio(pairs: Iterable[tuple[int, int]]) -> float | None:
+    kept, total = 0, 0
+    for part, whole_ in pairs:
+        kept, total = kept + part, total + whole_
+    return round(kept / total, 4) if total else None
+
+
+def table(compacted: Sequence[Compacted]) -> str:
+    """The same for people: a line a context, for real and for simulated compactions, then what ours lost."""
+    lines = list[str]()
+    for title, chosen in (("recorded", True), ("simulated", False)):
+        group = [one for one in compacted if one.real is chosen]
+        if not group:
+            continue
+        lines.append(
+            f"{len(group)} {title} compactions" + f"{'files':>13}{'requests':>10}{'failed':>8}{'names':>8}"
+            f"{'precision':>11}{'tokens':>8}"
+        )
+        lines += [_line(name, figures) for name, figures in by_name(group).items()]
+        equals = [one.equal for one in group if one.equal is not None]
+        if equals:
+            lines.append(_line("reverie, equal tokens", _figures(equals)))
+        lines.append("")
+    lost = [
+        f"  {one.session[:8]}: {kind}: {', '.join(' '.join(item.split())[:80] for item in look.held.lost[kind][:12])}"
+        for one in compacted
+        for look in one.looks
+        if look.name == "reverie"
+        for kind in KINDS
+        if look.held.lost[kind]
+    ]
+    if lost:
+        lines += ["What `reverie` no longer held:", *lost]
+    return "\n".join(lines).rstrip()
+
+
+def _line(name: str, figures: dict[str, float | None]) -> str:
+    shares = [figures[kind] for kind in KINDS] + [figures["precision"]]
+    widths = (13, 10, 8, 8, 11)
+    shown = "".join(f"{'–' if v is None else f'{v:.1%}':>{w}}" for v, w in zip(shares, widths, strict=True))
+    return f"{name:<24}{shown}{figures['tokens'] or 0:>8,}"

@@ -1,0 +1,308 @@
+"""Whether what shall be remembered rests on what a person typed, statement by statement.
+
+A model writes in its own words, so support is a matter of shared words, names and numbers, not of quotation. What only
+a tool, a page, a recalled memory or the model itself said is not the user speaking, unless the user said yes to it.
+It judges texts alone: no model, no disk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+from reverie.memory.changes import Evidence
+from reverie.memory.gate.evidence_words import (
+    ASSENT,
+    DATE_WORDS,
+    EMPTY_WORDS,
+    FILLER,
+    FIRM_ASSENT,
+    LANGUAGES,
+    NUMBER_WORDS,
+)
+from reverie.memory.recall.ranking.text import FUNCTION_TERMS, stem, words
+from reverie.memory.taxonomy import Trust
+from reverie.memory.topic_file import TopicFile
+from reverie.parsing import in_stretches
+from reverie.types import Origin
+
+ENOUGH: Final = 0.34
+"""The share of a statement's content words that a person must have typed."""
+SHORT: Final = 0.5
+"""The same for statements of so few words that one of them would be a third."""
+ANCHORED: Final = 0.15
+"""The share in a memory in another language: its names and technical words must still be the person's."""
+_LEAST_TYPED: Final = 6  # words from which a language can be told
+_LONGEST: Final = 200  # characters of a token looked at together, so that no text takes long
+_PREFIX: Final = 5  # letters by which `calibration` is known in `calibrate`
+
+_INJECTED = re.compile(
+    r"<(system-reminder|persisted-output|command-[\w-]+|local-command-[\w-]+|memory"
+    r"|recalled[\w-]*)\b[^>]*>.*?(?:</\1>|\Z)",
+    re.DOTALL,
+)
+_SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[\"'`(*\[]*[^\Wa-z_])|(?<=[。！？；])|[\r\n]+|(?<=;)\s+")
+_LABEL = re.compile(
+    r"^\**(?:why|how to apply|warum|anwendung|wie anwenden|por qué|pourquoi|原因|应用|理由|適用)\s?[:：]\**\s*", re.I
+)
+_BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#+|>|\[[ x]\])\s+")
+_LINK = re.compile(r"\[([^\[\]\n]*)\]\((?!\w+://)[^()\n]*\)")  # to another memory: a name, not a statement
+_HARD = re.compile(
+    r"https?://[^\s)>\]\"'`]+|[\w.+-]+@[\w-]+\.[\w.]+|(?:[\w.-]+/)+[\w.-]+|#[a-z][\w-]{2,}|[A-Z]{2,}-\d+"
+    r"|[\w-]+\.(?:io|com|org|net|app|dev|ai|sh|py|ts|tsx|js|go|rs|md|ya?ml|json|toml|sql|cpp|h|c|java|kt|swift)\b"
+    r"|\w*\d[\w.,:%+-]*\w|\d"
+)
+_ISO_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:T[\d:.]+Z?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}|(?:19|20)\d\d")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+class Verdict(StrEnum):
+    """What the evidence says of one statement."""
+
+    SUPPORTED = "supported"
+    """A person typed it or said yes to it, or it already stood in memory."""
+    UNSUPPORTED = "unsupported"
+    """It comes from somebody else: a tool, a page, a recalled memory, the model."""
+    UNKNOWN = "unknown"
+    """It is in nothing that was said: the writer's own conclusion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One statement and what was found about it."""
+
+    statement: str
+    verdict: Verdict
+    origins: tuple[str, ...] = ()
+    """Where its words were found, besides what the person typed."""
+    facts: tuple[str, ...] = ()
+    """Numbers, names and addresses in it that no person typed."""
+
+
+def statements(text: str) -> list[str]:
+    """The sentences and bullets of a memory's body, and its description; labels such as `Why:` are taken off."""
+    topic = TopicFile.parse(text)
+    whole = (topic.description, *_SENTENCES.split(topic.body))
+    parts = (part for one in whole for part in in_stretches(one))
+    found: list[str] = []
+    for part in parts:
+        said = _LABEL.sub("", _BULLET.sub("", _LINK.sub(r"\1", part).strip())).strip(" *_`-—")
+        if len(said) > 1 and any(char.isalnum() for char in said):
+            found.append(said)
+    return list(dict.fromkeys(found))
+
+
+def content_terms(text: str) -> list[str]:
+    """The words of a statement that carry its meaning, stemmed; pairs of characters in CJK; each once."""
+    found: list[str] = []
+    for word in words(text):
+        if word in EMPTY_WORDS or (len(word) < 2 and not word.isdigit()):
+            continue
+        term = NUMBER_WORDS.get(word, stem(word))
+        if term not in FUNCTION_TERMS:
+            found.append(term)
+    return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What the evidence says of a memory as a whole."""
+
+    judged: tuple[Judged, ...]
+    share: float
+    """The part of all content words that a person typed, or that stood in memory."""
+    other_language: bool
+    """Written in another language than the person's: then little more than names can be shared."""
+
+    @property
+    def refused(self) -> tuple[Judged, ...]:
+        """Statements of somebody else's, or with facts that nobody said."""
+        return tuple(one for one in self.judged if one.verdict is Verdict.UNSUPPORTED or one.facts)
+
+    @property
+    def rests_on_person(self) -> bool:
+        """Whether the memory may be stored: nothing in it is refused, and enough of it is what a person said."""
+        return not self.refused and self.share >= (ANCHORED if self.other_language else ENOUGH)
+
+    @property
+    def trust(self) -> Trust:
+        """Confirmed if a person said every word of it, so to speak; inferred if the writer concluded a part."""
+        says_something = any(content_terms(one.statement) for one in self.judged)
+        sure = says_something and all(one.verdict is Verdict.SUPPORTED for one in self.judged)
+        return Trust.CONFIRMED if sure and self.share >= ENOUGH else Trust.INFERRED
+
+
+def assess(new: Sequence[str], evidence: Sequence[Evidence], known: Iterable[str] = ()) -> Assessment:
+    """Judges each new statement. `known` are texts that stood in memory already: they count as support."""
+    said, model, other, sources = _sorted(evidence)
+    standing = Ground(known)
+    judged = tuple(_judged(statement, said, model, other, standing, sources) for statement in new)
+    terms = {term for statement in new for term in content_terms(statement)}
+    share = sum(said.has(term) or standing.has(term) for term in terms) / len(terms) if terms else 1.0
+    foreign = other_language("\n".join(new), spoken(evidence))
+    return Assessment(judged, share, foreign)
+
+
+def _judged(
+    statement: str, said: Ground, model: Ground, other: Ground, standing: Ground, sources: dict[str, Ground]
+) -> Judged:
+    terms = content_terms(statement)
+    facts = tuple(fact for fact in hard_facts(statement) if not said.has_fact(fact) and not standing.has_fact(fact))
+    origins = tuple(name for name, ground in sources.items() if any(ground.has(term) for term in terms))
+    if any(other.has_fact(fact) or model.has_fact(fact) for fact in facts):
+        return Judged(statement, Verdict.UNSUPPORTED, origins, facts)
+    if not terms:
+        return Judged(statement, Verdict.UNKNOWN if facts else Verdict.SUPPORTED, origins, facts)
+    own = sum(said.has(term) for term in terms)
+    stood = sum(standing.has(term) for term in terms)
+    if facts:
+        return Judged(statement, Verdict.UNKNOWN, origins, facts)
+    if stood >= 0.6 * len(terms) or _enough(own, len(terms)):
+        # Words of the person's and of a page's may be mixed: what the page alone has must not outweigh.
+        foreign = sum(other.has(term) for term in terms if not said.has(term) and not standing.has(term))
+        if foreign <= max(own, stood):
+            return Judged(statement, Verdict.SUPPORTED, origins)
+        return Judged(statement, Verdict.UNSUPPORTED, origins)
+    elsewhere = sum(other.has(term) or model.has(term) for term in terms if not said.has(term))
+    if elsewhere > own and _enough(elsewhere, len(terms)):
+        return Judged(statement, Verdict.UNSUPPORTED, origins)
+    return Judged(statement, Verdict.UNKNOWN, origins)
+
+
+def _enough(own: int, total: int) -> bool:
+    return own >= ENOUGH * total if own >= 2 else own >= SHORT * total and own > 0
+
+
+def spoken(evidence: Sequence[Evidence]) -> str:
+    """Everything the person typed, as one text."""
+    return "\n".join(_typed(block.text) for block in evidence if block.origin.is_users)
+
+
+def other_language(statement: str, typed: str) -> bool:
+    """Whether a statement is in another language than what was typed, so that shared words cannot be expected."""
+    if len(words(typed)) < _LEAST_TYPED:
+        return False
+    if bool(_CJK.search(statement)) != bool(_CJK.search(typed)):
+        return True
+    here, there = _language(statement), _language(typed)
+    return bool(here and there and here != there)
+
+
+def _language(text: str) -> str:
+    found = set(words(text))
+    counts = {name: len(found & marks) for name, marks in LANGUAGES.items()}
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] >= 2 and sorted(counts.values())[-2] < counts[best] else ""
+
+
+class Ground:
+    """Texts that a statement may rest on, ready to be asked for words and facts."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.text = "\n".join(texts)
+
+    @cached_property
+    def lower(self) -> str:
+        return self.text.lower()
+
+    @cached_property
+    def _terms(self) -> frozenset[str]:
+        return frozenset(content_terms(self.text))
+
+    @cached_property
+    def _prefixes(self) -> frozenset[str]:
+        return frozenset(term[:_PREFIX] for term in self._terms if len(term) >= _PREFIX and term.isalpha())
+
+    @cached_property
+    def _numbers(self) -> frozenset[str]:
+        written = {NUMBER_WORDS[word] for word in words(self.text) if word in NUMBER_WORDS}
+        return frozenset({_plain(number) for number in _NUMBER.findall(self.text)} | written)
+
+    @cached_property
+    def has_date(self) -> bool:
+        """Whether somebody speaks of a day, in whichever way."""
+        return bool(DATE_WORDS.search(self.text) or _ISO_DATE.search(self.text))
+
+    def has(self, term: str) -> bool:
+        if term in self._terms:
+            return True
+        return len(term) >= _PREFIX and term.isalpha() and term.isascii() and term[:_PREFIX] in self._prefixes
+
+    def has_fact(self, fact: str) -> bool:
+        """Whether a number, name or address is in the texts, also in another spelling: `1,000`, `1k`, `three`."""
+        if fact.lower() in self.lower:
+            return True
+        if _ISO_DATE.fullmatch(fact):
+            return self.has_date
+        numbers = [_plain(number) for number in _NUMBER.findall(fact)]
+        rest = re.sub(r"[\d.,:%+\-_/]+", " ", fact).split()
+        if not numbers or "://" in fact:
+            return False
+        thousands = all(number in self._numbers or _short(number) in self.lower for number in numbers)
+        return thousands and all(len(part) <= 2 or part.lower() in self.lower for part in rest)
+
+
+def _plain(number: str) -> str:
+    return number.replace(",", "").rstrip(".") if re.fullmatch(r"\d{1,3}(?:,\d{3})+", number) else number
+
+
+def _short(number: str) -> str:
+    """1000 as people type it: 1k."""
+    return f"{number[:-3]}k" if number.endswith("000") and len(number) > 3 else "\0"
+
+
+def hard_facts(statement: str) -> list[str]:
+    """Numbers, dates, addresses, paths and names with digits: what must not come out of nowhere."""
+    pieces = (token[at : at + _LONGEST] for token in statement.split() for at in range(0, len(token), _LONGEST))
+    return [found.rstrip(".,:%)") for piece in pieces for found in _HARD.findall(piece)]
+
+
+def _sorted(evidence: Sequence[Evidence]) -> tuple[Ground, Ground, Ground, dict[str, Ground]]:
+    """What the person typed or confirmed, what the model said, what anybody else said, and each origin alone."""
+    said: list[str] = []
+    model: list[str] = []
+    other: list[str] = []
+    by_origin: dict[str, list[str]] = {}
+    last_model: int | None = None
+    for block in evidence:
+        match block.origin:
+            case Origin.TYPED | Origin.ENTERED:
+                typed = _typed(block.text)
+                said.append(typed)
+                other += [found[0] for found in _INJECTED.finditer(block.text)]
+                if last_model is not None and is_assent(typed):
+                    said.append(model[last_model])
+                last_model = None
+            case Origin.MODEL:
+                model.append(block.text)
+                last_model = len(model) - 1
+                by_origin.setdefault(block.origin.value, []).append(block.text)
+            case _:
+                other.append(block.text)
+                by_origin.setdefault(str(block.origin), []).append(block.text)
+    grounds = {name: Ground(texts) for name, texts in by_origin.items()}
+    return Ground(said), Ground(model), Ground(other), grounds
+
+
+def _typed(text: str) -> str:
+    """A person's message without what was put into it on the way."""
+    return _INJECTED.sub(" ", text)
+
+
+def is_assent(text: str) -> bool:
+    """Whether a message says yes to what was said just before: in few words, or firmly at its beginning."""
+    bare = text.strip().lower()
+    if not bare:
+        return False
+    tokens = [token for token in re.findall(r"[^\W_]+|👍|👌|✅|💯", bare) if token not in FILLER]
+    if tokens and len(tokens) <= 5 and all(token in ASSENT for token in tokens):
+        return True
+    if bare.rstrip("!.。！ ") in ASSENT:
+        return True
+    first = re.split(r"[.,!;:。，！；\n]|\s[-–—]\s", bare, maxsplit=1)[0].strip()
+    return first in FIRM_ASSENT and not bare.rstrip().endswith("?")

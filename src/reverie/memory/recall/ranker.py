@@ -1,0 +1,301 @@
+"""The local ranker: which memories fit a prompt, best first, which of them to show, and why, without asking a model.
+
+Two tiers. Built in: words only, no dependencies, quick from a cold start. Semantic: a sentence encoder as well. It
+reads the memory directory and writes nothing but its derived index.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from reverie.errors import UserError
+from reverie.memory.recall.ranking import mixture
+from reverie.memory.recall.ranking.files import folder_marks
+from reverie.memory.recall.ranking.lexical import BEST, Match, WordScore, word_scores
+from reverie.memory.recall.ranking.manner import manner
+from reverie.memory.recall.ranking.mixture import Signals
+from reverie.memory.recall.ranking.tools import ToolInUse, about_tool, is_manual, tool_terms
+from reverie.memory.recall.ranking.tools import tools_in_use as seen_tools
+from reverie.memory.recall.ranking.twins import asks_for_past, is_replaced, older_twins
+from reverie.memory.recall.search_index import IndexedFile, IndexFailed, SearchIndex
+from reverie.memory.recall.silence import decide
+
+if TYPE_CHECKING:
+    from reverie.memory.recall.ranking.meaning import Closeness, Meaning
+
+Tier = Literal["builtin", "semantic", "auto"]
+
+DEFAULT_ENCODER: Final = "minilm"
+ENCODE_SECONDS: Final = 0.5
+"""How long `rank` may spend on encoding files that are new; the rest is done at the next call, or by `prepare`."""
+NOT_ENCODED: Final = 0.1
+"""Largest share of files without vectors for which meaning is asked at all."""
+RESCAN_SECONDS: Final = 2.0
+RESCAN_COST: Final = 25
+"""Every file is looked at again after this many times what looking at them took, but not within `RESCAN_SECONDS`."""
+TWINS_AMONG: Final = 16
+EVERY_FILE: Final = 2_000
+"""Up to here every encoded file is a candidate; beyond, the best by words and the best by meaning are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A memory and how well it fits. `why` names the signals; `matches` the words of the prompt that it has."""
+
+    path: str
+    name: str
+    description: str
+    type: str
+    mtime: float
+    score: float
+    signals: Signals
+    matches: tuple[Match, ...]
+
+    @property
+    def why(self) -> str:
+        parts: list[str] = []
+        if self.signals.meaning is not None:
+            parts.append(f"meaning {self.signals.meaning:.2f}")
+        parts.append(f"words {self.signals.words:.2f}")
+        if self.matches:
+            parts[-1] += f" ({', '.join(map(str, self.matches))})"
+        if self.signals.tool:
+            parts.append("about a tool in use")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A memory among the best that is not shown, and the reason in words."""
+
+    candidate: Candidate
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The outcome for one prompt. `confidence`: how likely it is that anything at all should be shown."""
+
+    tier: Literal["builtin", "semantic"]
+    """Which one judged: the built-in one also while an encoder is still busy with a new directory."""
+    ranked: tuple[Candidate, ...]
+    shown: tuple[Candidate, ...]
+    left_out: tuple[LeftOut, ...]
+    confidence: float
+    grounds: tuple[tuple[str, float], ...]
+    """What the confidence was made of, by name."""
+    silent: str
+    """Why nothing is shown; empty if something is."""
+    files: int
+    not_encoded: int
+    """Files judged by their words alone because they have no vectors yet."""
+
+
+class Ranker:
+    """Ranks the files of one memory directory. Open it with `Ranker.open`, keep it for a session, close it.
+
+    Calls block (some milliseconds; up to half a second more while new files are being encoded): run them in a thread
+    from async code, one at a time.
+    """
+
+    def __init__(self, index: SearchIndex, meaning: Meaning | None, note: str) -> None:
+        self._index = index
+        self._meaning = meaning
+        self.note = note
+        """What a user should know: why the tier is not the one asked for, or why no index is kept. May be empty."""
+        self._folders: tuple[str, ...] = ("",)
+        self._marks: tuple[int, ...] = ()
+        self._looked = -1e9
+        self._look_cost = 0.0
+
+    @classmethod
+    def open(
+        cls,
+        memory_dir: Path,
+        index_path: Path | None,
+        *,
+        tier: Tier = "auto",
+        models_dir: Path | None = None,
+        encoder: Path | None = None,
+    ) -> Ranker:
+        """`index_path`: where the derived index is kept, outside the memory directory (None: nowhere).
+
+        `semantic` raises `UserError` if the encoder (`encoder`, else the one in `models_dir`) cannot be had; `auto`
+        then makes do with words and says so in `note`.
+        """
+        if index_path is not None and index_path.resolve().is_relative_to(memory_dir.resolve()):
+            raise UserError(f"{index_path}: the index must lie outside the memory directory; name another place.")
+        index = SearchIndex(memory_dir, index_path)
+        note = _index_note(index)
+        meaning: Meaning | None = None
+        if tier != "builtin":
+            try:
+                meaning = _meaning(index, models_dir, encoder)
+            except UserError as error:
+                if tier == "semantic":
+                    index.close()
+                    raise
+                note = note or str(error)
+        return cls(index, meaning, note)
+
+    def close(self) -> None:
+        self._index.close()
+
+    def __enter__(self) -> Ranker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def tier(self) -> Literal["builtin", "semantic"]:
+        return "semantic" if self._meaning else "builtin"
+
+    def prepare(self, seconds: float | None = None) -> int:
+        """Brings index and vectors up to date (None: however long it takes); how many files are still not encoded."""
+        try:
+            self._look(force=True)
+        except IndexFailed as error:
+            self._recover(error)
+            self._look(force=True)
+        return self._meaning.encode_missing(seconds) if self._meaning else 0
+
+    def rank(
+        self,
+        query: str,
+        *,
+        tools_in_use: Sequence[str] = (),
+        exclude: Collection[str] = (),
+        now: float | None = None,
+        limit: int = 5,
+    ) -> Ranking:
+        """Ranks the memories for `query`. `exclude`: relative paths already shown or read; they are left out first.
+
+        `now` in seconds since the epoch; files from the future count as from now.
+        """
+        now = time.time() if now is None else now
+        try:
+            return self._rank(query, tools_in_use, frozenset(exclude), now, limit)
+        except IndexFailed as error:
+            # The index is derived: begin again and ask once more.
+            self._recover(error)
+            return self._rank(query, tools_in_use, frozenset(exclude), now, limit)
+
+    def _rank(self, query: str, tools: Sequence[str], exclude: frozenset[str], now: float, limit: int) -> Ranking:
+        self._look()
+        ranking = self._ranked_once(query, tools, exclude, now, limit)
+        # A file that was edited in place since the last look is noticed before it is shown.
+        if self._index.refresh_paths(one.path for one in ranking.shown).anything:
+            ranking = self._ranked_once(query, tools, exclude, now, limit)
+        return ranking
+
+    def _ranked_once(
+        self, query: str, tools: Sequence[str], exclude: frozenset[str], now: float, limit: int
+    ) -> Ranking:
+        not_encoded = self._meaning.encode_missing(ENCODE_SECONDS) if self._meaning else 0
+        files = self._index.totals()[0]
+        words = word_scores(self._index, query)
+        # While many files have no vectors yet, those that have would always win: words alone are fairer then.
+        enough = not_encoded <= NOT_ENCODED * files
+        close = self._meaning.closeness(query) if self._meaning and enough else None
+        usual = mixture.usual_share((one.share for one in words.values()), files) if close else 0.0
+        used = seen_tools(tools)
+        candidates = self._index.files(self._candidates(words, close, used))
+        found: list[tuple[Candidate, IndexedFile]] = []
+        for number, file in candidates.items():
+            if file.path in exclude:
+                continue
+            of_words = words.get(number)
+            signals = Signals(
+                words=of_words.share if of_words else 0.0,
+                meaning=close.files.get(number) if close else None,
+                tool=about_tool(used, file),
+                usual=usual,
+            )
+            score = mixture.score(signals, close is not None)
+            matches = tuple(of_words.matches) if of_words else ()
+            mtime = min(file.mtime, now)
+            one = Candidate(file.path, file.name, file.description, file.type, mtime, score, signals, matches)
+            found.append((one, file))
+        found.sort(key=lambda pair: (-pair[0].score, -pair[0].mtime, pair[0].path))
+        ranked, left_out = self._sorted_out(query, found, used)
+        decision = decide(query, ranked, manner=manner(query), nearness=close.nearness if close else None, limit=limit)
+        left_out += [LeftOut(one, decision.reason) for one in ranked[decision.show : max(limit, decision.show + 1)]]
+        return Ranking(
+            tier="semantic" if close else "builtin",
+            ranked=tuple(ranked),
+            shown=tuple(ranked[: decision.show]),
+            left_out=tuple(left_out),
+            confidence=decision.confidence,
+            grounds=decision.grounds,
+            silent=decision.silent,
+            files=files,
+            not_encoded=not_encoded,
+        )
+
+    def _candidates(self, words: dict[int, WordScore], close: Closeness | None, used: Sequence[ToolInUse]) -> set[int]:
+        found = set(sorted(words, key=lambda file: -words[file].share)[:BEST])
+        if close:
+            if len(close.files) <= EVERY_FILE:
+                found |= close.files.keys()
+            else:
+                found |= set(sorted(close.files, key=lambda file: -close.files[file])[:BEST])
+        if used:
+            by_tool = word_scores(self._index, tool_terms(used))
+            found |= set(sorted(by_tool, key=lambda file: -by_tool[file].share)[:BEST])
+        return found
+
+    def _sorted_out(
+        self, query: str, found: Sequence[tuple[Candidate, IndexedFile]], used: Sequence[ToolInUse]
+    ) -> tuple[list[Candidate], list[LeftOut]]:
+        """What must not be shown whatever its score: manuals of tools in use, and what something newer replaced."""
+        past = asks_for_past(query)
+        twins = {} if past else older_twins([file for _, file in found[:TWINS_AMONG]], query)
+        ranked: list[Candidate] = []
+        left_out: list[LeftOut] = []
+        for one, file in found[:BEST]:
+            if is_manual(used, file, self._index):
+                left_out.append(LeftOut(one, "tells how to use a tool that is in use already"))
+            elif not past and is_replaced(file):
+                left_out.append(LeftOut(one, "says of itself that it has been replaced"))
+            elif file.path in twins:
+                left_out.append(LeftOut(one, f"{twins[file.path]} says nearly the same and is newer"))
+            else:
+                ranked.append(one)
+        return ranked + [one for one, _ in found[BEST:]], left_out
+
+    def _look(self, *, force: bool = False) -> None:
+        """Follows the files: at once when one came, went or was replaced, soon when one was edited in place."""
+        began = time.monotonic()
+        marks = folder_marks(self._index.memory_dir, self._folders)
+        due = began - self._looked > max(RESCAN_SECONDS, RESCAN_COST * self._look_cost)
+        if not (force or due or marks != self._marks):
+            return
+        folders = self._index.refresh().folders
+        self._marks = marks if folders == self._folders else folder_marks(self._index.memory_dir, folders)
+        self._folders = folders
+        self._looked = time.monotonic()
+        self._look_cost = self._looked - began
+
+    def _recover(self, error: IndexFailed) -> None:
+        self._index.recover(error)
+        self.note = _index_note(self._index) or self.note
+        self._looked = -1e9
+
+
+def _index_note(index: SearchIndex) -> str:
+    return f"The search index is kept in memory only: {index.problem}." if index.problem else ""
+
+
+def _meaning(index: SearchIndex, models_dir: Path | None, encoder: Path | None) -> Meaning:
+    from reverie.memory.recall.encoder import Encoder
+    from reverie.memory.recall.ranking.meaning import Meaning
+
+    folder = encoder or (models_dir / DEFAULT_ENCODER if models_dir else None)
+    if folder is None or not folder.is_dir():
+        raise UserError("No sentence encoder is there; `reverie models add minilm` fetches one.")
+    return Meaning(index, Encoder(folder))

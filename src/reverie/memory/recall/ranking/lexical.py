@@ -1,0 +1,163 @@
+"""How much of a query's words a file has: BM25 over stems, as a share of what a perfect match would score.
+
+A word the memory has never seen counts against every file: that is how the ranker knows when words cannot be trusted
+for a query. Rare words are looked up first and within a budget, so that 100,000 files cost little more than 10,000.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import Final
+
+from reverie.memory.recall.ranking.text import FUNCTION_TERMS, stem, words
+from reverie.memory.recall.search_index import SearchIndex, Term, unpack
+
+K1: Final = 1.2
+B: Final = 0.75
+BUDGET: Final = 5_000
+"""Postings read for one query before the common words are looked up among the best files only."""
+BEST: Final = 64
+MOST: Final = 2_000
+"""Files that are given a score: with an encoder beside, even a faint match may matter."""
+FEW: Final = 60
+"""Below so many files their own counts say little about words."""
+MAX_TERMS: Final = 96
+"""Of a pasted log, the rarest terms are enough."""
+SIMILAR_PREFIX: Final = 4
+SIMILAR: Final = 0.62
+"""Least share of letters, from the front, that two stems have in common to count as forms of one word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A word of the query, as it was typed, and the term of the file that it met."""
+
+    word: str
+    found: str
+
+    def __str__(self) -> str:
+        return self.word if stem(self.word) == self.found else f"{self.word}~{self.found}"
+
+
+@dataclass(slots=True)
+class WordScore:
+    """One file: its `share` of a perfect match, 0 to about 1, and the content words it has."""
+
+    share: float
+    matches: list[Match]
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    word: str
+    term: Term
+    weight: float
+    content: bool
+
+
+def word_scores(index: SearchIndex, query: str) -> dict[int, WordScore]:
+    """Every file that shares a word with the query (the best of them, if there are very many)."""
+    files, mean_length = index.totals()
+    typed = {stem(word): word for word in reversed(words(query))}
+    asked = list(reversed(typed))
+    if not asked or not files:
+        return {}
+    known = index.terms(asked)
+    if len(asked) > MAX_TERMS:
+        asked = sorted(asked, key=lambda word: known[word].files if word in known else files)[:MAX_TERMS]
+    whole = 0.0
+    forms: list[_Form] = []
+    for word in asked:
+        own = known.get(word)
+        is_content = word not in FUNCTION_TERMS
+        weight = _idf(files, own.files if own else 0, is_content=is_content)
+        whole += weight
+        if own:
+            forms.append(_Form(typed[word], own, weight, is_content))
+        if is_content:
+            for other, likeness in _similar(index, word):
+                least = min(weight, _idf(files, other.files, is_content=True))
+                forms.append(_Form(typed[word], other, likeness * least, True))
+    return _gather(index, forms, mean_length, whole * (K1 + 1))
+
+
+def _gather(index: SearchIndex, forms: Sequence[_Form], mean_length: float, perfect: float) -> dict[int, WordScore]:
+    tally = _Tally(mean_length)
+    left = BUDGET
+    later: list[_Form] = []
+    for form in sorted(forms, key=lambda form: form.term.files):
+        if form.term.files > left and (later or tally.totals):
+            later.append(form)
+            continue
+        left -= form.term.files
+        tally.add(form, index.postings(form.term.id))
+    best = nlargest(MOST if not later else BEST, tally.totals, key=tally.totals.__getitem__)
+    for form in later:
+        tally.add(form, index.postings(form.term.id, best))
+    return {file: tally.score(file, perfect) for file in best}
+
+
+class _Tally:
+    """What each file has gained so far: of every word, its best form."""
+
+    def __init__(self, mean_length: float) -> None:
+        self.totals: dict[int, float] = {}
+        self._words: dict[str, dict[int, tuple[float, _Form]]] = {}
+        self._gains: dict[int, float] = {}
+        self._mean_length = mean_length
+
+    def add(self, form: _Form, rows: Sequence[tuple[int, int]]) -> None:
+        totals, gains, weight = self.totals, self._gains, form.weight
+        of_word = self._words.setdefault(form.word, {})
+        for file, packed in rows:
+            gain = gains.get(packed)
+            if gain is None:
+                count, length = unpack(packed)
+                gain = gains[packed] = count * (K1 + 1) / (count + K1 * (1 - B + B * length / self._mean_length))
+            gain *= weight
+            known = of_word.get(file)
+            if known is None:
+                totals[file] = totals.get(file, 0.0) + gain
+                of_word[file] = (gain, form)
+            elif gain > known[0]:
+                totals[file] += gain - known[0]
+                of_word[file] = (gain, form)
+
+    def score(self, file: int, perfect: float) -> WordScore:
+        found = [of_word[file] for of_word in self._words.values() if file in of_word]
+        matches = [Match(form.word, form.term.text) for _, form in found if form.content]
+        return WordScore(self.totals[file] / perfect, matches)
+
+
+def _similar(index: SearchIndex, word: str) -> list[tuple[Term, float]]:
+    """Other forms of a word, or compounds with it: `deploy` and `deployment`, `gdansku` and `gdansk`."""
+    if len(word) < SIMILAR_PREFIX or not word.isalpha():
+        return []
+    found: list[tuple[Term, float]] = []
+    for term in index.terms_beginning(word[:SIMILAR_PREFIX]):
+        if term.text == word or not term.text.isalpha():
+            continue
+        shared = _shared_prefix(word, term.text)
+        likeness = 2 * shared / (len(word) + len(term.text))
+        if likeness >= SIMILAR and (shared > SIMILAR_PREFIX or shared == min(len(word), len(term.text))):
+            found.append((term, likeness))
+    return found
+
+
+def _shared_prefix(one: str, other: str) -> int:
+    for n, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return n
+    return min(len(one), len(other))
+
+
+def _idf(files: int, with_term: int, *, is_content: bool) -> float:
+    """How telling a term is. A handful of files cannot say that `which` is common and `staging` is not: up to `FEW`
+    files it is judged as if the rest of them were there, with the words that every text has."""
+    if files < FEW:
+        with_term = max(with_term, 0 if is_content else FEW // 2)
+        files = FEW
+    return math.log(1 + (files - with_term + 0.5) / (with_term + 0.5))

@@ -1,0 +1,101 @@
+"""How the signals are put together: one score to rank by, and one probability that anything should be shown at all.
+
+Few numbers, all here, fitted by `reverie lab recall DIR --fit` (see docs/decisions/0008-local-ranker.md). The word
+signal is a share of a perfect match, less what is usual for the query: it fades when the words are not the memory's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import Final
+
+from reverie.memory.recall.ranking.text import FUNCTION_WORDS, words
+
+WORDS: Final = 1.0
+"""Weight of the words a file shares beyond the usual, beside a closeness in meaning of weight 1."""
+USUAL_SHARE: Final = 0.25
+"""What a quarter of all files reach, or exceed, is usual for a query and says nothing about any of them."""
+TOOL: Final = 0.2
+"""Added for a file about a tool in use."""
+USUAL_AMONG: Final = 12
+"""Fewer files than this cannot say what is usual."""
+CHANCE: Final = 0.25
+"""The share of words that the best of some hundred files has in common with any prompt."""
+SEARCH_WORDS: Final = 6
+FOREIGN_WORDS: Final = 4
+FOREIGN_SHARE: Final = 0.15
+"""English sentences have more function words than this; lists of English search words may not, and do no harm."""
+UNKNOWN_MEANING: Final = 0.15
+"""Assumed of a file that has not been encoded yet: what an unrelated file comes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What is known about one file for one query. `meaning` is None if the file has no vectors (or no encoder runs)."""
+
+    words: float
+    meaning: float | None
+    tool: float
+    usual: float = 0.0
+    """The share of words that other files have as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A logistic model of whether a query has anything to find, and what share of the best score others must reach."""
+
+    names: tuple[str, ...]
+    weights: tuple[float, ...]
+    bias: float
+    least: float
+    of_best: float
+
+    def probability(self, values: tuple[float, ...]) -> float:
+        z = self.bias + sum(weight * value for weight, value in zip(self.weights, values, strict=True))
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, z))))
+
+
+SEMANTIC_GATE: Final = Gate(
+    ("meaning", "nearness", "manner", "foreign", "words"), (10.2, 14.9, 0.48, 2.5, 7.3), -3.9, least=0.5, of_best=0.65
+)
+BUILTIN_GATE: Final = Gate(
+    ("words", "manner", "length", "foreign"), (23.4, 0.65, 4.94, 1.6), -12.0, least=0.5, of_best=0.55
+)
+
+
+def score(signals: Signals, semantic: bool) -> float:
+    """What files are ranked by."""
+    if not semantic:
+        return signals.words + TOOL * signals.tool
+    meaning = UNKNOWN_MEANING if signals.meaning is None else signals.meaning
+    return meaning + WORDS * max(0.0, signals.words - signals.usual) + TOOL * signals.tool
+
+
+def usual_share(shares: Iterable[float], files: int) -> float:
+    """The share of words that the best quarter of the files begins at; `shares` of those that have any."""
+    if files < USUAL_AMONG:
+        return 0.0
+    place = int(USUAL_SHARE * files)
+    best = nlargest(place + 1, shares)
+    return best[place] if len(best) > place else 0.0
+
+
+def words_signal(best: float) -> float:
+    """How far the best file's words go beyond chance."""
+    return max(0.0, best - CHANCE)
+
+
+def length_signal(query: str) -> float:
+    """How much was said: the logarithm of the number of words. A few words alone are a search, not talk."""
+    return math.log1p(max(SEARCH_WORDS, len(query.split())))
+
+
+def foreign_signal(query: str) -> float:
+    """1 if the prompt is not in English, where meaning and manner say less; 0 if it is, or is too short to tell."""
+    said = words(query)
+    if len(said) < FOREIGN_WORDS:
+        return 0.0
+    return float(sum(word in FUNCTION_WORDS for word in said) < FOREIGN_SHARE * len(said))

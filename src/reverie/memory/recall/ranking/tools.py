@@ -1,0 +1,129 @@
+"""The tools in use: what they are called in a memory, which files warn about them and which only say how to use them.
+
+Somebody who is using a tool does not need its manual; what goes wrong with it is exactly what they need.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reverie.memory.recall.ranking.text import words
+from reverie.memory.recall.ranking.topic import Topic
+from reverie.memory.recall.search_index import IndexedFile, SearchIndex
+
+_PROGRAM = re.compile(r"\w+\((.*)", re.DOTALL)
+_WRAPPER_WORDS: Final = "sudo env time nice nohup exec command xargs uv uvx npx pipx poetry bundle run"
+_WRAPPERS: Final = frozenset(_WRAPPER_WORDS.split())
+_GENERIC_WORDS: Final = """
+    mcp tool tools query search list get set read write find run call fetch create update delete issues issue file files
+    server api client
+"""
+_GENERIC: Final = frozenset(_GENERIC_WORDS.split())
+"""Too common, as a part of an MCP tool's name, to say what it is about."""
+_ORDINARY_WORDS: Final = """
+    bash sh zsh cd ls cat echo grep rg head tail sed awk wc find python python3 node make git go rm cp mv mkdir test
+    touch date which sort cut less open start code
+"""
+_ORDINARY: Final = frozenset(_ORDINARY_WORDS.split())
+"""Programs whose name is an everyday word, or in use all day: a memory that has the word need not be about them."""
+_MANUAL = re.compile(
+    r"\b(using|usage|how to|how-to|how do|cheat ?sheet|arguments?|parameters?|params|syntax|calling|invocation|"
+    r"invok\w+|commands?|cli|flags|options|examples?|reference|manual|running|quick ?start|basics)\b",
+    re.IGNORECASE,
+)
+_MANUAL_OF_ANY_TYPE = re.compile(
+    r"\b(usage|how to (?:use|call|run|invoke)|cheat ?sheet|calling convention|parameters|arguments|syntax)\b|^using\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WARNING = re.compile(
+    r"\b(warn\w*|gotchas?|pitfalls?|traps?|caveats?|beware|careful|watch out|quirks?|bugs?|broken|danger\w*|never|"
+    r"don'?t|do not|must not|silently|misleading|wrong\w*|incident|lag|sampled|hangs?|fails?|loses?|drops|undone|"
+    r"known issues?|limitations?|problems?|needs?)\b",
+    re.IGNORECASE,
+)
+_STRONG_WARNING = re.compile(
+    r"\b(warning|gotchas?|pitfalls?|traps?|caveats?|beware|watch out|quirks?|known issues?|problems?)\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolInUse:
+    """A tool by the names a memory may call it: its identifier as it stands, or all the words of its name."""
+
+    identifier: str
+    name: frozenset[str]
+    ordinary: bool
+
+    def named_in(self, header: str, header_words: set[str]) -> bool:
+        return bool(self.name and self.name <= header_words) or ("__" in self.identifier and self.identifier in header)
+
+
+def tools_in_use(seen: Sequence[str]) -> tuple[ToolInUse, ...]:
+    """From names such as `mcp__jira__search` or `Bash(argocd app history)`; built-in tools are left out."""
+    found: dict[str, ToolInUse] = {}
+    for full in seen:
+        identifier = full.strip().lower()
+        name: frozenset[str] = frozenset()
+        if identifier.startswith("mcp__"):
+            parts = (frozenset(words(part)) - _GENERIC for part in identifier.split("__")[1:3])
+            name = next((part for part in parts if part), name)
+        elif match := _PROGRAM.match(identifier):
+            identifier = _program(match[1])
+            name = frozenset(words(identifier))
+        else:
+            continue
+        if identifier:
+            found[identifier] = ToolInUse(identifier, name, identifier in _ORDINARY)
+    return tuple(found.values())
+
+
+def _program(line: str) -> str:
+    for part in line.rstrip(")").split():
+        name = part.rsplit("/", 1)[-1]
+        if "=" in part or part.startswith("-") or name in _WRAPPERS:
+            continue
+        return name
+    return ""
+
+
+def tool_terms(tools: Sequence[ToolInUse]) -> str:
+    """The tools' names as words to search for."""
+    return " ".join(sorted({word for tool in tools if not tool.ordinary for word in tool.name}))
+
+
+def about_tool(tools: Sequence[ToolInUse], file: IndexedFile) -> float:
+    """1 if the header names a tool in use, by identifier or by name; 0 if not."""
+    return float(any(not tool.ordinary for tool in _named(tools, file)))
+
+
+def is_manual(tools: Sequence[ToolInUse], file: IndexedFile, index: SearchIndex) -> bool:
+    """Whether the file tells how to use a tool in use, rather than what to beware of or where something is."""
+    if not tools:
+        return False
+    header = file.header.replace("_", " ").replace("-", " ")
+    if _STRONG_WARNING.search(header):
+        return False
+    named = [tool for tool in _named(tools, file) if not tool.ordinary]
+    warns = bool(_WARNING.search(header))
+    if file.type != "reference" and not file.path.rsplit("/", 1)[-1].startswith("reference"):
+        return bool(named) and not warns and bool(_MANUAL_OF_ANY_TYPE.search(header))
+    if _MANUAL.search(header.replace("reference ", " ", 1)):
+        # The header may call a program by another name than its command: then the commands in the body tell.
+        return bool(named) or _shows_calls(tools, index.read(file))
+    return not warns and bool(_named(tools, file)) and _shows_calls(tools, index.read(file))
+
+
+def _named(tools: Sequence[ToolInUse], file: IndexedFile) -> list[ToolInUse]:
+    if not tools:
+        return []
+    header_words = set(words(file.header))
+    return [tool for tool in tools if tool.named_in(file.header.lower(), header_words)]
+
+
+def _shows_calls(tools: Sequence[ToolInUse], topic: Topic) -> bool:
+    """Whether the body shows how the tool is called: a command line or a call in code."""
+    calls = "|".join(re.escape(called) for tool in tools for called in (tool.identifier, *tool.name))
+    return bool(re.search(rf"(`|^\s*\$?\s*)(?:{calls})[ (]", topic.body, re.IGNORECASE | re.MULTILINE))

@@ -1,0 +1,66 @@
+"""The files of a memory directory while a dream thinks about them: what each shall become, and why.
+
+Holds topic files only; indexes follow them at the end. A file that was not seen whole is never changed. Nothing here
+touches a disk: the result becomes tool calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+from reverie.memory.taxonomy import TEAM, is_topic
+from reverie.offline.consolidate.gather import Seen
+
+
+class Desk:
+    """One dream's work. `texts` are the files as they shall be; whoever is not in it is gone."""
+
+    def __init__(self, seen: Seen, apart: frozenset[str] = frozenset()) -> None:
+        self.seen = seen
+        self.apart = apart
+        """Files that are joined with no other."""
+        self.base: Mapping[str, str] = {name: text for name, text in seen.texts.items() if is_topic(name)}
+        self.texts = dict(self.base)
+        self.days: dict[str, date] = dict(seen.brief.files)
+        self.reasons: dict[str, list[str]] = {}
+        self.into: dict[str, str] = {}
+        """Files that go, and the file that has their content then."""
+        self.dated: Mapping[str, str] = self.base
+        """The files with their dates written out, before anything else was done to them."""
+        self.gave_way: list[str] = []
+        """Statements that were taken out because another contradicts them."""
+
+    def may_change(self, name: str) -> bool:
+        """Whether a file can be rewritten: seen whole, still there, and not the same as one of another case."""
+        return name in self.texts and name not in self.seen.fixed
+
+    def write(self, name: str, text: str, reason: str) -> None:
+        """Puts a file's new text down, if it differs."""
+        if self.texts.get(name) != text:
+            self.texts[name] = text
+            self.explain(name, reason)
+
+    def explain(self, name: str, reason: str) -> None:
+        """Adds a reason for a file that changes."""
+        reasons = self.reasons.setdefault(name, [])
+        if reason not in reasons:
+            reasons.append(reason)
+
+    def remove(self, name: str, into: str, reason: str) -> None:
+        """Takes a file away whose content stands in another now; of one that was never there, nothing is left to do."""
+        del self.texts[name]
+        if name in self.base:
+            self.into[name] = into
+            self.explain(name, reason)
+        else:
+            self.reasons.pop(name, None)
+
+    def changed(self) -> dict[str, str]:
+        """The files that are new or differ, as they shall be."""
+        return {name: text for name, text in self.texts.items() if self.base.get(name) != text}
+
+
+def is_one_tier(name: str, other: str) -> bool:
+    """Whether two files belong to the same people: private ones never meet those of the team."""
+    return name.startswith(f"{TEAM}/") == other.startswith(f"{TEAM}/")

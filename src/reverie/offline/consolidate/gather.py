@@ -1,0 +1,162 @@
+"""What a dream looks at, and what it found: sizes and indexes first, then files, logs and greps of transcripts.
+
+Transcripts are never read whole: only lines that a person typed and that hold a word of a correction, an instruction or
+a change, at most the last fifty of each. Files are read whole, newest first, as many as a request can hold. What was
+cut or holds bytes that are no text is looked at but never changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from reverie.memory.taxonomy import INDEX, TEAM
+from reverie.moments import local_day
+from reverie.offline.consolidate.brief import Brief
+from reverie.offline.conversation import Done
+from reverie.offline.step import Act, Call
+from reverie.parsing import load_json
+from reverie.storage.transcript.foreign import is_put_in
+
+MOST_MATCHES: Final = 50
+MOST_BYTES: Final = 24_000
+"""Of what the greps of one transcript print: more would be put on disk instead of being shown."""
+ROOM: Final = 480_000
+"""Bytes of files and logs that one dream reads."""
+_UNKNOWN_SIZE: Final = 4_000
+
+_SIZE = re.compile(r"^\s*(?P<size>\d+) (?P<path>/.+\.md)$", re.MULTILINE)
+_NUMBERED = re.compile(r"^ *(?P<number>\d+)\t(?P<text>.*)$")
+_CUT = re.compile(r"… \[[\d,]+ more characters in this line\]$")
+_MATCH = re.compile(r'^(?P<line>\d+):"(?P<key>timestamp|content|text)": ?"(?P<value>(?:[^"\\]|\\.)*)"$')
+
+_MARKERS: Final = (
+    "never|always|don.t|dont|doesn.t|do not|stop|avoid|instead|actually|remember|from now|for later|for the record"
+    "|in future|going forward|please|prefer|rather|wrong|correct|not true|no longer|not any|any ?more|since|switched"
+    "|moved|dropped|left|replaced|upgraded|changed|migrated|renamed|retired|sold|gone|it.s|we.re|now|.?no[,.!]|not|must"
+    "|only|nie|immer|nicht|kein|künftig|ab jetzt|ab sofort|merk|statt|falsch|stimmt|nunca|siempre|recuerda|ya no|ahora"
+    "|prefiero|no uses|不要|不是|别|总是|记住|以后|改|换|现在|しないで|常に|覚え|今後|ではなく|変更"
+)
+_TYPED: Final = (
+    r"""grep -hE '"type": ?"user"' {path}"""
+    r""" | grep -vE '"tool_result"|"planContent"|"is(Sidechain|Meta|CompactSummary)": ?true'"""
+    rf""" | grep -iE '{_MARKERS}' | tail -n {MOST_MATCHES}"""
+    r""" | grep -noE '"timestamp": ?"[^"]*"|"(content|text)": ?"([^"\\]|\\.)*"' | tail -c """
+    f"{MOST_BYTES}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Something a person typed, and when."""
+
+    text: str
+    day: date
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything a dream knows when it begins to think."""
+
+    brief: Brief
+    texts: Mapping[str, str]
+    """Topic files and indexes by relative path."""
+    fixed: frozenset[str]
+    """Those of them that must not be changed, because they were not seen whole."""
+    logs: Mapping[str, str]
+    said: tuple[Said, ...]
+    """Oldest first."""
+
+
+def look_round(brief: Brief) -> Act:
+    """The first round: the indexes, and how large the files are."""
+    calls = [Call("Read", {"file_path": brief.path(INDEX)})]
+    folders = [f"{_quoted(brief.root)}/*.md"]
+    if any(name.startswith(f"{TEAM}/") for name in brief.files):
+        calls.append(Call("Read", {"file_path": brief.path(f"{TEAM}/{INDEX}")}))
+        folders.append(f"{_quoted(brief.root)}/{TEAM}/*.md")
+    calls.append(Call("Bash", {"command": f"wc -c {' '.join(folders)} 2>/dev/null"}))
+    return Act("First I look at the index and at how much there is.", tuple(calls))
+
+
+def read_all(brief: Brief, done: Sequence[Done], room: int = ROOM) -> Act | None:
+    """The second round: files and logs as far as they fit, and the greps; None if there is nothing to look at."""
+    sizes = {
+        match["path"]: int(match["size"]) for one in done if one.tool == "Bash" for match in _SIZE.finditer(one.text)
+    }
+    calls: list[Call] = []
+    for name in [*brief.logs, *brief.files]:
+        room -= sizes.get(brief.path(name), _UNKNOWN_SIZE) + 400
+        if room < 0:
+            break
+        calls.append(Call("Read", {"file_path": brief.path(name)}))
+    calls += [Call("Bash", {"command": _TYPED.format(path=_quoted(path))}) for path in brief.transcripts]
+    return (
+        Act("Then I read the files, and search the transcripts for what the user put right.", tuple(calls))
+        if calls
+        else None
+    )
+
+
+def gathered(brief: Brief, done: Sequence[Done]) -> Seen:
+    """What the calls so far have shown."""
+    texts: dict[str, str] = {}
+    logs: dict[str, str] = {}
+    fixed: set[str] = set()
+    said: list[Said] = []
+    for one in done:
+        if one.tool == "Read" and not one.failed:
+            name = str(one.input.get("file_path", "")).removeprefix(f"{brief.root}/")
+            text, is_whole = _file_text(one.text)
+            if name in brief.logs:
+                logs[name] = text
+                continue
+            texts[name] = text
+            if not is_whole:
+                fixed.add(name)
+        elif one.tool == "Bash":
+            said += _said(one.text.splitlines())
+    ordered = sorted(said, key=lambda one: one.day)
+    return Seen(brief, texts, frozenset(fixed), logs, tuple(dict.fromkeys(ordered)))
+
+
+def _file_text(shown: str) -> tuple[str, bool]:
+    """A file as Read shows it, and whether that is all of it, to the byte but for line ends."""
+    lines: list[str] = []
+    is_whole = True
+    for line in shown.splitlines() if "\x0b" not in shown else shown.split("\n"):
+        found = _NUMBERED.match(line)
+        if found is None or int(found["number"]) != len(lines) + 1:
+            is_whole = is_whole and not line.startswith(("[Lines ", "[Bytes "))
+            continue
+        is_whole = is_whole and not _CUT.search(line) and "\ufffd" not in line
+        lines.append(found["text"])
+    return "".join(f"{line}\n" for line in lines), is_whole and bool(lines)
+
+
+def _said(lines: Iterable[str]) -> list[Said]:
+    """What was typed, from greps that print a record's time and texts with the number of its line."""
+    records: dict[str, dict[str, list[str]]] = {}
+    for line in lines:
+        found = _MATCH.match(line)
+        if found is not None:
+            try:
+                value = load_json(f'"{found["value"]}"')
+            except ValueError:
+                continue
+            key = "timestamp" if found["key"] == "timestamp" else "text"
+            records.setdefault(found["line"], {}).setdefault(key, []).append(str(value))
+    said: list[Said] = []
+    for record in records.values():
+        day = local_day(record.get("timestamp", [""])[-1])
+        if day is None:
+            continue
+        said += [Said(text, day) for text in record.get("text", ()) if text.strip() and not is_put_in(text)]
+    return said
+
+
+def _quoted(path: str) -> str:
+    return "'" + path.replace("'", "'\\''") + "'"

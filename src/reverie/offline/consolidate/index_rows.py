@@ -1,0 +1,134 @@
+"""What each line of an index is: an entry, detail below one, a loose statement, a document of somebody's, or their own.
+
+Headings, blank lines, links to elsewhere and lines about the list itself are people's own. So is a section that is
+mostly prose: whoever keeps one there wants it there, as long as the index is within its limits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, IndexEntry, entries
+from reverie.offline.consolidate.statements import terms_of
+
+BEARABLE: Final = 200
+"""Characters of a line that may stay as it is, though a new one would be shorter."""
+_LEAST_TERMS: Final = 3
+_BULLET = re.compile(r"^\s*[-*+•]\s+")
+_LABEL = re.compile(r"^\s*(?:extra|also|note|nb|p\.?s|fyi|info|remember)\s?[:–—-]\s*", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"\]\(|^(?:[-*+]\s+)?https?://\S+$")
+_ABOUT_THE_LIST = re.compile(
+    r"\b(?:this|the) (?:list|index|directory|page|memory)\b|\b(?:memories|index|entries|one line a|listed below|newest"
+    r"|sorted|alphabetical|keep (?:it|this) short|diese liste|verzeichnis|esta lista|este índice)\b|索引|目录|一覧",
+    re.IGNORECASE,
+)
+_SELF_POINTER = re.compile(
+    r"^(?:please )?(?:see|read|open|look|details?|more|rest|everything|full|siehe|mehr|ver|véase)\b(?:\s[^\W\d]+){0,3}"
+    r":?\s`?(?P<file>[\w./-]+\.md|(?:the |its )?(?:file|datei|archivo))`?(?:\s[^\W\d]+){0,3}$",
+    re.IGNORECASE,
+)
+"""Says where more is to be read, and nothing else."""
+_POSITION = re.compile(
+    r"^(?:(?:this is |the )?(?:entry|item|line|row|number|no\.?|nr\.?|eintrag|zeile|punkt|entrada)\s*#?\d+\b"
+    r"|#?\d+\s*(?:of|von|de|/)\s*\d+\b)[^.;:]{0,40}$",
+    re.IGNORECASE,
+)
+"""Says where in the list it stands, and nothing else."""
+_HOUSEKEEPING = re.compile(
+    r"\b(?:meta|(?:written|reviewed|checked|touched|updated|edited|verified) by [\w-]+|check again|fine|open|okay"
+    r"|good|pending"
+    r"|see also|last|first|touched|updated|changed|edited|checked|verified|reviewed|seen|used|still|valid|current"
+    r"|unclear|outdated|stale|ok|to review|to check|to do|todo|needs? (?:review|check)|on|at|by|was|is|ago|date|status"
+    r"|zuletzt|geändert|geprüft|revisado)\b|\d{4}-\d\d-\d\d|[\W\d_]",
+    re.IGNORECASE,
+)
+
+
+class Part(StrEnum):
+    """The kinds of lines."""
+
+    ENTRY = "entry"
+    BELOW = "below"
+    """A bullet below an entry."""
+    LOOSE = "loose"
+    """A statement that belongs into a topic file."""
+    DOCUMENT = "document"
+    """A line of a section that is mostly prose."""
+    OWN = "own"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line; `entry` is the one it is, or stands below. `section` counts headings from 0."""
+
+    line: str
+    part: Part
+    entry: IndexEntry | None
+    section: int
+
+    @property
+    def states(self) -> str:
+        """What the line states; empty if it only says when something was looked at, or nothing much."""
+        said = _LABEL.sub("", _BULLET.sub("", self.line).strip())
+        pointer = _SELF_POINTER.match(said.rstrip("."))
+        is_own = pointer is not None and (not pointer["file"].endswith(".md") or self._is_its(pointer["file"]))
+        if is_own or _POSITION.match(said.rstrip(".")):
+            return ""
+        if not _HOUSEKEEPING.sub("", said) or len(terms_of(said)) < _LEAST_TERMS:
+            return ""
+        return said[:1].upper() + said[1:]
+
+    def _is_its(self, file: str) -> bool:
+        """Whether a file that the line names is the one its entry points to."""
+        return self.entry is not None and file.rpartition("/")[2] == self.entry.file.rpartition("/")[2]
+
+
+def rows(text: str) -> list[Row]:
+    """Every line of an index, with its end."""
+    listed = {entry.line: entry for entry in entries(text)}
+    found: list[Row] = []
+    section, above = 0, None
+    is_code = False
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        entry = listed.get(number)
+        bare = line.strip()
+        section += bare.startswith("#")
+        is_code ^= bare.startswith("```")
+        if entry is not None:
+            above = entry
+            found.append(Row(line, Part.ENTRY, entry, section))
+        elif above is not None and line[:1].isspace() and _BULLET.match(line):
+            found.append(Row(line, Part.BELOW, above, section))
+        else:
+            above = None
+            is_own = is_code or not bare or bare.startswith(("#", ">", "<!--", "```", "---", "|"))
+            is_own = is_own or bool(_ELSEWHERE.search(bare) or _ABOUT_THE_LIST.search(bare))
+            found.append(Row(line, Part.OWN if is_own else Part.LOOSE, None, section))
+    return _documents(found)
+
+
+def _documents(found: list[Row]) -> list[Row]:
+    """Marks the sections that are mostly prose."""
+    loose = Counter(row.section for row in found if row.part is Part.LOOSE)
+    listed = Counter(row.section for row in found if row.part is Part.ENTRY)
+    prose = {section for section, times in loose.items() if times >= 3 and times > listed[section]}
+    return [
+        Row(row.line, Part.DOCUMENT, row.entry, row.section)
+        if row.section in prose and row.part in (Part.LOOSE, Part.OWN)
+        else row
+        for row in found
+    ]
+
+
+def is_over(text: str) -> bool:
+    """Whether an index is over one of its limits."""
+    return len(text.splitlines()) > MAX_LINES or len(text.encode("utf-8", "replace")) > MAX_BYTES
+
+
+def longest_line(text: str) -> int:
+    """From how many characters on a line is too long: a little over does no harm while the whole is within limits."""
+    return LINE_CHARACTERS if is_over(text) else BEARABLE

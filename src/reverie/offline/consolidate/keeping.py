@@ -1,0 +1,62 @@
+"""What a dream must not lose: a file goes only if each of its statements stands in what remains, or gave way to one.
+
+A statement stands where most of its words stand and all of its numbers, identifiers and names do: these tell things
+apart that are told in the same words. Checked at the end of planning, against what was planned.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from reverie.memory.gate.evidence import hard_facts
+from reverie.offline.consolidate.desk import Desk
+from reverie.offline.consolidate.likeness import NEAR, SAME, values_of
+from reverie.offline.consolidate.statements import Statement, body_statements, terms_of
+
+_IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])[^\W_]\w*(?:-\w+)*(?![\w-])")
+_NO_IDENTIFIER = re.compile(r"\d+(?:st|nd|rd|th|s|h|m|k|x|[kmgt]b|ms|[kmc]?m|kg|g|[AP]M)?", re.IGNORECASE)
+
+
+@lru_cache(maxsize=16_384)
+def identifiers(text: str) -> frozenset[str]:
+    """The names with digits in them, `DK-732`, that mean one thing and no other; no measures."""
+    found = (match[0].lower() for match in _IDENTIFIER.finditer(text))
+    return frozenset(one for one in found if not _NO_IDENTIFIER.fullmatch(one))
+
+
+def facts_missing(said: str, text: str) -> frozenset[str]:
+    """The numbers, identifiers and names of a statement that a text does not have."""
+    lower, whole = text.lower(), terms_of(text)
+    numbers = {term for term in terms_of(said) if any(char.isdigit() for char in term) and term not in whole}
+    missing = {fact.lower() for fact in hard_facts(said) if fact.lower() not in lower}
+    missing |= {one for one in identifiers(said) if one not in lower}
+    missing |= {number for number in numbers if number not in lower}
+    return frozenset(missing | {name for name in values_of(said).names if name not in whole})
+
+
+def stands(said: str, text: str) -> bool:
+    """Whether a text has a statement: in one of its own or spread over some, and with all that is fact in it."""
+    terms = terms_of(said)
+    if said in text:
+        return True
+    if facts_missing(said, text):
+        return False
+    if len(terms & terms_of(text)) >= SAME * len(terms):
+        return True
+    return any(len(terms & one.terms) >= NEAR * len(terms) for one in body_statements(text))
+
+
+def lost(desk: Desk) -> set[str]:
+    """The files that would go though something they say stands nowhere then."""
+    remaining = [*desk.texts.values(), *desk.gave_way]
+    return {name for name in desk.into if any(not _is_kept(one, remaining) for one in _said_in(desk, name))}
+
+
+def _said_in(desk: Desk, name: str) -> Iterable[Statement]:
+    return body_statements(desk.dated.get(name, desk.base[name]))
+
+
+def _is_kept(one: Statement, remaining: Iterable[str]) -> bool:
+    return any(stands(one.text, text) for text in remaining)

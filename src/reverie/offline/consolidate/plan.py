@@ -1,0 +1,44 @@
+"""The order in which a dream thinks: dates, joins, logs, what the user said, and what only the index says.
+
+Pure: what was seen goes in, the topic files as they shall be come out. The index is worked out afterwards, from the
+files that could really be written.
+"""
+
+from __future__ import annotations
+
+from reverie.offline.consolidate.dating import date_files
+from reverie.offline.consolidate.desk import Desk
+from reverie.offline.consolidate.gather import Seen
+from reverie.offline.consolidate.index_detail import keep_detail
+from reverie.offline.consolidate.keeping import lost
+from reverie.offline.consolidate.learning import learn
+from reverie.offline.consolidate.lessons import heard
+from reverie.offline.consolidate.log_entries import noted
+from reverie.offline.consolidate.merging import join_files
+
+
+def think(seen: Seen) -> Desk:
+    """Everything a dream would change in topic files, with a reason for each.
+
+    No file goes that says what stands nowhere else: if one would, it is all thought through again without joining it.
+    """
+    apart: frozenset[str] = frozenset()
+    while gone := lost(desk := _thought(seen, apart)):
+        apart |= gone
+    return desk
+
+
+def _thought(seen: Seen, apart: frozenset[str]) -> Desk:
+    desk = Desk(seen, apart)
+    date_files(desk)
+    desk.dated = dict(desk.texts)
+    join_files(desk)
+    keep_detail(desk)
+    for name in sorted(seen.logs):
+        for lesson in noted(name, seen.logs[name], seen.brief.today):
+            learn(desk, lesson)
+    for said in seen.said:
+        for lesson in heard(said):
+            learn(desk, lesson)
+    join_files(desk)  # what was learnt may be about the same as what is there, so that a second dream finds nothing
+    return desk

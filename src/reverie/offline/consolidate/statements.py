@@ -1,0 +1,141 @@
+"""The statements of a memory and where each stands in its file, so that one can be changed and the rest keep its bytes.
+
+A statement is a sentence or a bullet of the body. Its label (Why, How to apply) and the mark of its bullet do not
+belong to it. Pure: texts in, texts out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from reverie.memory.gate.evidence import content_terms
+from reverie.memory.topic_file import TopicFile
+from reverie.parsing import in_stretches
+
+_LINE = re.compile(r"[^\n]+")
+_LEAD = re.compile(
+    r"\s*(?:[-*+•>]\s+|\d+[.)]\s+|\[[ x]\]\s+|#+\s+)*"
+    r"(?P<label>\**(?:why|how to apply|warum|anwendung|wie anwenden|por qué|cómo aplicar|原因|应用|理由|適用)\s?[:：]"
+    r"\**\s*)?",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(
+    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bDr\.)(?<!\bext\.)(?<!\b[Nn]o\.)(?<!\bNr\.)(?<!\b[Tt]el\.)"
+    r"(?<!\bca\.)(?<!\b[Ff]ig\.)(?<!\b[Aa]rt\.)(?<!\bpp\.)(?<!\bz\.)(?<!\bapprox\.)\s+(?=[\"'`“(*\[]*[^\Wa-z_])|(?<=[。！？])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement; `start` and `end` count characters of the text it was found in."""
+
+    text: str
+    start: int
+    end: int
+    label: str = ""
+    """`why` or `how to apply`, as the file has it, if the line it stands in is one of these."""
+
+    @property
+    def terms(self) -> frozenset[str]:
+        return terms_of(self.text)
+
+
+@lru_cache(maxsize=16_384)
+def terms_of(text: str) -> frozenset[str]:
+    """The words of a text that carry its meaning, stemmed."""
+    return frozenset(content_terms(text))
+
+
+def statements_in(text: str, start: int = 0) -> list[Statement]:
+    """The statements of a text from a place on, in order; fenced code is left out."""
+    found: list[Statement] = []
+    is_code = False
+    for line in _LINE.finditer(text, start):
+        if line[0].lstrip().startswith("```"):
+            is_code = not is_code
+            continue
+        if is_code:
+            continue
+        lead = _LEAD.match(line[0])
+        begin = line.start() + (lead.end() if lead else 0)
+        label = (lead["label"] or "").strip("* :：").lower() if lead else ""
+        at = begin
+        for pause in [*_BREAK.finditer(text, begin, line.end()), None]:
+            end = pause.start() if pause else line.end()
+            for said in in_stretches(text[at:end]):
+                if any(char.isalnum() for char in said):
+                    found.append(
+                        Statement(said.strip(), at + len(said) - len(said.lstrip()), at + len(said.rstrip()), label)
+                    )
+                at += len(said)
+            at = pause.end() if pause else end
+    return found
+
+
+@lru_cache(maxsize=2_048)
+def body_statements(file_text: str) -> tuple[Statement, ...]:
+    """The statements of a topic file's body, placed in the file's text."""
+    return tuple(statements_in(file_text, len(file_text) - len(TopicFile.parse(file_text).body)))
+
+
+def without(file_text: str, gone: Iterable[Statement]) -> str:
+    """The file without these statements; a line that is left empty goes too."""
+    for one in sorted(gone, key=lambda each: -each.start):
+        line_start = file_text.rfind("\n", 0, one.start) + 1
+        line_end = file_text.find("\n", one.end)
+        line_end = len(file_text) if line_end < 0 else line_end + 1
+        before, after = file_text[line_start : one.start], file_text[one.end : line_end]
+        if after.strip():
+            rest = before + after.lstrip(" ")
+        elif _LEAD.fullmatch(before):
+            rest = ""
+        else:
+            rest = before.rstrip() + "\n"
+        file_text = file_text[:line_start] + rest + file_text[line_end:]
+    return file_text
+
+
+def replaced(file_text: str, one: Statement, new: str) -> str:
+    """The file with one statement put otherwise."""
+    return file_text[: one.start] + new + file_text[one.end :]
+
+
+def with_lines(file_text: str, lines: Iterable[str]) -> str:
+    """The file with plain lines behind the statements that open its body, before Why and How to apply."""
+    new = "".join(f"{line}\n" for line in lines)
+    if not new:
+        return file_text
+    if not file_text.endswith("\n"):
+        file_text += "\n"
+    standing = body_statements(file_text)
+    labelled = next((number for number, one in enumerate(standing) if one.label), len(standing))
+    if labelled == 0:
+        at = _line_start(file_text, standing[0].start) if standing else len(file_text)
+        return file_text[:at] + new + ("\n" if standing else "") + file_text[at:]
+    end = file_text.find("\n", standing[labelled - 1].end) + 1
+    return file_text[:end] + new + file_text[end:]
+
+
+def with_labelled(file_text: str, label_line: str, label: str, said: str) -> str:
+    """The file with a statement below a label: beside what stands there, or as a new line at the end."""
+    own = [one for one in body_statements(file_text) if one.label == label]
+    if own:
+        last = own[-1]
+        gap = "" if last.text.endswith((".", "!", "?", "。", "！", "？")) else "."
+        return file_text[: last.end] + f"{gap} {said[:1].upper()}{said[1:]}" + file_text[last.end :]
+    has_labels = any(one.label for one in body_statements(file_text))
+    return f"{file_text.rstrip()}\n{'' if has_labels else chr(10)}{label_line}{said}\n"
+
+
+def label_of_line(file_text: str, one: Statement) -> str:
+    """The label a statement stands behind, as it is written: `**Why:** `."""
+    start = _line_start(file_text, one.start)
+    lead = _LEAD.match(file_text, start)
+    return (lead["label"] or "") if lead else ""
+
+
+def _line_start(text: str, at: int) -> int:
+    return text.rfind("\n", 0, at) + 1

@@ -1,0 +1,131 @@
+"""Chinese phrases for days. 下周三 is next week's Wednesday, 周三 the one ahead; 每周三 is none."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from reverie.offline.language import calendar as cal
+from reverie.offline.language.calendar import Moment
+from reverie.offline.language.dates import Clause, Grammar, Reading, Rule
+
+_DIGITS = "零一二三四五六七八九"
+_NUMBER = r"(?:\d{1,3}|[一二三四五六七八九十两]{1,3})"
+_WEEKDAYS = "一二三四五六日"
+_WHEN = {
+    "今天": 0,
+    "今晚": 0,
+    "今早": 0,
+    "大后天": 3,
+    "后天": 2,
+    "明天": 1,
+    "明早": 1,
+    "前天": -2,
+    "昨天": -1,
+    "昨晚": -1,
+}
+
+_GRAINS: dict[str, cal.Grain] = {"天": "day", "日": "day", "个月": "month", "年": "year"}
+
+
+def number(text: str) -> int:
+    """A number below a hundred in digits or characters: 二十三."""
+    if text.isdigit():
+        return int(text)
+    text = text.replace("两", "二")
+    tens, ten, ones = text.rpartition("十")
+    if not ten:
+        return _DIGITS.index(text[-1])
+    return (_DIGITS.index(tens) if tens else 1) * 10 + (_DIGITS.index(ones) if ones else 0)
+
+
+def _simple(match: re.Match[str], clause: Clause) -> Reading:
+    moment = Moment(cal.days_on(clause.today, _WHEN[match[0]]))
+    return moment, moment.iso
+
+
+def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
+    if re.search(r"每个?$", clause.before):
+        return None
+    day = _WEEKDAYS.index(match["day"].replace("天", "日"))
+    which = match["which"] or ""
+    if which:
+        weeks = 2 if which.startswith("下下") else 1 if which.startswith("下") else -1 if which.startswith("上") else 0
+        found = cal.weekday_in(clause.today, day, weeks)
+    else:
+        found = cal.weekday_back(clause.today, day) if clause.past else cal.weekday_ahead(clause.today, day)
+    return Moment(found), found.isoformat()
+
+
+def month_day(match: re.Match[str], clause: Clause) -> Reading | None:
+    """3月5日, with or without its year; Japanese writes it the same way."""
+    month, day = number(match["month"]), number(match["day"])
+    if match["year"]:
+        try:
+            found: date | None = date(int(match["year"]), month, day)
+        except ValueError:
+            return None
+    else:
+        found = cal.in_year(clause.today, month, day, past=clause.past)
+    return None if found is None else (Moment(found), found.isoformat())
+
+
+def day_of(match: re.Match[str], clause: Clause) -> Reading | None:
+    """A day of the month at hand: 5日, 5号."""
+    found = cal.day_of_month(clause.today, number(match["day"]), past=clause.past)
+    return None if found is None else (Moment(found), found.isoformat())
+
+
+def _counted(match: re.Match[str], clause: Clause) -> Reading:
+    count = number(match["count"]) * (-1 if match["way"] in ("前", "以前", "之前") else 1)
+    found = cal.counted(clause.today, count, _GRAINS.get(match["unit"], "week"))
+    return Moment(found), found.isoformat()
+
+
+def _period(match: re.Match[str], clause: Clause) -> Reading:
+    which, unit, is_end = match["which"], match["unit"], bool(match["end"])
+    ahead = 1 if which.startswith(("下", "明")) else -1 if which.startswith(("上", "去")) else 0
+    today = clause.today
+    if unit in ("周", "星期", "礼拜"):
+        if is_end:
+            found = Moment(cal.weekday_in(today, 4, ahead))
+            return found, found.iso
+        found = Moment(cal.monday_of(today, ahead), "week")
+        return found, f"{found.iso} 那一周"
+    if unit == "月":
+        first = cal.months_on(today.replace(day=1), ahead)
+        found = Moment(cal.month_end(first.year, first.month)) if is_end else Moment(first, "month")
+        return found, found.iso
+    found = Moment(date(today.year + ahead, 12, 31)) if is_end else Moment(date(today.year + ahead, 1, 1), "year")
+    return found, found.iso if is_end else f"{found.iso} 年"
+
+
+def _month_end(match: re.Match[str], clause: Clause) -> Reading:
+    last = cal.month_end(clause.today.year, clause.today.month if match[0] == "月底" else 12)
+    return Moment(last), last.isoformat()
+
+
+_RULES: tuple[Rule, ...] = (
+    (
+        re.compile(rf"(?:(?P<year>20\d\d)年)?(?P<month>{_NUMBER})月(?P<day>{_NUMBER})[日号號](?!线)"),
+        month_day,
+    ),
+    (
+        re.compile(rf"(?P<count>{_NUMBER})(?P<unit>天|日|周|个星期|星期|个礼拜|个月|年)(?P<way>之?以?后|前|之前|以前)"),
+        _counted,
+    ),
+    (
+        re.compile(r"(?P<which>下下个?|下个?|这个?|本|上个?)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天])(?![天个])"),
+        _weekday,
+    ),
+    (
+        re.compile(r"(?P<which>下个?|这个?|本|上个?)(?P<unit>周|星期|礼拜|月)(?P<end>末|底)?(?![一二三四五六日天])"),
+        _period,
+    ),
+    (re.compile(r"(?P<which>明|今|去)(?P<unit>年)(?P<end>底)?"), _period),
+    (re.compile(r"月底|年底"), _month_end),
+    (re.compile("|".join(_WHEN)), _simple),
+    (re.compile(rf"(?<![\d月第])(?P<day>{_NUMBER})[号號](?![线楼库机位店])"), day_of),
+)
+
+GRAMMAR = Grammar(_RULES, past=re.compile(r"了(?!$)|过|上次|刚|已经"))

@@ -1,0 +1,146 @@
+"""Brings the session's notes up to date: the sections the conversation fills by code, merged with what stands there.
+
+Works from the directive alone: it names the file, shows the notes and says how long they may be. One Edit a section
+that changed, all in one reply. A line stays until something newer is said about the same thing, so that what left the
+window, and what a person wrote into the notes, is not lost.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from reverie.layers.l3_session_notes.sections import Section, is_intact, outline, split
+from reverie.layers.l3_session_notes.writer import default_template
+from reverie.layers.l4_compaction.by_code import Limits, write_notes
+from reverie.layers.l4_compaction.by_code.limits import bounded
+from reverie.models.base import Request
+from reverie.models.tokens import PROSE_BYTES, encoded
+from reverie.offline.notes_merging import merged
+from reverie.offline.place import read_place
+from reverie.offline.step import Act, Call, Say, Step, offered_tools
+from reverie.storage.transcript.view import Entry
+from reverie.types import Origin, TextBlock
+
+_NOTES = re.compile(r"<notes>\n(.*)\n</notes>", re.DOTALL)
+_PATH = re.compile(r"(?<![\w./])/[^\n]{0,400}?\.md(?![\w/-])")
+_LIMITS = re.compile(r"about ([\d,]+) tokens\b.*?about ([\d,]+)", re.DOTALL)
+_SECTION_TOKENS, _TOTAL_TOKENS = 2_000, 12_000
+_KINDS: tuple[tuple[str, ...], ...] = (
+    ("title", "name"),
+    ("stand", "state", "status", "now", "current", "progress"),
+    ("asked", "request", "goal", "task", "want", "purpose", "requirement"),
+    ("file", "function", "code", "module"),
+    ("command", "workflow", "run"),
+    ("error", "correction", "mistake", "problem", "failure", "bug"),
+    ("fit", "system", "architecture", "component", "overview", "glossary", "names"),
+    ("lesson", "learn", "avoid", "insight"),
+    ("result", "answer", "output", "deliverable"),
+    ("log", "step", "history", "journal", "done"),
+)
+"""Words by which the sections of somebody's own template are told: the ten of ours, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the directive says. `at`: the message that carries it."""
+
+    path: str
+    notes: str
+    limits: Limits
+    at: int
+
+
+def next_step(request: Request) -> Step:
+    """The edits; after them, or where the directive shows no notes, a word that it is done."""
+    asked = _asked(request)
+    if asked is None:
+        return Say("I see no notes to update.")
+    results = [result for message in request.messages[asked.at :] for result in message.tool_results]
+    edited = {call.id for message in request.messages[asked.at :] for call in message.tool_uses}
+    if edited:
+        failed = next((one.text for one in results if one.is_error and one.tool_use_id in edited), "")
+        return Say(f"An edit did not go through: {failed[:200]}" if failed else "The notes are up to date.")
+    edits = _edits(request, asked) if "Edit" in offered_tools(request) else ()
+    return Act("Bringing the notes up to date.", edits) if edits else Say("The notes are up to date.")
+
+
+def _asked(request: Request) -> _Asked | None:
+    for at in range(len(request.messages) - 1, -1, -1):
+        for block in reversed(request.messages[at].content):
+            if not isinstance(block, TextBlock) or block.origin is not Origin.CODE:
+                continue
+            found = _NOTES.search(block.text)
+            around = _NOTES.sub("", block.text)
+            path = _PATH.search(around)
+            if found and path:
+                return _Asked(path[0], found[1], _limits(around), at)
+    return None
+
+
+def _limits(text: str) -> Limits:
+    said = _LIMITS.search(text)
+    section, total = (int(number.replace(",", "")) for number in said.groups()) if said else (0, 0)
+    section, total = section or _SECTION_TOKENS, total or _TOTAL_TOKENS
+    size = section * PROSE_BYTES
+    return Limits(total=total * PROSE_BYTES, ledger=size, section=size)
+
+
+def _said(request: Request, asked: _Asked) -> list[Entry]:
+    """The conversation before the directive."""
+    last = request.messages[asked.at]
+    kept = tuple(b for b in last.content if not (isinstance(b, TextBlock) and f"<notes>\n{asked.notes}" in b.text))
+    messages = (*request.messages[: asked.at], *([replace(last, content=kept)] if kept else []))
+    return [Entry(message.id, message) for message in messages]
+
+
+def _edits(request: Request, asked: _Asked) -> tuple[Call, ...]:
+    is_ours = is_intact(asked.notes, default_template())
+    sections = split(asked.notes, default_template() if is_ours else _own_template(asked.notes))
+    text = write_notes(_said(request, asked), default_template(), asked.limits, cwd=read_place(request).folder)
+    fresh = [section.body for section in split(text, default_template())]
+    calls, room = list[Call](), asked.limits.total
+    for at, section in enumerate(sections):
+        kind = at if is_ours else _kind(section)
+        body = section.body if kind is None else merged(kind, section.body, fresh[kind], asked.limits.section)
+        body = bounded(body, max(0, room))
+        room -= len(encoded(body))
+        if body != section.body:
+            calls.append(_edit(asked, section, body))
+    return tuple(calls)
+
+
+def _own_template(notes: str) -> str:
+    """The headings of somebody's own template: those with a hint below them, if any has one; none inside a fence."""
+    found = outline(re.sub(r"^```.*?^```", "", notes, flags=re.DOTALL | re.MULTILINE))
+    hinted = [section for section in found if section.hint]
+    return "\n".join(section.text for section in hinted or found)
+
+
+def _kind(section: Section) -> int | None:
+    """Which of our sections somebody's own means, by the words of its heading, then of its hint."""
+    for text in (section.heading, section.hint):
+        words = re.findall(r"[a-z]+", text.lower())
+        for kind, known in enumerate(_KINDS):
+            if any(word == one or word == one + "s" for word in words for one in known):
+                return kind
+    return None
+
+
+def _edit(asked: _Asked, section: Section, body: str) -> Call:
+    head = f"{section.heading}\n{section.hint}" if section.hint else section.heading
+    old = section.text.rstrip("\n")
+    if old not in asked.notes or asked.notes.count(old) != 1:
+        old = _as_it_stands(asked.notes, section)
+    return Call("Edit", {"file_path": asked.path, "old_string": old, "new_string": f"{head}\n\n{body}".rstrip("\n")})
+
+
+def _as_it_stands(notes: str, section: Section) -> str:
+    """The section exactly as the file has it, from its heading to the next one."""
+    lines = notes.split("\n")
+    start = next((at for at, line in enumerate(lines) if line.strip() == section.heading), 0)
+    body = section.body.split("\n")[-1]
+    end = next((at for at in range(len(lines) - 1, start, -1) if body and lines[at].rstrip() == body), start)
+    if not section.body and section.hint:
+        end = next((at for at in range(start, len(lines)) if lines[at].strip() == section.hint), start)
+    return "\n".join(lines[start : end + 1])

@@ -1,0 +1,49 @@
+"""Has several agents look things up at once: forks of the conversation, which share its cache, a task each.
+
+They report by letter; what has come is told, and what has not is said to be under way. It thinks up no tasks.
+"""
+
+from __future__ import annotations
+
+from reverie.offline.step import Act, Say, Step
+from reverie.offline.talk.turn import Talk
+from reverie.offline.terms import read_question
+
+MOST_AGENTS = 8
+_WORDS = 5
+_LINES = 4
+_TEXT = 200
+
+
+def delegate(talk: Talk, tasks: tuple[str, ...]) -> Step:
+    """Starts an agent a task, all in one message; then tells what their letters say."""
+    started = list(talk.results("Agent"))
+    if not started:
+        if not talk.can("Agent"):
+            return Say(talk.word("no_agents"))
+        calls = tuple(talk.call("Agent", {"description": _title(task), "prompt": task}) for task in tasks[:MOST_AGENTS])
+        return Act("I send them off.", calls)
+    failed = next((done.text for done in started if done.failed), "")
+    if failed:
+        return Say(f"{talk.word('failed')} {failed[:_TEXT]}")
+    return Say("\n".join(told_letters(talk)) or talk.word("agents_work", count=str(len(started))))
+
+
+def told_letters(talk: Talk) -> list[str]:
+    """What other agents wrote since the question, in short: a line per letter."""
+    return [f"- {sender}: {_short(text)}" for sender, text in sorted(talk.turn.letters)]
+
+
+def _title(task: str) -> str:
+    """A few words that tell one task from another: what it is about, and in which file."""
+    question = read_question(task)
+    files = [path.rsplit("/", 1)[-1] for path in question.paths]
+    terms = [term for term in question.terms if not any(term in path for path in question.paths)]
+    words = [*terms[:2], *(["in", files[0]] if files and terms else files[:1])]
+    return " ".join(words) or " ".join(task.split()[:_WORDS])
+
+
+def _short(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    quoted = [line.removeprefix("- ") for line in lines if line.startswith("- ")] or lines
+    return " / ".join(line[:_TEXT] for line in quoted[:_LINES])

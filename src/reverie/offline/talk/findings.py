@@ -1,0 +1,96 @@
+"""What is at hand without looking: the conversation, recalled memories, instruction files and the memory index.
+
+Each finding says where it stands and how much of the question it covers. What covers less than half of it is no answer
+and is never shown as one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from reverie.offline.talk.turn import Talk
+from reverie.offline.talk.wording import Key
+from reverie.offline.terms import Question, coverage
+
+ENOUGH = 0.5
+"""The least share of a question that an answer covers."""
+
+_TEXT = 300
+_NUMBER = re.compile(r"^(?:[-*]|\d+\.) ")
+_ASKED = re.compile(r"\b(?:i|we) ask(?:ed)?\b|gefragt|pregunt[éa]|我.*问|聞いた", re.IGNORECASE)
+"""It wants to know what was asked: then a question is an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence that says what was found and where. `covers`: how much of the question. `rank`: whose word counts."""
+
+    text: str
+    covers: float
+    rank: int = 0
+
+
+def at_hand(talk: Talk, question: Question) -> list[Finding]:
+    """What covers enough of the question, best first."""
+    found = [*_from_conversation(talk, question), *_from_memory(talk, question), *_from_instructions(talk, question)]
+    good = [one for one in found if one.covers >= ENOUGH]
+    return sorted(good, key=lambda one: (-one.covers, -one.rank))
+
+
+def _from_conversation(talk: Talk, question: Question) -> Iterator[Finding]:
+    """The line said before that covers most; the person's own words go before ours. Questions are no answers."""
+    wants_questions = bool(_ASKED.search(talk.turn.question))
+    best: tuple[float, bool, int, str, str] | None = None
+    for number, (role, text) in enumerate(talk.turn.before):
+        for line in text.splitlines():
+            covers, by_person = coverage(line, question), role == "user"
+            is_answer = wants_questions or not line.rstrip().endswith(("?", "？"))
+            if not line.strip() or not is_answer or not covers or (not by_person and covers < 1):
+                continue
+            if best is None or (covers, by_person, number) >= best[:3]:
+                best = (covers, by_person, number, role, line.strip())
+    if best is None or not (question.about_us or best[3] == "summary"):
+        return
+    covers, by_person, _, role, line = best
+    said: dict[str, Key] = {"user": "you_said", "summary": "left"}
+    yield Finding(
+        talk.word(said.get(role, "i_said"), text=_NUMBER.sub("", line)[:_TEXT]), covers, 3 if by_person else 1
+    )
+
+
+def _from_memory(talk: Talk, question: Question) -> Iterator[Finding]:
+    """Of each recalled memory the line that covers most; a title may cover what the line leaves out."""
+    for memory in talk.recalled:
+        lines = [line for line in memory.lines if not line.startswith("#")]
+        best = max(lines, key=lambda line: coverage(line, question), default="")
+        name = PurePath(memory.file).stem.replace("_", " ").replace("-", " ")
+        covers = coverage(best, question)
+        if covers:
+            covers = max(covers, coverage(f"{name} {best}", question))
+            yield Finding(talk.word("memory", file=memory.file, age=memory.age, text=best[:_TEXT]), covers, 2)
+
+
+def _from_instructions(talk: Talk, question: Question) -> Iterator[Finding]:
+    best: tuple[float, str, str] | None = None
+    for file, line in talk.place.instructions:
+        covers = coverage(line, question)
+        if covers and not line.startswith("#") and (best is None or covers > best[0]):
+            best = (covers, file, line)
+    if best is not None:
+        covers, file, line = best
+        shown = file.removeprefix(talk.place.folder.rstrip("/") + "/") if talk.place.folder else file
+        yield Finding(talk.word("instructions", file=shown, text=line.lstrip("-* ")[:_TEXT]), covers, 1)
+
+
+def pointers(talk: Talk, question: Question) -> list[tuple[float, str]]:
+    """Memories that the index names and that were not recalled: how well they fit, and their file."""
+    shown = {memory.file for memory in talk.recalled}
+    scored = [
+        (coverage(f"{one.file.replace('_', ' ')} {one.title} {one.hook}", question), one.file)
+        for one in talk.place.index
+        if PurePath(one.file).name not in shown
+    ]
+    return sorted(((share, file) for share, file in scored if share >= ENOUGH), key=lambda each: (-each[0], each[1]))

@@ -1,0 +1,152 @@
+"""Which part of the librarian answers: chosen by what the person wants. Questions go through everything there is."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from reverie.models.base import Request
+from reverie.offline.step import Act, Say, Step
+from reverie.offline.talk.delegating import delegate, told_letters
+from reverie.offline.talk.findings import at_hand
+from reverie.offline.talk.forgetting import forget
+from reverie.offline.talk.keeping import first_line, keep
+from reverie.offline.talk.looking import covered, look, memory_lines, quoted, said_before
+from reverie.offline.talk.running import run
+from reverie.offline.talk.telling import tell_changes, tell_files, tell_last_time, tell_memory, tell_overview
+from reverie.offline.talk.turn import Talk
+from reverie.offline.talk.wants import (
+    Ask,
+    Changes,
+    Delegate,
+    Forget,
+    Greeting,
+    LastTime,
+    Listing,
+    Overview,
+    Remember,
+    Run,
+    Thanks,
+    Told,
+    Unsure,
+    Want,
+    WhatIsKnown,
+    Work,
+    read_want,
+)
+from reverie.offline.talk.wording import listed, places
+from reverie.offline.terms import Question, read_question
+
+_ANSWERS = 3
+_CLEAR = 0.6
+"""What covers so much of a question is an answer, and nothing else need be looked at."""
+_LOOKS = frozenset({"Read", "Grep", "Glob"})
+"""The tools that only look. Every other call takes somebody who may ask for it."""
+_LOOKED_UP = (Ask, WhatIsKnown, LastTime, Listing, Overview)
+"""What material can be about; anything else in it is text to look for."""
+_LOG = (
+    "GIT_ALLOW_PROTOCOL=none git --no-pager -c core.fsmonitor=false -c core.hooksPath=/dev/null"
+    " -c log.showSignature=false log --no-show-signature --no-ext-diff --no-textconv"
+    " --date=short --format='%h %ad %an: %s' -n 10"
+)
+"""The repository may come from a stranger: nothing in its settings makes git run a program or fetch."""
+
+
+def next_step(request: Request) -> Step:
+    """The next thing to do in this conversation. Whatever was chosen, only who may ask for it makes it do something."""
+    talk = Talk.of(request)
+    want = read_want(talk.turn.question)
+    if not talk.turn.is_request and not isinstance(want, _LOOKED_UP):
+        want = Ask(talk.turn.question)
+    step = _chosen(talk, want)
+    if isinstance(step, Act) and not talk.turn.may_act and any(call.tool not in _LOOKS for call in step.calls):
+        return Say("\n".join(told_letters(talk)) or talk.word("not_asked"))
+    return step
+
+
+def _chosen(talk: Talk, want: Want) -> Step:
+    match want:
+        case Remember():
+            return keep(talk, want.text)
+        case Forget():
+            return forget(talk, want.text)
+        case Run():
+            return run(talk, want.commands)
+        case Unsure():
+            what = listed([f"`{command}`" for command in want.commands], talk.tongue)
+            return Say(talk.word("ask_run", what=what) if what else talk.word("ask_forget"))
+        case WhatIsKnown():
+            return tell_memory(talk, want.about)
+        case LastTime():
+            return tell_last_time(talk)
+        case Changes():
+            return run(talk, (f"{_LOG} -- {want.path}",), "Let me ask git.") if want.path else tell_changes(talk)
+        case Delegate():
+            return delegate(talk, want.tasks)
+        case Listing():
+            return tell_files(talk, want.folder)
+        case Overview():
+            return tell_overview(talk)
+        case Greeting():
+            return Say(f"{talk.word('hello')} {talk.about()}")
+        case Thanks():
+            return Say(talk.word("welcome"))
+        case Told():
+            return _heard(talk, want.text)
+        case Work():
+            return _work(talk, want.text)
+        case Ask():
+            return _answer(talk, want.text)
+        case _:
+            assert_never(want)
+
+
+def _heard(talk: Talk, text: str) -> Step:
+    """A statement: it was heard. What memory says about the same is worth a word, since it may say otherwise."""
+    known = [one.text for one in at_hand(talk, read_question(text)) if one.rank == 2][:1]
+    return Say("\n\n".join([talk.word("heard"), *known]))
+
+
+def _work(talk: Talk, text: str) -> Step:
+    """What needs a model that thinks: said plainly, with the places it is about."""
+    question = read_question(text)
+    looking = look(talk, question) if question.terms or question.paths else None
+    if isinstance(looking, Act) and looking.calls[0].input.get("path") != talk.place.transcripts:
+        return looking
+    shown = _shown(talk, question)
+    return Say("\n\n".join(filter(None, [talk.word("work"), shown, talk.about()])))
+
+
+def _answer(talk: Talk, text: str) -> Step:
+    question = read_question(text)
+    if not question.terms and not question.paths:
+        return Say(talk.about())
+    found = at_hand(talk, question)
+    if found and not talk.done and (found[0].covers >= _CLEAR or not talk.offered):
+        best = found[0].covers
+        return Say("\n\n".join(one.text for one in found[:_ANSWERS] if one.covers >= best))
+    looking = look(talk, question)
+    if looking is not None:
+        return looking
+    remembered = [one.text for one in memory_lines(talk, question)[:_ANSWERS]]
+    shown = "" if remembered else _shown(talk, question)
+    earlier = [one.text for one in said_before(talk, question)]
+    near = [] if shown or remembered or earlier else [one.text for one in found[:1]]
+    if answer := "\n\n".join(filter(None, [*remembered, shown, *earlier, *near])):
+        return Say(answer)
+    what = listed(question.terms or question.paths, talk.tongue)
+    where = places(
+        talk.tongue, memory=bool(talk.place.memory), files=bool(talk.done), past=bool(talk.place.transcripts)
+    )
+    refused = next((done for done in reversed(talk.done) if done.failed), None)
+    why = f" ({refused.tool}: {first_line(refused.text)})" if refused is not None else ""
+    return Say(f"{talk.word('nothing', what=what, places=where)}{why}\n\n{talk.word('cannot')}")
+
+
+def _shown(talk: Talk, question: Question) -> str:
+    """Lines of files that were found, with where they stand; nothing where they hardly touch the question."""
+    lines = quoted(talk, question)
+    if not lines or (question.terms and not question.paths and covered(talk, question) < 0.34):
+        return ""
+    where = listed(list(dict.fromkeys(line.path for line in lines)), talk.tongue)
+    head = talk.word("found", what=listed(question.terms or question.paths, talk.tongue), where=where)
+    return "\n".join([head, "", *(f"- {line.path}:{line.number}: {line.text.strip()[:200]}" for line in lines)])

@@ -1,0 +1,357 @@
+"""What a person wants with a message: one of a few things a librarian can tell apart, in five languages.
+
+By how the sentence is made, never by what it is about. In doubt it is a question. Something to do is only what the
+message orders in so many words, at its beginning: never what it denies, quotes, reports or asks about.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from reverie.offline.talk.orders import TICKED, is_doubtful, is_negated, ordered_commands
+from reverie.parsing import LONGEST_MESSAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """Keep this."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Let go of what is known about this."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Run these commands, one after the other."""
+
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """It may be an order, and may not: to run these commands, or to forget something where there are none."""
+
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIsKnown:
+    """What does memory hold? `about` is empty for all of it."""
+
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastTime:
+    """What was said in the session before this one?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed in the repository lately? `path` is empty for all of it."""
+
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delegate:
+    """Let several agents see to these, at once."""
+
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Which files lie in this folder? Empty: here."""
+
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What is this project?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """Hello, or who are you."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thanks:
+    """Nothing but politeness."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A statement, not a question: something to have heard."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Something to be made or changed, which takes a model that thinks."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question, or words to look for."""
+
+    text: str
+
+
+Want: TypeAlias = (
+    Remember
+    | Forget
+    | Run
+    | Unsure
+    | WhatIsKnown
+    | LastTime
+    | Changes
+    | Delegate
+    | Listing
+    | Overview
+    | Greeting
+    | Thanks
+    | Told
+    | Work
+    | Ask
+)
+
+_POLITE = (
+    r"(?:(?:please|hey|hi|hello|ok(?:ay)?|so|and|now|then|also|btw|by the way|can you|could you|would you|bitte|"
+    r"kannst du|könntest du|por favor|puedes|podrías|请|請|麻烦|ちょっと)[,、，:\s]*)*"
+)
+
+
+def _begins(words: str) -> re.Pattern[str]:
+    return re.compile(rf"^[\s¡]*{_POLITE}(?:{words})", re.IGNORECASE)
+
+
+_REMEMBER = _begins(
+    r"(?:always )?remember(?: that| this| to|:|,)? |(?:take (?:a )?note|make a note|note down|note)(?: that| of|:|,) ?|"
+    r"keep in mind(?: that|:|,)? |(?:don['’]t|do not|never) forget(?: that|:|,)? |save (?:this|that)(?: down)?:? |"
+    r"merk(?:e)? dir(?:,? dass|[:,])? ?|behalte?,? dass |denk(?:e)? (?:bitte )?daran[:,]? ?(?:dass )?|"
+    r"vergiss (?:bitte )?nicht[:,]? ?(?:dass )?|notier(?:e)?[:,]? |"
+    r"recuerda(?: que|:)? |acuérdate de que |no (?:te )?olvides(?: de)?(?: que|:)? |"
+    r"ten en cuenta que |anota(?: que|:)? |"
+    r"记住|記住|记下|请记|記得|记得|别忘了|不要忘记|覚えておいて(?:ください)?[:、]?|覚えて(?:ください)?[:、]"
+)
+_REMEMBER_JA = re.compile(
+    r"^(?P<text>.{4,}?)(?:[、,]?(?:ことを|と|って|を)?(?:覚えておいて|記憶して|メモして)(?:ください|ね)?[。!！]?)$"
+)
+_FORGET = _begins(
+    r"forget (?:about |that |what (?:i|we) said about |the memory (?:about|of) |everything about )?|"
+    r"stop remembering (?:that )?|delete the memor(?:y|ies) (?:about|of) |"
+    r"vergiss\b(?! (?:bitte )?nicht)(?: bitte)?,? ?(?:dass |alles über |das mit )?|"
+    r"olvida (?:que |lo de |todo sobre )?|olvídate de (?:que |lo de )?|忘记(?!了)|忘掉(?!了)"
+)
+_QUOTED = (">", "+", "-", "|", "#", "「", "『", '"', "“")
+_FORGET_JA = re.compile(r"^(?P<text>.{2,}?)(?:のこと)?(?:を|は)?忘れて(?:ください|ね|いい)?[。!！]?$")
+_RUN = re.compile(
+    r"\b(?:run|execute|start|try|führe?|starte|ejecuta|corre|lanza)\b|运行|執行|执行|実行|走らせて|跑一下",
+    re.IGNORECASE,
+)
+_BARE_RUN = _begins(r"(?:run|execute|ejecuta|运行|执行)[:：]?\s*")
+_SHELL_LINE = re.compile(r"^\s*[$!]\s*(\S.*)$")
+_COMMAND = re.compile(r"^[A-Za-z0-9_./~-]+(?: +[^\s?？]+)*$")
+_ENGLISH = re.compile(
+    r"\b(?:the|a|an|it|them|this|that|these|those|all|my|our|your|every|tests?|server|again|and|away|into|out|der|die|das|los|las)\b|吗|嗎|了",
+    re.IGNORECASE,
+)
+_KNOWN = re.compile(
+    r"^\W*(?:(?:so|and|ok|hey)[, ]+)*(?:what (?:do|did) you (?:know|remember|have (?:saved|stored|in memory))|"
+    r"what(?:['’]s| is| have you got| do you have) in (?:your |the )?memory|what have you (?:learned|learnt|"
+    r"saved|kept)|"
+    r"(?:show|list)(?: me)? (?:your |the |all |my )*memor(?:y|ies)|do you (?:know|remember) anything|"
+    r"was weißt du|was hast du (?:dir )?gemerkt|woran erinnerst du dich|qué (?:sabes|recuerdas)|"
+    r"你(?:知道|记得|記得)(?:些)?什么|你(?:都)?记住了什么|何を覚えて)"
+    r"(?P<rest>.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_ABOUT = re.compile(r"\b(?:about|of|on|über|von|sobre|de)\s+(?P<what>.+?)\W*$|关于(?P<zh>.+?)的?\W*$", re.IGNORECASE)
+_LAST = re.compile(
+    r"\b(?:last (?:time|session|conversation|chat)|previous (?:session|conversation|chat)|"
+    r"(?:did|were) we (?:talk|discuss|do|work|leave off|doing|working)\w*(?: about| on)?(?: (?:yesterday|before|"
+    r"earlier))?\W*$|"
+    r"where (?:did|were) we (?:leave|stop)\w*|letztes mal|letzte (?:sitzung|unterhaltung)|zuletzt gemacht|"
+    r"la última (?:vez|sesión|conversación)|sesión anterior)\b|上次|上一次|上回|前回|この前",
+    re.IGNORECASE,
+)
+_CHANGES = re.compile(
+    r"\b(?:what(?:['’]s| has| have)? (?:been )?(?:recently )?changed\b|recent (?:changes|commits)|last commits?|"
+    r"latest (?:changes|commits?)|git (?:log|history)|commit (?:log|history)|who (?:changed|wrote|touched)|"
+    r"was hat sich geändert|letzten? (?:änderungen|commits?)|qué (?:ha )?cambi(?:ó|ado)|últimos? (?:cambios|commits?))"
+    r"|最近(?:的)?(?:改动|提交|更改)|最近の(?:変更|コミット)",
+    re.IGNORECASE,
+)
+_OVERVIEW = re.compile(
+    r"\b(?:(?:this|the) (?:project|repo(?:sitory)?|codebase|program|app|folder|directory)|(?:dieses|"
+    r"das) (?:projekt|repo)|"
+    r"(?:este|el) (?:proyecto|repositorio))\b|这个(?:项目|仓库)|このプロジェクト|このリポジトリ",
+    re.IGNORECASE,
+)
+_GENERAL = re.compile(
+    r"^\W*(?:(?:so|and|ok|hey)[, ]+)*(?:what(?:['’]s| is| does| do we have)?|tell me about|describe|explain|"
+    r"give me an overview|"
+    r"was (?:ist|macht|tut)|worum geht es|qué (?:es|hace)|de qué trata)\b|^.{0,8}(?:是什么|做什么|介绍)|"
+    r"(?:何ですか|とは)",
+    re.IGNORECASE,
+)
+_DELEGATE = re.compile(
+    r"^\s*(?:please )?(?:send|have|let|ask|use|start|lass|schicke?|pide a|manda)\b[^:：]{0,60}"
+    r"\b(?:agents|forks|agenten|agentes)\b[^:：]{0,40}[:：]\s*(?P<tasks>.+)$|^\s*in parallel[:：]\s*(?P<more>.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_LISTING = re.compile(
+    r"^\W*(?:please )?(?:(?:list|show(?: me)?) (?:all |the |all the )?|(?:what|which) )files(?: and folders)?"
+    r"(?: (?:are|do we have|exist))?(?: (?:there|here))?(?: (?:in|under|inside|"
+    r"below)(?: the)?(?: folder)? [`'\"]?(?P<en>[\w./-]+))?"
+    r"[^\w]*$|^\W*(?:zeig(?:e)?|liste)(?: mir)?(?: alle)? (?:die )?dateien(?: in [`'\"]?(?P<de>[\w./-]+))?\W*$|"
+    r"^\W*(?:lista|muestra) los archivos(?: (?:de|en) [`'\"]?(?P<es>[\w./-]+))?\W*$",
+    re.IGNORECASE,
+)
+_GREETING = re.compile(
+    r"^\W*(?:hi|hello|hey|good (?:morning|evening|afternoon|day)|greetings|yo|howdy|hallo|guten (?:tag|morgen|"
+    r"abend)|servus|"
+    r"moin|hola|buen(?:os|as) (?:días|tardes|noches)|你好|您好|嗨|こんにちは|おはよう(?:ございます)?|こんばんは)"
+    r"(?:\s+(?:there|reverie|you|all))?\W*$",
+    re.IGNORECASE,
+)
+_WHO = re.compile(
+    r"\b(?:who|what) are you\b|\bwhat can (?:you|i) (?:do|ask)|\bwhat do you do\b|\bhow (?:do|can) (?:you|"
+    r"i use you) work|"
+    r"^\W*help(?: me)?\W*$|\bare you (?:an? )?(?:ai|llm|model|gpt|claude|chatgpt|real|human|bot)\b|"
+    r"\bwer bist du\b|\bwas kannst du\b|\bquién eres\b|\bqué puedes hacer\b|你是谁|你能做什么|你会什么|"
+    r"あなたは誰|何ができ",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(
+    r"^\W*(?:(?:thanks?(?: you)?|thx|ty|cheers|great|perfect|nice|cool|ok(?:ay)?|got it|good|fine|bye|goodbye|"
+    r"see you|yes|no|"
+    r"sure|danke(?: schön| dir)?|super|tschüss|gracias|vale|adiós|muchas|谢谢|多谢|好的|好|再见|"
+    r"ありがとう(?:ございます)?|了解|はい)"
+    r"[\s,!.]*(?:so much|a lot|you|very much|all)?[\s,!.]*)+\W*$",
+    re.IGNORECASE,
+)
+_WORK = _begins(
+    r"(?:fix|write|implement|refactor|add|create|change|rename|delete|remove|translate|rewrite|review|debug|"
+    r"optimi[sz]e|"
+    r"generate|build|update|improve|convert|migrate|port|clean up|set up|make|solve|design|draft|compose|summari[sz]e|"
+    r"schreibe?|behebe?|erstelle?|ändere?|füge|lösche?|übersetze?|baue?|korrigiere?|fasse?|"
+    r"escribe|arregla|crea|cambia|añade|borra|traduce|corrige|implementa|resume)\b|"
+    r"(?:帮我)?(?:写|修复|修改|实现|创建|添加|删除|翻译|重构|优化|总结)"
+)
+_WORK_JA = re.compile(
+    r"(?:書いて|修正して|直して|作って|実装して|追加して|削除して|翻訳して|変更して|要約して)(?:ください|ね)?\W*$"
+)
+_SPEAKER = re.compile(
+    r"\b(?:i|i['’]m|my|we|we['’]re|our|ich|wir|mein|unser|yo|mi|nosotros|nuestr[oa]s?)\b|我|我们|私|僕|弊社", re.I
+)
+_RULE = re.compile(
+    r"^\W*(?:no[,.! ]|always\b|never\b|don['’]t\b|do not\b|stop\b|instead\b|prefer\b|use\b|from now on\b|"
+    r"nein[,.! ]|immer\b|nie\b|"
+    r"nunca\b|siempre\b|不要|别|以后|总是|いつも|必ず)",
+    re.IGNORECASE,
+)
+_ASKING = re.compile(
+    r"[?？]\s*$|^\W*(?:(?:so|and|ok|hey|please)[, ]+)*(?:what|which|where|when|who|whose|why|how|is|are|was|"
+    r"were|do|does|did|can|"
+    r"could|should|would|will|has|have|tell|show|find|list|look|search|explain|read|open|give|was|welche[rsnm]?|"
+    r"wo|wann|wer|"
+    r"warum|wie|gibt|zeig|suche?|qué|cuál|dónde|cuándo|quién|por qué|cómo|busca|muestra)\b|吗[?？。]?$|什么|哪|"
+    r"怎么|为什么|谁|多少|何|どこ|いつ|誰|なぜ|どう|ですか|ますか",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(r"[^.!?。！？\n]*(?:[?？]|[吗嗎呢か][。\s]*(?:\n|$))|.*[?？]$", re.DOTALL)
+"""It asks with its first sentence, or its last."""
+_KEPT_NOT = re.compile(
+    r"(?:(?:das|dies|es|so|bitte|mir|this|that|it|esto|eso)\s+)*(?:nicht|not|nie|never|kein\w*)[.!,\s]*(?:dass\b|that\b|$)",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"(?<![\w/])(?:[\w.~-]*/)*[\w-]+\.[A-Za-z]\w{0,7}(?![\w(])")
+
+
+def read_want(text: str) -> Want:
+    """What the message wants. The order matters: what must not be mistaken for something else comes first."""
+    said = text.strip()[:LONGEST_MESSAGE]
+    asks = bool(_ASKING.search(said))
+    if commands := _commands(said):
+        return Run(commands)
+    if (sent := _DELEGATE.match(said)) and not is_negated(re.split("[:：]", said)[0]):
+        tasks = tuple(part.strip(" -*\n") for part in re.split(r"[;；\n]", sent["tasks"] or sent["more"]))
+        if found := tuple(task for task in tasks if task):
+            return Delegate(found)
+    if _THANKS.match(said):
+        return Thanks()
+    if _GREETING.match(said) or _WHO.search(said):
+        return Greeting()
+    if not _QUESTION.match(said):
+        if kept := _kept(said):
+            return Told(said) if _KEPT_NOT.match(kept) else Remember(kept)
+        if dropped := _dropped(said):
+            return Unsure() if is_doubtful(dropped) else Forget(dropped)
+    ticked = tuple(found.strip() for found in TICKED.findall(said))
+    if ticked and not _QUESTION.match(said) and not _WORK.match(said) and _RUN.search(TICKED.sub(" ", said)):
+        if is_negated(said) and (_RULE.match(said) or not asks):
+            return Told(said)
+        if not asks:
+            return Unsure(ticked)
+    if known := _KNOWN.match(said):
+        about = _ABOUT.search(known["rest"])
+        return WhatIsKnown((about["what"] or about["zh"] or "").strip() if about else "")
+    if asks and _LAST.search(said):
+        return LastTime()
+    if _CHANGES.search(said):
+        path = _PATH.search(said)
+        return Changes(path[0] if path else "")
+    if listing := _LISTING.match(said):
+        return Listing((listing["en"] or listing["de"] or listing["es"] or "").rstrip("/."))
+    if _OVERVIEW.search(said) and _GENERAL.search(said) and len(said) < 80:
+        return Overview()
+    if _WORK.match(said) or _WORK_JA.search(said):
+        return Work(said)
+    if not asks and (_SPEAKER.search(said) or _RULE.search(said)) and len(said.split()) + said.count("，") > 2:
+        return Told(said)
+    return Ask(said)
+
+
+def _commands(said: str) -> tuple[str, ...]:
+    """Commands to run: between backquotes where running is asked for, after `$` or `!`, or bare after `run`."""
+    if shell := _SHELL_LINE.match(said):
+        is_text = "\n" in said or (said[0] == "!" and is_negated(said))
+        return () if is_text else (shell[1].strip(),)
+    if ordered := ordered_commands(said):
+        return ordered
+    bare = _BARE_RUN.match(said)
+    rest = said[bare.end() :].strip() if bare else ""
+    if rest and _COMMAND.match(rest) and not _ENGLISH.search(rest) and not is_doubtful(rest) and rest[-1] not in ".!":
+        return (rest,)
+    return ()
+
+
+def _kept(said: str) -> str:
+    found = _REMEMBER.match(said)
+    if found:
+        return said[found.end() :].strip(" :：,，、")
+    ja = None if said.startswith(_QUOTED) else _REMEMBER_JA.match(said)
+    return ja["text"].strip() if ja else ""
+
+
+def _dropped(said: str) -> str:
+    found = _FORGET.match(said)
+    if found:
+        return said[found.end() :].strip(" :：,，.。!")
+    ja = None if said.startswith(_QUOTED) else _FORGET_JA.match(said)
+    return ja["text"].strip() if ja else ""

@@ -1,0 +1,174 @@
+"""What a question is about: its key terms, and how well a line of text fits them. Pure and deterministic.
+
+A term is met where a word begins with its stem, also inside a name (`max_ports`, `MaxPorts`); `port` is not met by
+`import`, nor `time` by `timetable`. Chinese and Japanese, which part no words, are cut at the words that only ask.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from reverie.memory.recall.ranking.text import stem
+from reverie.parsing import LONGEST_MESSAGE
+
+MOST_TERMS = 6
+_LEAST_ROOT = 4
+
+_QUOTED = re.compile(r"(?<!\w)[`\"“„«「『']([^`\"”“»」』'\n]{2,60})[`\"”“»」』'](?!\w)")
+_PATH = re.compile(r"(?<![\w/])(?:[\w.~-]*/)*[\w-]+\.[A-Za-z]\w{0,7}(?![\w(])")
+_WORD = re.compile(r"[^\W_](?:[\w.-]*\w)?|_\w+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_DEFINES = re.compile(
+    r"^\s*(?:(?:export|public|static|async|pub)\s+)*(?:def|class|function|func|fn|const|let|var|struct|enum|type)\b"
+    r"|^\s*[\w.\"'-]+\s*[:=]|^#+ "
+)
+_DEFINITION = re.compile(
+    r"^\s*(?:(?:export|public|private|static|async|pub|default|abstract)\s+)*(?:def|class|function|func|fn|struct|enum)\s+\w"
+)
+_STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    a about after again all also always an and any anything are as ask asked at be because been before being but by
+    can cannot could define defined definition did do does doing done each else explain file files find for from get
+    give go goes had has have having he hello help her here hey hi him his how i if in into is it its just know let
+    like line lines list look make many may me mean might more most much must my need no not now of off on once one
+    only or other our out over own please project code repo repository said same say see she should show so some
+    something such take tell than thank thanks that the their them then there these they thing things this those to
+    too under until up us use used uses using very want was we were what whats when where which while who whom whose
+    why will with word words work works would yes you your yours
+    aber alle alles als am an auch auf aus bei bin bis bist bitte da dann das dass dein dem den denn der des die
+    dich dir du ein eine einem einen einer er es etwas für gib gibt haben hast hat hier ich ihm ihr im ist ja kann
+    kannst kein keine können man mein mich mir mit nach nein nicht noch nur ob oder sein sich sie sind so soll sollen
+    über um und uns unser unsere unter von vor wann war warum was weißt welche welchem welchen welcher welches wem wen
+    wenn wer werden wie wir wird wissen wo wofür woher wohin worin worum zeig zeige zu zum zur heißt
+    al algo antes como cómo con cual cuál cuales cuando cuándo cuanto cuántos de del desde dime donde dónde el ella
+    ellos en entre eres es esa ese eso esta está estamos este esto fue ha hace hacemos hacer hay la las le les lo los
+    más me mi muy nos nosotros nuestra nuestro nuestros para pero por porque que qué quien quién sabes se ser si sin
+    sobre somos son soy su tenemos tiene todo todos tu un una uno usa usamos usar y ya yo
+""",
+    )
+)
+_ASKING_CJK = re.compile(
+    r"而不是|不是|什么|什麼|哪里|哪裡|哪个|哪些|怎么样|怎么|怎麼|为什么|為什麼|为何|谁|多少|几个|几号|几点|"
+    r"是不是|有没有|可以|告诉我|请问|请|我们|我們|你们|"
+    r"他们|这个|那个|这里|那里|关于|知道|记得|使用|需要|时候|的|了|吗|嗎|呢|吧|是|在|我|你|他|和|与|有|用|"
+    r"ですか|ますか|でしょうか|ください|について|教えて|どこ|いつ|なに|なぜ|どの|どう|どれ|だれ|何番|何時|何|誰|"
+    r"この|その|あの|これ|それ|"
+    r"ている|ていますか|ています|します|する|した|です|ます|から|まで|より|には|では|とは|"
+    r"[はがをにへとでのもやか]|私|[?？。、！!，,\s]"
+)
+_RUN_ON = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+|[^\u3040-\u30ff\u3400-\u9fff]+")
+_PARTS = re.compile(
+    r"\b(?:function|class|method|definition|funktion|klasse|función|clase)(?:e?s|en)?\b|函数|関数", re.I
+)
+_ABBREVIATIONS = frozenset({"e.g", "i.e"})
+_ABOUT_US = re.compile(
+    r"\b(?:i|my|me|we|our|us|ich|mein\w*|mir|mich|wir|uns\w*|yo|mis?|nos\w*|nuestr\w+)\b|我|私|僕", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`terms` from the most to the least telling; `paths` are files named outright."""
+
+    terms: tuple[str, ...]
+    paths: tuple[str, ...]
+    about_us: bool = False
+    """It is about the people talking, so the conversation may hold the answer."""
+    definitions: bool = False
+    """It asks what a file defines."""
+
+
+def read_question(text: str) -> Question:
+    """Quoted phrases first, then names as they stand in code, then the long words; of a long text, of its beginning."""
+    text = text[:LONGEST_MESSAGE]
+    paths = tuple(dict.fromkeys(found for found in _PATH.findall(text) if found not in _ABBREVIATIONS))
+    quoted = [found.strip() for found in _QUOTED.findall(text)]
+    skipped = _STOP_WORDS | _ABBREVIATIONS
+    found = (piece for word in _WORD.findall(text) for piece in _pieces(word))
+    words = [word for word in found if word.lower() not in skipped and len(word) > (1 if _CJK.search(word) else 2)]
+    ranked = sorted(enumerate(words), key=lambda each: (-telling(each[1]), each[0]))
+    terms: dict[str, str] = {}
+    for term in [*quoted, *(word for _, word in ranked)]:
+        if plain := _singular(term):
+            terms.setdefault(plain.lower(), plain)
+    asks_parts = bool(paths) and bool(_PARTS.search(text))
+    kept = [term for term in terms.values() if not (asks_parts and _PARTS.fullmatch(term))]
+    return Question(tuple(kept[:MOST_TERMS]), paths, bool(_ABOUT_US.search(text)), asks_parts)
+
+
+def fit(line: str, question: Question) -> float:
+    """How many of the terms a line holds; a little more if it looks like the place where something is defined."""
+    held = sum(bool(_met(term).search(line)) for term in question.terms)
+    return held + (0.5 if held and _DEFINES.search(line) else 0.0)
+
+
+def defines(line: str) -> bool:
+    """Whether a line begins the definition of a function or a class."""
+    return bool(_DEFINITION.match(line))
+
+
+def coverage(text: str, question: Question) -> float:
+    """The share of the question's terms that a text holds, the telling ones weighing more: 0 to 1."""
+    whole = sum(map(telling, question.terms))
+    return sum(telling(term) for term in question.terms if _met(term).search(text)) / whole if whole else 0.0
+
+
+def pattern(question: Question) -> str:
+    """A regular expression for a search tool that finds any of the terms."""
+    plain = [_escaped(term) for term in question.terms if not _CJK.search(term)]
+    others = [re.escape(term) for term in question.terms if _CJK.search(term)]
+    bounded = [rf"(\b|_)({'|'.join(plain)})"] if plain else []
+    return "|".join([*bounded, *others])
+
+
+def telling(word: str) -> int:
+    """How much a word says by its looks: names from code most, then long words."""
+    in_code = "_" in word or "." in word or any(char.isdigit() for char in word)
+    mixed = word != word.lower() and word[1:] != word[1:].lower()
+    return 3 if in_code or mixed or " " in word else 2 if len(word) > 6 or _CJK.search(word) else 1
+
+
+@lru_cache(maxsize=512)
+def _met(term: str) -> re.Pattern[str]:
+    if _CJK.search(term):
+        return re.compile(re.escape(term), re.IGNORECASE)
+    root = stem(term.lower()) if term.isascii() and term.isalpha() else ""
+    found, ending = (root, 6) if len(root) >= _LEAST_ROOT and root != term.lower() else (term, 5)
+    body = _escaped(found)
+    hump = rf"|(?-i:(?<=[a-z]){re.escape(found[0].upper())}(?i:{_escaped(found[1:])}))" if len(found) > 1 else ""
+    # A word may end otherwise, but a longer word that only begins alike is another one.
+    return re.compile(rf"(?:(?<![^\W_\d]){body}{hump})(?-i:(?![a-z]{{{ending}}}))", re.IGNORECASE)
+
+
+def _escaped(term: str) -> str:
+    plain = re.escape(term).replace(r"\ ", r"\s+").replace(r"\-", "-")
+    return f"{plain[:-1]}(y|ie)" if len(term) > 3 and term.isalpha() and term[-1] == "y" else plain
+
+
+def _pieces(word: str) -> list[str]:
+    """A run of Chinese or Japanese without the words that only ask; any other word as it is."""
+    if not _CJK.search(word):
+        return [word]
+    found = list[str]()
+    for run in _RUN_ON.findall(word):
+        found += [piece for piece in _ASKING_CJK.split(run) if piece] if _CJK.search(run) else [run.strip("-._")]
+    return [piece for piece in found if piece]
+
+
+def _singular(term: str) -> str:
+    """Without a plural s, so that `ports` finds `port`; names from code stay as they are."""
+    if len(term) > 4 and term.isalpha() and (term.islower() or term.istitle()) and term.endswith("ies"):
+        return term[:-3] + "y"
+    if (
+        len(term) > 4
+        and term.isalpha()
+        and (term.islower() or term.istitle())
+        and term[-1] == "s"
+        and not term.endswith("ss")
+    ):
+        return term[:-1]
+    return term

@@ -1,0 +1,309 @@
+"""Background tasks: started, listed, watched, killed and awaited at exit, all in one place.
+
+Work that nobody waits for ends here: its errors are counted and logged, never raised into the conversation. Tasks with
+the same `serial` key run one after the other. Needs a running event loop and has no threads of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import traceback
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from reverie.errors import ReverieError, UserError
+from reverie.runtime.background_log import BackgroundLog
+from reverie.types import JsonObject, Purpose
+
+PROGRESS_LINES = 30
+KILL_GRACE_S = 5.0
+_FINISHED_KEPT = 50
+_LINE_CHARACTERS = 300
+_FRAMES = 5
+
+T = TypeVar("T")
+
+
+class TaskState(StrEnum):
+    """STARTING also means: waiting for its turn in a serial queue."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    KILLED = "killed"
+
+    @property
+    def is_over(self) -> bool:
+        return self in (TaskState.COMPLETED, TaskState.FAILED, TaskState.KILLED)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """A task as it stands now. `progress` holds the last lines, newest last; `error` says why it failed."""
+
+    id: str
+    purpose: Purpose
+    title: str
+    state: TaskState
+    started: datetime
+    ended: datetime | None = None
+    progress: tuple[str, ...] = ()
+    error: str | None = None
+
+    @property
+    def seconds(self) -> float:
+        return ((self.ended or datetime.now(UTC)) - self.started).total_seconds()
+
+    def to_json(self) -> JsonObject:
+        """What the socket and `--json` give; adds `seconds`, how long it has run."""
+        return {
+            "id": self.id,
+            "purpose": self.purpose.value,
+            "title": self.title,
+            "state": self.state.value,
+            "started": self.started.isoformat(timespec="milliseconds"),
+            "ended": None if self.ended is None else self.ended.isoformat(timespec="milliseconds"),
+            "seconds": round(self.seconds, 1),
+            "progress": list(self.progress),
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """How the tasks of one purpose went in this session."""
+
+    started: int = 0
+    completed: int = 0
+    failed: int = 0
+    killed: int = 0
+    failures_in_a_row: int = 0
+    last_success: datetime | None = None
+
+
+class TaskHandle:
+    """What the work itself sees of its task."""
+
+    def __init__(self, id: str, note: Callable[[str], None]) -> None:
+        self.id = id
+        self._note = note
+
+    def progress(self, text: str) -> None:
+        """Adds a line for whoever watches; after the end of the task it is ignored."""
+        self._note(text)
+
+
+Work: TypeAlias = Callable[[TaskHandle], Coroutine[Any, Any, T]]
+
+
+@dataclass(slots=True, eq=False)
+class Task(Generic[T]):
+    """A started task. `info` is always current; `result` is there once it completed; `over` is set at the end."""
+
+    info: TaskInfo
+    result: T | None = None
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def id(self) -> str:
+        return self.info.id
+
+    async def wait(self, timeout_s: float | None = None) -> TaskInfo:
+        """Waits for the end, or at most `timeout_s`. Raises nothing: look at the state. The task itself goes on."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self.over.wait()
+        except TimeoutError:
+            pass
+        return self.info
+
+
+class Tasks:
+    """The background tasks of one session. `on_change` is called in the event loop at every step of every task."""
+
+    def __init__(self, log: BackgroundLog, on_change: Callable[[TaskInfo], None]) -> None:
+        self._log = log
+        self._on_change = on_change
+        self._live: dict[str, Task[Any]] = {}
+        self._running: dict[str, asyncio.Task[Any]] = {}  # also holds those left to themselves until they are over
+        self._finished: deque[TaskInfo] = deque(maxlen=_FINISHED_KEPT)
+        self._queues: dict[str, asyncio.Lock] = {}
+        self._counts: dict[Purpose, TaskCounts] = {}
+
+    def start(self, purpose: Purpose, title: str, work: Work[T], *, serial: str | None = None) -> Task[T]:
+        """Starts `work(handle)` and returns at once. `serial`: runs with the same key never overlap."""
+        info = TaskInfo(
+            id=f"{purpose.value}-{secrets.token_hex(3)}",
+            purpose=purpose,
+            title=_line(title),
+            state=TaskState.STARTING,
+            started=datetime.now(UTC),
+        )
+        task: Task[T] = Task(info)
+        self._live[info.id] = task
+        counts = self.counts(purpose)
+        self._counts[purpose] = replace(counts, started=counts.started + 1)
+        self._log.write("task_started", task=info.id, purpose=purpose.value, title=info.title)
+        self._on_change(info)
+        running = asyncio.create_task(self._run(task, work, serial), name=info.id)
+        self._running[info.id] = running
+        # The edge of a background task. The asyncio task keeps whatever the work raised, of any kind, until it is
+        # asked: `_settle` asks, counts and logs, and so nothing reaches the conversation.
+        running.add_done_callback(lambda done: self._settle(task, done))
+        return task
+
+    def list(self) -> tuple[TaskInfo, ...]:
+        """The last finished tasks, then those that are not over yet, each oldest first."""
+        return (*self._finished, *self.running)
+
+    @property
+    def running(self) -> tuple[TaskInfo, ...]:
+        """Those that are not over yet, oldest first."""
+        return tuple(task.info for task in self._live.values())
+
+    def counts(self, purpose: Purpose) -> TaskCounts:
+        return self._counts.get(purpose, TaskCounts())
+
+    def failures_in_a_row(self, purpose: Purpose) -> int:
+        """Failures since the last success; a killed task is neither."""
+        return self.counts(purpose).failures_in_a_row
+
+    async def kill(self, id: str, *, grace_s: float = KILL_GRACE_S) -> TaskInfo:
+        """Cancels a task and waits until it is over. One that does not stop within `grace_s` is left to itself.
+
+        Raises UserError for an unknown id. A task that completed in the meantime is returned as completed.
+        """
+        task = self._live.get(id)
+        if task is None:
+            for info in reversed(self._finished):
+                if info.id == id:
+                    return info
+            known = ", ".join(self._live) or "none is running"
+            raise UserError(f"There is no task {id!r}; running tasks: {known}.")
+        self._running[id].cancel()
+        await task.wait(grace_s)
+        if not task.info.state.is_over:
+            self._end(task, TaskState.KILLED, error=f"It did not stop within {grace_s:g} s and was left to itself.")
+        return task.info
+
+    async def settle(self, purpose: Purpose, timeout_s: float, ignore_after_s: float | None = None) -> bool:
+        """Waits until no task of this purpose is under way, at most so long; whether none is.
+
+        One that has run for longer than `ignore_after_s` is taken for hung and not waited for.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout_s
+        most = float("inf") if ignore_after_s is None else ignore_after_s
+        while waiting := [
+            task for task in self._live.values() if task.info.purpose is purpose and task.info.seconds <= most
+        ]:
+            if loop.time() >= until:
+                return False
+            await waiting[0].wait(until - loop.time())
+        return True
+
+    async def drain(self, timeout_s: float) -> tuple[TaskInfo, ...]:
+        """Waits for all tasks at the end of a session, and for those they start; kills what is left. Returns these."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout_s
+        while self._live and loop.time() < until:
+            await next(iter(self._live.values())).wait(until - loop.time())
+        return tuple(await asyncio.gather(*(self.kill(id) for id in tuple(self._live))))
+
+    def verbs(self) -> dict[str, Callable[[JsonObject], Coroutine[Any, Any, JsonObject]]]:
+        """What the live socket answers about tasks: `tasks` lists them, `kill` ends the one named by `id`."""
+
+        async def listed(_: JsonObject) -> JsonObject:
+            return {"tasks": [info.to_json() for info in self.list()]}
+
+        async def killed(request: JsonObject) -> JsonObject:
+            return {"task": (await self.kill(str(request.get("id", "")))).to_json()}
+
+        return {"tasks": listed, "kill": killed}
+
+    async def _run(self, task: Task[T], work: Work[T], serial: str | None) -> T:
+        if serial is None:
+            return await self._work(task, work)
+        async with self._queues.setdefault(serial, asyncio.Lock()):
+            return await self._work(task, work)
+
+    async def _work(self, task: Task[T], work: Work[T]) -> T:
+        self._change(task, state=TaskState.RUNNING)
+        return await work(TaskHandle(task.id, lambda text: self._progress(task, text)))
+
+    def _progress(self, task: Task[Any], text: str) -> None:
+        lines = (*task.info.progress, _line(text))[-PROGRESS_LINES:]
+        self._change(task, progress=lines)
+
+    def _change(self, task: Task[Any], **changed: Any) -> None:
+        if not task.info.state.is_over:
+            task.info = replace(task.info, **changed)
+            self._on_change(task.info)
+
+    def _settle(self, task: Task[T], done: asyncio.Task[T]) -> None:
+        """The work is over, one way or another."""
+        del self._running[task.id]
+        if done.cancelled():
+            self._end(task, TaskState.KILLED)
+            return
+        error = done.exception()
+        if error is None:
+            task.result = done.result()
+            self._end(task, TaskState.COMPLETED)
+        elif done.cancelling():  # asked to stop, it fell over on the way out
+            self._end(task, TaskState.KILLED, **_told(error))
+        else:
+            self._end(task, TaskState.FAILED, **_told(error))
+
+    def _end(self, task: Task[Any], state: TaskState, *, error: str | None = None, where: str | None = None) -> None:
+        if task.info.state.is_over:  # left to itself earlier, and over only now
+            self._log.write("task_ended_late", task=task.id, state=state.value, error=error)
+            return
+        now = datetime.now(UTC)
+        info = task.info = replace(task.info, state=state, ended=now, error=error)
+        del self._live[info.id]
+        self._finished.append(info)
+        self._counts[info.purpose] = _counted(self.counts(info.purpose), state, now)
+        about: JsonObject = {"task": info.id, "purpose": info.purpose.value, "seconds": round(info.seconds, 3)}
+        if error is not None:
+            about |= {"error": error, "where": where, "in_a_row": self.failures_in_a_row(info.purpose)}
+        self._log.write(f"task_{state.value}", **about)
+        task.over.set()
+        self._on_change(info)
+
+
+def _counted(counts: TaskCounts, state: TaskState, now: datetime) -> TaskCounts:
+    match state:
+        case TaskState.COMPLETED:
+            return replace(counts, completed=counts.completed + 1, failures_in_a_row=0, last_success=now)
+        case TaskState.FAILED:
+            in_a_row = counts.failures_in_a_row + 1
+            return replace(counts, failed=counts.failed + 1, failures_in_a_row=in_a_row)
+        case TaskState.KILLED:
+            return replace(counts, killed=counts.killed + 1)
+        case TaskState.STARTING | TaskState.RUNNING:
+            return counts
+
+
+def _told(error: BaseException) -> dict[str, str | None]:
+    """What may be shown and logged of an error. Text of errors that are not ours may quote the conversation: only the
+    kind and the place are told."""
+    if isinstance(error, ReverieError):
+        return {"error": str(error), "where": None}
+    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
+    where = " < ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in reversed(frames))
+    return {"error": f"Unexpected {type(error).__name__}.", "where": where}
+
+
+def _line(text: str) -> str:
+    """One line fit to show: no line breaks, no control characters, not too long."""
+    flat = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
+    return flat if len(flat) <= _LINE_CHARACTERS else flat[: _LINE_CHARACTERS - 1] + "…"

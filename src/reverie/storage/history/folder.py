@@ -1,0 +1,340 @@
+"""A folder whose every change is one version: many files land together or not at all, whatever is killed when.
+
+A change is staged in full, noted in a journal, then landed by renames alone and named in the history. Who comes next
+finishes what a journal tells of. Programs that know nothing of the lock may write at any time: what they changed is
+recorded, and never overwritten. It does not know what the files mean.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+from reverie.errors import ReverieError, StorageError
+from reverie.parsing import load_json
+from reverie.regular_files import read_regular, read_regular_text
+from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
+from reverie.storage.history.objects import blob_id
+from reverie.storage.history.purge import PurgeReport, Rename, Replace, finish_purge, purge_history
+from reverie.storage.history.staging import Staged, flush_folder
+from reverie.storage.history.state import SEEN, FolderState, Seen, seen
+from reverie.storage.history.versions import PACK_ABOVE, FileChange, History, HistoryDamaged, Version, VersionInfo
+from reverie.storage.locks import exclusive
+
+HAND = "hand"
+_LOCK = "reverie.lock"
+PathFor = Callable[[str], Path]
+"""The real path of a relative name, checked to be inside; raises a `ReverieError` to refuse it."""
+
+
+class ChangedOnDisk(ReverieError):
+    """Files were changed by others between reading and landing; nothing was written. `names` lists them."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"{', '.join(names)}: changed by somebody else meanwhile; nothing was written.")
+        self.names = tuple(names)
+
+
+def history_place(root: Path) -> Path:
+    """Where the history of a folder lives: beside it, or hidden in it where there is no room beside.
+
+    Decided from the folder alone, so that every process finds the same one.
+    """
+    inside = root / ".reverie" / "history.git"
+    beside = root.with_name(f"{root.name}-history.git")
+    if (inside / "HEAD").exists():
+        return inside
+    if (beside / "HEAD").exists():
+        return beside
+    # A mounted volume is all that its owner keeps: what stands beside it may be gone tomorrow.
+    above = next(folder for folder in root.parents if folder.exists())
+    if os.path.ismount(root) or _is_foreign(beside) or not os.access(above, os.W_OK | os.X_OK):
+        return inside
+    return beside
+
+
+def _is_foreign(place: Path) -> bool:
+    """Whether something stands there that is not ours. One that another process is making just now is ours."""
+    try:  # In this order: the lock is the first file of a history, so it is there whenever anything of ours is.
+        return any(place.iterdir()) and not (place / _LOCK).exists()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+class VersionedFolder:
+    """A folder and its history. Opening touches nothing; `locked` makes what is missing."""
+
+    def __init__(
+        self,
+        root: Path,
+        git_dir: Path,
+        path_for: PathFor,
+        *,
+        lock_timeout_s: float = 30.0,
+        pack_above: int = PACK_ABOVE,
+    ) -> None:
+        self.root = root
+        self.history = History(git_dir, pack_above=pack_above)
+        self._path_for = path_for
+        self._timeout_s = lock_timeout_s
+        self._state = FolderState(git_dir / SEEN)
+        self._journal = git_dir / "reverie-journal.json"
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a change was cut short and waits for the next touch (or is landing at this moment)."""
+        return self._journal.exists()
+
+    @contextmanager
+    def locked(self, found: VersionInfo | None = None) -> Generator[Held]:
+        """Alone with the folder: cut-short changes finished, changes by others recorded (as `found` says)."""
+        git_dir = self.history.git_dir
+        make_private_dir(self.root)
+        make_private_dir(git_dir)
+        with exclusive(git_dir / _LOCK, timeout_s=self._timeout_s, what="the memory directory"):
+            self.history.create()
+            self.history.sweep()
+            finish_purge(self.history)
+            self._recover()
+            held = Held(self)
+            held.absorb(found)
+            yield held
+            self.history.pack_if_many()
+
+    def _recover(self) -> None:
+        """Brings a change that was cut short to its end, unless the log has gone on without it."""
+        try:
+            note: Any = load_json(read_regular_text(self._journal))
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError):
+            note = {}
+        version = note.get("version")
+        if version and version != self.history.head() and note.get("parent") == self.history.head():
+            changes = [FileChange(*row) for row in cast(list[Any], note["files"])]
+            with suppress(HistoryDamaged):  # then what is on disk counts, as found
+                for change in changes:
+                    self._finish(change)
+                self.history.move_branch(version)
+        self._forget_journal()
+
+    def _finish(self, change: FileChange) -> None:
+        try:
+            path = self._path_for(change.name)
+        except StorageError:
+            raise
+        except ReverieError:
+            return  # the folder has changed its shape since: leave what is there
+        now = _content(path)
+        if now == change.after or now != change.before:
+            return
+        if change.after is None:
+            _remove(path)
+        else:
+            make_private_dir(path.parent)
+            write_atomic(path, self.history.read(change.after))
+
+    def _forget_journal(self) -> None:
+        try:
+            self._journal.unlink(missing_ok=True)
+        except OSError as error:
+            raise storage_error(error, self._journal, "remove") from error
+
+    def land(self, version: Version, changes: Sequence[FileChange], contents: Mapping[str, bytes]) -> dict[str, Path]:
+        """Puts a prepared version into the folder, in the order of `changes`, and the log. Called by `Held` only."""
+        paths = {change.name: self._path_for(change.name) for change in changes}
+        staged: dict[str, Staged] = {}
+        branch: Staged | None = None
+        try:
+            for change in changes:
+                if change.after is not None:
+                    staged[change.name] = Staged(paths[change.name], contents[change.name])
+            branch = Staged(self.history.branch_file, f"{version.id}\n".encode())
+            rows = [[change.name, change.before, change.after] for change in changes]
+            write_atomic(
+                self._journal, json.dumps({"version": version.id, "parent": version.parent, "files": rows}).encode()
+            )
+            self._land_files(changes, paths, staged)
+            branch.land()
+        finally:
+            for one in (*staged.values(), *([branch] if branch else [])):
+                one.discard()
+        flush_folder(self.history.branch_file.parent)
+        with suppress(StorageError):  # it is done; a journal that stays is seen to be
+            self._forget_journal()
+        return paths
+
+    def _land_files(self, changes: Sequence[FileChange], paths: Mapping[str, Path], staged: dict[str, Staged]) -> None:
+        landed: list[FileChange] = []
+        try:
+            for change in changes:
+                # The last look before the rename: whoever does not know our lock may have written just now.
+                now = _content(paths[change.name])
+                if now == change.after:
+                    continue
+                if now != change.before:
+                    contents = ((one, _content(paths[one.name])) for one in changes)
+                    raise ChangedOnDisk([one.name for one, now in contents if now not in (one.before, one.after)])
+                if change.after is None:
+                    _remove(paths[change.name])
+                else:
+                    staged[change.name].land()
+                landed.append(change)
+            for folder in {path.parent for path in paths.values()}:
+                flush_folder(folder)
+        except BaseException:
+            self._take_back(landed, paths)
+            raise
+
+    def _take_back(self, landed: Sequence[FileChange], paths: Mapping[str, Path]) -> None:
+        """Puts back what stood there. If the disk refuses even that, the journal stays and the next touch goes on."""
+        with suppress(StorageError):
+            for change in reversed(landed):
+                path = paths[change.name]
+                if _content(path) != change.after:
+                    continue
+                if change.before is None:
+                    _remove(path)
+                else:
+                    write_atomic(path, self.history.read(change.before))
+            self._forget_journal()
+
+    def look(self, known: Mapping[str, str]) -> tuple[dict[str, Seen], int]:
+        return self._state.look(self.root, known)
+
+    def note(self, files: Mapping[str, Seen], began: int) -> None:
+        self._state.save(files, began)
+
+
+class Held:
+    """The folder while its lock is held. `files` names the content of every file; `read` gives it."""
+
+    def __init__(self, folder: VersionedFolder) -> None:
+        self._folder = folder
+        self._history = folder.history
+        self.head = self._history.head()
+        self.files: dict[str, str] = {}
+        self.absorbed: Version | None = None
+        """The version in which changes by others were recorded just now, if there were any."""
+        self._seen: dict[str, Seen] = {}
+        self._began = 0
+
+    def absorb(self, info: VersionInfo | None = None) -> Version | None:
+        """Records as one version whatever others have changed on disk since the newest one."""
+        known = self._history.files(self.head)
+        self._seen, self._began = self._folder.look(known)
+        self.files = {name: one.content for name, one in self._seen.items()}
+        changes = _differences(known, self.files)
+        if not changes:
+            return None
+        contents: dict[str, bytes] = {}
+        for change in changes:
+            if change.after is not None:
+                data = self._on_disk(change.name)
+                if data is not None and blob_id(data) == change.after:
+                    contents[change.name] = data
+                else:  # changed again while we looked: the next touch sees it
+                    self._revert_view(change)
+        changes = [change for change in changes if change.after is None or change.name in contents]
+        if changes:
+            version = self._history.prepare(
+                self.head, self.files, info or _found(self.head, len(changes)), contents, tuple(changes)
+            )
+            self._history.move_branch(version.id)
+            self.head, self.absorbed = version.id, version
+        self._folder.note(self._seen, self._began)
+        return self.absorbed
+
+    def read(self, name: str) -> bytes | None:
+        """A file's content as it was when the lock was taken; None if there is none."""
+        content = self.files.get(name)
+        if content is None:
+            return None
+        data = self._on_disk(name)
+        return data if data is not None and blob_id(data) == content else self._history.read(content)
+
+    def commit(self, writes: Mapping[str, bytes | None], info: VersionInfo) -> Version | None:
+        """Makes all of `writes` one version (None removes a file), landing in their order; None if nothing differs.
+
+        `ChangedOnDisk` if somebody without the lock was quicker, StorageError if the disk refuses; then nothing has
+        changed.
+        """
+        after = dict(self.files)
+        changes: list[FileChange] = []
+        contents: dict[str, bytes] = {}
+        for name, data in writes.items():
+            before, content = self.files.get(name), None if data is None else blob_id(data)
+            if before == content:
+                continue
+            changes.append(FileChange(name, before, content))
+            if data is None:
+                del after[name]
+            else:
+                after[name] = blob_id(data)
+                contents[name] = data
+        if not changes:
+            return None
+        version = self._history.prepare(self.head, after, info, contents, tuple(changes))
+        paths = self._folder.land(version, changes, contents)
+        self.head, self.files = version.id, after
+        for change in changes:
+            self._seen.pop(change.name, None)
+            if change.after is not None:
+                with suppress(OSError):
+                    self._seen[change.name] = seen(paths[change.name], change.after)
+        self._folder.note(self._seen, self._began)
+        return version
+
+    def purge(self, replace: Replace, rename: Rename = str) -> PurgeReport:
+        """Takes a text out of every version; the files themselves must be rid of it already (by `commit`)."""
+        report = purge_history(self._history, replace, rename)
+        self.head = self._history.head()
+        return report
+
+    def _on_disk(self, name: str) -> bytes | None:
+        try:
+            return read_regular(self._folder.root / name)
+        except OSError:
+            return None
+
+    def _revert_view(self, change: FileChange) -> None:
+        self._seen.pop(change.name, None)
+        if change.before is None:
+            self.files.pop(change.name, None)
+        else:
+            self.files[change.name] = change.before
+
+
+def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[FileChange]:
+    names = sorted(before.keys() | after.keys())
+    return [
+        FileChange(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)
+    ]
+
+
+def _found(head: str | None, count: int) -> VersionInfo:
+    if head is None:
+        return VersionInfo(HAND, "They were here before there was a history.", subject=f"Begin with {count} files")
+    return VersionInfo(HAND, "Changed with an editor or by another program; found at the next touch.")
+
+
+def _content(path: Path) -> str | None:
+    try:
+        return blob_id(read_regular(path))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise storage_error(error, path, "read") from error
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise storage_error(error, path, "remove") from error

@@ -1,0 +1,259 @@
+"""Git's objects, as git stores them: blobs, trees and commits under their SHA-1, each a compressed file or in a pack.
+
+Written here by hand, because it is little (a header, a hash, zlib) and starts in no time, where a git library costs
+more than everything else a command loads. An object is whole or not there; it is never changed, and never deleted here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from reverie.errors import StorageError
+from reverie.regular_files import LARGEST, read_regular
+from reverie.storage.atomic import storage_error
+from reverie.storage.history.packs import Pack, PackDamaged
+
+Kind = Literal["blob", "tree", "commit", "tag"]
+_KINDS: tuple[Kind, ...] = ("blob", "tree", "commit", "tag")
+_HEX = re.compile(r"[0-9a-f]{40}")
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_SPEED = 1  # zlib level of loose objects; packing compresses them again
+
+FILE = "100644"
+FOLDER = "40000"
+
+
+class HistoryDamaged(StorageError):
+    """An object of the history is missing or not what its name says."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One name in a folder: a file's blob or a folder's tree."""
+
+    name: str
+    id: str
+    mode: str = FILE
+
+    @property
+    def is_folder(self) -> bool:
+        return self.mode == FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit as git knows it."""
+
+    tree: str
+    parents: tuple[str, ...]
+    author: str
+    when: int
+    """Seconds since 1970."""
+    message: str
+
+
+def object_id(kind: Kind, data: bytes) -> str:
+    """The name git gives to this content."""
+    return hashlib.sha1(b"%s %d\0" % (kind.encode(), len(data)) + data, usedforsecurity=False).hexdigest()
+
+
+def blob_id(data: bytes) -> str:
+    return object_id("blob", data)
+
+
+def encode_tree(entries: Iterable[TreeEntry]) -> bytes:
+    # Git sorts a folder as if its name ended with a slash.
+    ordered = sorted(entries, key=lambda entry: os.fsencode(entry.name) + (b"/" if entry.is_folder else b""))
+    return b"".join(
+        b"%s %s\0%s" % (entry.mode.encode(), os.fsencode(entry.name), bytes.fromhex(entry.id)) for entry in ordered
+    )
+
+
+def decode_tree(data: bytes) -> list[TreeEntry]:
+    entries: list[TreeEntry] = []
+    at = 0
+    while at < len(data):
+        space = data.index(b" ", at)
+        end = data.index(b"\0", space)
+        name = os.fsdecode(data[space + 1 : end])
+        entries.append(TreeEntry(name, data[end + 1 : end + 21].hex(), data[at:space].decode()))
+        at = end + 21
+    return entries
+
+
+def encode_commit(commit: Commit) -> bytes:
+    who = re.sub(r"[<>\n\0]", "", commit.author) or "unknown"
+    stamp = f"{who} <{who}@reverie> {commit.when} +0000"
+    lines = [f"tree {commit.tree}", *(f"parent {parent}" for parent in commit.parents)]
+    lines += [f"author {stamp}", f"committer {stamp}", "", commit.message]
+    return "\n".join(lines).encode("utf-8", "replace")
+
+
+def decode_commit(data: bytes) -> Commit:
+    head, _, message = data.decode("utf-8", "replace").partition("\n\n")
+    tree, parents, author, when = "", list[str](), "", 0
+    for line in head.split("\n"):
+        key, _, value = line.partition(" ")
+        if key == "tree":
+            tree = value
+        elif key == "parent":
+            parents.append(value)
+        elif key == "author":
+            author = value.partition(" <")[0]
+            stamp = value.rpartition("> ")[2].split()
+            when = int(stamp[0]) if stamp else 0
+    return Commit(tree, tuple(parents), author, when, message)
+
+
+class ObjectStore:
+    """The `objects` folder of a repository. Reads loose objects and packs; writes loose ones."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._packs: dict[str, Pack] = {}
+        self._listed = -1
+
+    def put(self, kind: Kind, data: bytes, *, fsync: bool = True) -> str:
+        """Stores an object and returns its name. What is already there is not written again."""
+        name = object_id(kind, data)
+        if not self.path(name).exists() and self._find_packed(name) is None:
+            self.unpack(kind, data, fsync=fsync)
+        return name
+
+    def unpack(self, kind: Kind, data: bytes, *, fsync: bool = True) -> None:
+        """Stores an object loose, whether or not a pack has it too."""
+        path = self.path(object_id(kind, data))
+        packed = zlib.compress(b"%s %d\0" % (kind.encode(), len(data)) + data, _SPEED)
+        temporary = self.folder / f"tmp_obj_{os.urandom(8).hex()}"
+        try:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            fd = os.open(temporary, _NEW_FILE, 0o400)
+            try:
+                try:
+                    view = memoryview(packed)
+                    while view:
+                        view = view[os.write(fd, view) :]
+                    if fsync:
+                        os.fsync(fd)
+                finally:
+                    os.close(fd)
+                temporary.replace(path)
+            except BaseException:
+                with suppress(OSError):
+                    temporary.unlink()
+                raise
+        except OSError as error:
+            raise storage_error(error, self.folder.parent, "write to the history") from error
+
+    def get(self, name: str) -> tuple[Kind, bytes]:
+        """An object's kind and content; `HistoryDamaged` if it is not there or not whole."""
+        if not _HEX.fullmatch(name):
+            raise HistoryDamaged(f"The history at {self.folder.parent} names {name[:60]!r}, which is no object.")
+        raw = self._loose(name)
+        if raw is None:
+            found = self._find_packed(name) or self._find_packed(name, anew=True)
+            raw = self._loose(name) if found is None else None  # packed or unpacked while we looked
+            if found is not None:
+                try:
+                    return found.get(name, self.get)
+                except PackDamaged as error:
+                    raise self._damaged(name, str(error)) from error
+        if raw is None:
+            raise self._damaged(name, "it is missing")
+        try:
+            whole = zlib.decompress(raw)
+        except zlib.error as error:
+            raise self._damaged(name, "it cannot be unpacked") from error
+        head, _, data = whole.partition(b"\0")
+        kind = head.partition(b" ")[0].decode("ascii", "replace")
+        if kind not in _KINDS or object_id(kind, data) != name:
+            raise self._damaged(name, "its content is not what was stored")
+        return kind, data
+
+    def content(self, name: str, kind: Kind) -> bytes:
+        """The content of an object that must be of this kind."""
+        found, data = self.get(name)
+        if found != kind:
+            raise self._damaged(name, f"it is a {found}, not a {kind}")
+        return data
+
+    def has(self, name: str) -> bool:
+        return self.path(name).exists() or self._find_packed(name, anew=True) is not None
+
+    def tree(self, name: str) -> list[TreeEntry]:
+        return decode_tree(self.content(name, "tree"))
+
+    def commit(self, name: str) -> Commit:
+        return decode_commit(self.content(name, "commit"))
+
+    def path(self, name: str) -> Path:
+        """Where a loose object of this name is, or would be."""
+        return self.folder / name[:2] / name[2:]
+
+    def loose(self) -> Iterable[str]:
+        """The names of all loose objects."""
+        for number in range(256):
+            for name in _names(self.folder / f"{number:02x}"):
+                if len(name) == 38:
+                    yield f"{number:02x}{name}"
+
+    def many_loose(self, limit: int) -> bool:
+        """Whether there are about that many loose objects, judged by one folder of 256, as git does."""
+        return len(_names(self.folder / "17")) * 256 > limit
+
+    def packs(self) -> Mapping[str, Pack]:
+        self._list_packs()
+        return self._packs
+
+    def forget_packs(self) -> None:
+        """Looks for packs anew at the next read; after packing and purging."""
+        self._packs, self._listed = {}, -1
+
+    def _loose(self, name: str) -> bytes | None:
+        try:
+            return read_regular(self.path(name), LARGEST)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise storage_error(error, self.path(name), "read the history") from error
+
+    def _find_packed(self, name: str, *, anew: bool = False) -> Pack | None:
+        if anew or self._listed < 0:
+            self._list_packs()
+        return next((pack for pack in self._packs.values() if name in pack), None)
+
+    def _list_packs(self) -> None:
+        folder = self.folder / "pack"
+        try:
+            listed = folder.stat().st_mtime_ns
+            if listed == self._listed:
+                return
+        except OSError:
+            listed = 0
+        names = set(_names(folder))
+        stems = {name[:-4] for name in names if name.endswith(".idx") and f"{name[:-4]}.pack" in names}
+        self._packs = {stem: self._packs.get(stem) or Pack(folder / stem) for stem in stems}
+        self._listed = listed
+
+    def _damaged(self, name: str, why: str) -> HistoryDamaged:
+        return HistoryDamaged(
+            f"The history at {self.folder.parent} is damaged: object {name[:12]}: {why}; "
+            "the memory files themselves are not affected."
+        )
+
+
+def _names(folder: Path) -> list[str]:
+    """What is in a folder; nothing if it is not there."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries]
+    except OSError:
+        return []

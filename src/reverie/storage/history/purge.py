@@ -1,0 +1,224 @@
+"""Takes a text out of every version: the one place where history is rewritten, for secrets that must not stay.
+
+Every commit, tree and blob that holds it is made anew, all names move to the new ones, and the old objects are deleted.
+The order is such that a kill at any moment leaves either the old history or the new, and the next touch goes on
+deleting. Versions get new names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from reverie.parsing import load_json
+from reverie.regular_files import read_regular_text
+from reverie.storage.atomic import storage_error, write_atomic
+from reverie.storage.history.objects import TreeEntry, encode_tree
+from reverie.storage.history.versions import BRANCH, History
+
+Replace = Callable[[bytes], bytes]
+"""Gives back what it was given if there is nothing to take out."""
+Rename = Callable[[str], str]
+"""The same for one name of a file or folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeReport:
+    """What a purge did."""
+
+    versions: dict[str, str]
+    """Each version that was rewritten, with its new name."""
+    contents: int
+    """File contents that held the text."""
+
+
+def purge_history(history: History, replace: Replace, rename: Rename = str) -> PurgeReport:
+    """Rewrites all versions with `replace` applied to contents and messages, `rename` to names of files and folders.
+
+    Callers hold the folder's lock. Other branches are rewritten too; tags with a text of their own are dropped.
+    """
+    rewriting = _Rewriting(history, replace, rename)
+    refs = {ref: rewriting.commit(name) for ref, name in _refs(history).items()}
+    marker = history.git_dir / "reverie-purge.json"
+    kept = sorted(rewriting.kept)
+    write_atomic(marker, json.dumps({"refs": refs, "keep": kept}).encode())
+    finish_purge(history)
+    return PurgeReport(rewriting.renamed(), rewriting.contents)
+
+
+def finish_purge(history: History) -> None:
+    """Carries a purge to its end, also one that was cut short; nothing if there is none."""
+    marker = history.git_dir / "reverie-purge.json"
+    try:
+        note = load_json(read_regular_text(marker))
+    except (FileNotFoundError, ValueError):
+        return
+    except OSError as error:
+        raise storage_error(error, marker, "read") from error
+    refs: dict[str, str | None] = note["refs"]
+    for ref, name in refs.items():
+        if name is not None:
+            path = history.git_dir / ref
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_atomic(path, f"{name}\n".encode())
+    try:
+        _delete_old(history, refs, set(note["keep"]))
+        marker.unlink()
+    except OSError as error:
+        raise storage_error(error, history.git_dir, "take the old versions out of") from error
+    history.objects.forget_packs()
+
+
+class _Rewriting:
+    """New objects beside the old ones, each made once."""
+
+    def __init__(self, history: History, replace: Replace, rename: Rename) -> None:
+        self._store = history.objects
+        self._replace = replace
+        self._rename = rename
+        self._made: dict[str, str] = {}
+        self._commits: dict[str, str] = {}
+        self.contents = 0
+        self.kept: set[str] = set()
+
+    def renamed(self) -> dict[str, str]:
+        return {old: new for old, new in self._commits.items() if old != new}
+
+    def commit(self, head: str) -> str | None:
+        """The new name of a commit and everything before it; None if it is none (a tag with a text)."""
+        if self._store.get(head)[0] != "commit":
+            return None
+        for name in reversed(list(self._missing(head))):
+            raw = self._store.content(name, "commit")
+            lines = raw.partition(b"\n\n")[0].split(b"\n")
+            message = raw.partition(b"\n\n")[2]
+            for at, line in enumerate(lines):
+                key, _, value = line.partition(b" ")
+                if key == b"tree":
+                    lines[at] = b"tree " + self._tree(value.decode()).encode()
+                elif key == b"parent":
+                    lines[at] = b"parent " + self._commits[value.decode()].encode()
+            new = self._store.put("commit", b"\n".join(lines) + b"\n\n" + self._replace(self._renumbered(message)))
+            self._commits[name] = new
+            self.kept.add(new)
+        return self._commits[head]
+
+    def _missing(self, head: str) -> Iterator[str]:
+        """Commits not yet made anew, children before their parents."""
+        seen: set[str] = set()
+        order: list[str] = []
+        stack: list[tuple[str, bool]] = [(head, False)]
+        while stack:
+            name, done = stack.pop()
+            if done:
+                order.append(name)
+            elif name not in seen and name not in self._commits:
+                seen.add(name)
+                stack.append((name, True))
+                stack += [(parent, False) for parent in self._store.commit(name).parents]
+        return reversed(order)
+
+    def _renumbered(self, message: bytes) -> bytes:
+        """The message with the version it reverses under its new name."""
+        for line in message.split(b"\n"):
+            if line.startswith(b"Reverses: "):
+                old = line[10:].decode("ascii", "replace")
+                message = message.replace(line, b"Reverses: " + self._commits.get(old, old).encode())
+        return message
+
+    def _tree(self, name: str) -> str:
+        if name not in self._made:
+            found = self._store.tree(name)
+            names = without_doubles({entry.name: self._rename(entry.name) for entry in found})
+            entries = [
+                TreeEntry(
+                    names[entry.name], self._tree(entry.id) if entry.is_folder else self._blob(entry.id), entry.mode
+                )
+                for entry in found
+            ]
+            self._made[name] = self._store.put("tree", encode_tree(entries))
+        self.kept.add(self._made[name])
+        return self._made[name]
+
+    def _blob(self, name: str) -> str:
+        if name not in self._made:
+            data = self._store.content(name, "blob")
+            new = self._replace(data)
+            self.contents += new != data
+            self._made[name] = name if new == data else self._store.put("blob", new)
+        self.kept.add(self._made[name])
+        return self._made[name]
+
+
+def without_doubles(names: dict[str, str]) -> dict[str, str]:
+    """The new name of each, a number added where two would have the same one."""
+    taken = {new for old, new in names.items() if old == new}
+    out: dict[str, str] = {}
+    for old, new in sorted(names.items()):
+        stem, dot, end = new.rpartition(".")
+        number = 1
+        while old != new and new in taken:
+            number += 1
+            new = f"{stem}_{number}.{end}" if dot and stem else f"{end}_{number}"
+        taken.add(new)
+        out[old] = new
+    return out
+
+
+def stored_objects(history: History) -> Iterator[tuple[str, str, bytes]]:
+    """(name, kind, content) of every object that is there, loose or packed, named by a version or not."""
+    store = history.objects
+    store.forget_packs()
+    names = dict.fromkeys([*store.loose(), *(name for pack in store.packs().values() for name in pack.names())])
+    for name in names:
+        kind, data = store.get(name)
+        yield name, kind, data
+
+
+def _refs(history: History) -> dict[str, str]:
+    """Every branch and tag with what it names; ours, and any that people have made."""
+    found = history.packed_refs()
+    for folder, _, names in os.walk(history.git_dir / "refs"):
+        for name in names:
+            path = Path(folder, name)
+            with suppress(OSError):
+                value = read_regular_text(path).strip()
+                if len(value) == 40 and not name.startswith("."):
+                    found[str(path.relative_to(history.git_dir))] = value
+    head = history.head()
+    return found | ({BRANCH: head} if head else {})
+
+
+def _delete_old(history: History, refs: dict[str, str | None], keep: set[str]) -> None:
+    """Deletes every object but `keep`, and whatever else of git's could still name or hold the old ones."""
+    store, git_dir = history.objects, history.git_dir
+    packs = list(store.packs().values())
+    loose = set(store.loose())
+    for name in keep - loose:  # what must stay and is only in an old pack comes out of it first
+        kind, data = store.get(name)
+        store.unpack(kind, data)
+    for ref, name in refs.items():
+        if name is None:
+            (git_dir / ref).unlink(missing_ok=True)
+    for leftover in ("packed-refs", "logs", "ORIG_HEAD", "FETCH_HEAD", "objects/info/commit-graph"):
+        _delete(git_dir / leftover)
+    _delete(git_dir / "objects" / "info" / "commit-graphs")
+    for pack in packs:
+        pack.stem.with_suffix(".idx").unlink(missing_ok=True)  # first: without it nobody looks for the rest
+        for path in pack.stem.parent.glob(f"{pack.stem.name}.*"):
+            path.unlink()
+    for name in loose - keep:
+        store.path(name).unlink(missing_ok=True)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        for child in path.iterdir():
+            _delete(child)
+        path.rmdir()
+    else:
+        path.unlink(missing_ok=True)

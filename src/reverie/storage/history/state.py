@@ -1,0 +1,150 @@
+"""What is in the folder now, without reading it all: each file's content by name, remembered by size, times and inode.
+
+A file is read only if its stat differs from what was noted, or if it was changed so shortly before the note that a
+second change would not show. The note is derived: lost or damaged, it costs one reading of every file.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from reverie.errors import StorageError
+from reverie.regular_files import LARGEST, read_regular
+from reverie.storage.atomic import storage_error, write_atomic
+from reverie.storage.history.objects import blob_id
+from reverie.storage.history.staging import LEFT_BEHIND
+
+_HEADER = "reverie files 1"
+_TICK_NS = 20_000_000  # the kernel stamps files with a clock that steps every few milliseconds
+_COARSE_NS = 2_000_000_000  # and some file systems keep only seconds
+
+_NOTE_ABOVE = 16  # files read in one look, worth a new note even if no version follows
+
+Stamp = tuple[int, int, int, int]
+"""Inode, size, mtime and ctime in nanoseconds."""
+SEEN = "reverie-files"
+"""The file in a history's folder that remembers how the files looked; it can be made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A file as it was noted."""
+
+    stamp: Stamp
+    content: str
+
+
+class FolderState:
+    """The note beside the history. Callers hold the folder's lock."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._loaded: tuple[Stamp, int, dict[str, Seen]] | None = None
+
+    def look(self, root: Path, known: Mapping[str, str]) -> tuple[dict[str, Seen], int]:
+        """Every file with its content's name, and when the look began.
+
+        A file that cannot be read counts as unchanged if `known` (the newest version) has it, else as not there.
+        """
+        began = time.time_ns()
+        noted_at, noted = self._load()
+        found: dict[str, Seen] = {}
+        read = 0
+        for name, path, stamp in walk(root):
+            last = noted.get(name)
+            if last is not None and last.stamp == stamp and not _too_fresh(stamp, noted_at):
+                found[name] = last
+                continue
+            read += 1
+            content = _hash(path)
+            if content is None:
+                content = known.get(name)
+            if content is not None:
+                found[name] = Seen(stamp, content)
+        if read > _NOTE_ABOVE:
+            self.save(found, began)
+        return found, began
+
+    def save(self, seen: Mapping[str, Seen], began: int) -> None:
+        """Notes what is there. Not flushed, and no matter if it fails: the next look reads more."""
+        lines = [f"{_HEADER} {began}"]
+        lines += [f"{' '.join(map(str, one.stamp))} {one.content} {name}" for name, one in seen.items()]
+        with suppress(StorageError):
+            write_atomic(self._path, os.fsencode("\n".join(lines)), fsync=False)
+            status = self._path.stat()
+            self._loaded = _stamp(status), began, dict(seen)
+
+    def _load(self) -> tuple[int, dict[str, Seen]]:
+        try:
+            stamp = _stamp(self._path.stat())
+            if self._loaded is not None and self._loaded[0] == stamp:
+                return self._loaded[1], self._loaded[2]
+            lines = os.fsdecode(read_regular(self._path, LARGEST)).split("\n")
+            header, _, noted_at = lines[0].rpartition(" ")
+            if header != _HEADER:
+                return 0, {}
+            seen: dict[str, Seen] = {}
+            for line in lines[1:]:
+                inode, size, mtime, ctime, content, name = line.split(" ", 5)
+                seen[name] = Seen((int(inode), int(size), int(mtime), int(ctime)), content)
+        except (OSError, ValueError):
+            return 0, {}
+        return int(noted_at), seen
+
+
+def walk(root: Path) -> Iterator[tuple[str, str, Stamp]]:
+    """Every Markdown file below `root`: its relative name, its path, its stamp. No links, nothing hidden.
+
+    Staged files that a crash left behind are cleared away: callers hold the lock, so nobody waits for them.
+    """
+    folders = [("", str(root))]
+    while folders:
+        above, folder = folders.pop()
+        try:
+            with os.scandir(folder) as listing:
+                entries = list(listing)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise storage_error(error, Path(folder), "read") from error
+        for entry in entries:
+            name = entry.name
+            if name[0] == ".":
+                if LEFT_BEHIND.fullmatch(name):
+                    with suppress(OSError):
+                        Path(entry.path).unlink()
+                continue
+            if "\n" in name:
+                continue
+            with suppress(OSError):  # gone meanwhile
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append((f"{above}{name}/", entry.path))
+                elif name.endswith(".md") and entry.is_file(follow_symlinks=False):
+                    yield above + name, entry.path, _stamp(entry.stat(follow_symlinks=False))
+
+
+def seen(path: Path, content: str) -> Seen:
+    """A file just landed, with the content it was given."""
+    return Seen(_stamp(path.stat()), content)
+
+
+def _stamp(status: os.stat_result) -> Stamp:
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _too_fresh(stamp: Stamp, noted_at: int) -> bool:
+    latest = max(stamp[2], stamp[3])
+    slack = _COARSE_NS if latest % 1_000_000_000 == 0 else _TICK_NS
+    return latest > noted_at - slack
+
+
+def _hash(path: str) -> str | None:
+    try:
+        return blob_id(read_regular(Path(path)))
+    except OSError:
+        return None

@@ -1,0 +1,190 @@
+"""Reads the session files of the pi coding agent: its messages become our records, its tools the ones we know.
+
+A compaction of pi's becomes a boundary of ours, with its summary and the messages it kept, so the view begins where
+pi's own context began. Changes of model or thinking level are kept as records that a view passes over. The source file
+is never changed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+from reverie.errors import UserError
+from reverie.parsing import load_json
+from reverie.regular_files import LARGEST, read_head, read_regular
+from reverie.storage.atomic import storage_error
+from reverie.storage.transcript.file import parse_record
+from reverie.storage.transcript.records import CompactBoundary
+from reverie.types import Json, JsonObject, Record
+
+_NAMESPACE = uuid.UUID("6f1f5f0e-63c1-4c58-9d0e-2f9a3f5b7c11")
+_TOOLS = {"read": "Read", "write": "Write", "edit": "Edit", "bash": "Bash", "grep": "Grep", "find": "Glob"}
+_INPUTS = {
+    "Read": {"path": "file_path"},
+    "Write": {"path": "file_path"},
+    "Edit": {"path": "file_path", "oldText": "old_string", "newText": "new_string"},
+}
+_SUMMARY = "Summary of the conversation before this point:\n\n"
+_STOPS = {"toolUse": "tool_use", "stop": "end_turn", "length": "max_tokens"}
+
+
+def is_pi_session(path: Path) -> bool:
+    """Whether the file opens as pi's sessions do."""
+    try:
+        first: Json = load_json(read_head(path, 1_000_000).partition(b"\n")[0])
+    except (OSError, ValueError):
+        return False
+    return isinstance(first, dict) and cast(JsonObject, first).get("type") == "session" and "cwd" in first
+
+
+def read_pi_session(path: Path) -> list[Record]:
+    """The session as our records, in order; the same file always gives the same records."""
+    try:
+        lines = read_regular(path, LARGEST).split(b"\n")
+    except OSError as error:
+        raise storage_error(error, path, "read the session") from error
+    return list(_converted(path, lines))
+
+
+def _converted(path: Path, lines: list[bytes]) -> Iterator[Record]:
+    parent: str | None = None
+    common: JsonObject = {"sessionId": path.stem, "cwd": "", "version": "pi", "isSidechain": False, "gitBranch": ""}
+    shown = dict[str, int]()
+    """The messages of the context so far, each with the place of its entry in the file."""
+    named = dict[str, int]()
+    place = -1
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        place += 1
+        try:
+            entry: Json = load_json(line)
+        except ValueError as error:
+            if number == len(lines):
+                return  # torn: the writer was stopped in the middle of its last line
+            raise UserError(f"{path}, line {number}: not JSON ({error})") from None
+        if not isinstance(entry, dict):
+            raise UserError(f"{path}, line {number}: not a JSON object")
+        entry = cast(JsonObject, entry)
+        if entry.get("type") == "session":
+            common |= {"sessionId": entry.get("id", path.stem), "cwd": entry.get("cwd", "")}
+        name = str(uuid.uuid5(_NAMESPACE, f"{common['sessionId']}:{number}"))
+        head: JsonObject = {"parentUuid": parent, **common, "uuid": name, "timestamp": entry.get("timestamp")}
+        message = entry.get("message")
+        named[str(entry.get("id"))] = place
+        if entry.get("type") == "compaction":
+            first = _first_kept(entry, named, place)
+            shown = {one: at for one, at in shown.items() if at >= first}
+            boundary, summary = _compaction(entry, head, list(shown))
+            yield boundary
+            yield summary
+            parent = summary.uuid
+            continue
+        if entry.get("type") != "message" or not isinstance(message, dict):
+            yield Record({**head, **entry, "type": f"pi:{entry.get('type')}", "uuid": name})
+            continue
+        try:
+            converted = _message(cast(JsonObject, message), name)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{path}, line {number}: not a message as pi writes it ({error!r})") from None
+        yield parse_record({**head, **converted})
+        parent = name
+        if not converted.get("isApiErrorMessage"):  # it was never part of a context
+            shown[name] = place
+
+
+def _first_kept(entry: JsonObject, named: dict[str, int], place: int) -> int:
+    """The place of the first entry that the compaction kept, which pi names by its place or its id; none if neither."""
+    index: Json = entry.get("firstKeptEntryIndex")
+    if isinstance(index, int):
+        return index
+    return named.get(str(entry.get("firstKeptEntryId")), place)
+
+
+def _compaction(entry: JsonObject, head: JsonObject, kept: list[str]) -> tuple[Record, Record]:
+    """The boundary and the summary, in the form that Claude Code writes; the kept messages follow the summary."""
+    name = str(head["uuid"])
+    said = str(uuid.uuid5(_NAMESPACE, f"{name}:summary"))
+    meta: JsonObject = {"trigger": "auto", "preTokens": entry.get("tokensBefore")}
+    if kept:
+        meta["preservedSegment"] = {"headUuid": kept[0], "anchorUuid": said, "tailUuid": kept[-1]}
+    boundary: JsonObject = {
+        **head,
+        "type": "system",
+        "subtype": CompactBoundary.subtype,
+        "parentUuid": None,
+        "logicalParentUuid": head["parentUuid"],
+        "compactMetadata": meta,
+    }
+    text = f"{_SUMMARY}{entry.get('summary') or ''}"
+    summary: JsonObject = {
+        **head,
+        "type": "user",
+        "uuid": said,
+        "parentUuid": name,
+        "isCompactSummary": True,
+        "message": {"role": "user", "content": text},
+    }
+    return Record(boundary), parse_record(summary)
+
+
+def _message(given: JsonObject, name: str) -> JsonObject:
+    match given.get("role"):
+        case "assistant":
+            if given.get("stopReason") in ("error", "aborted") and not given.get("content"):
+                return {"type": "assistant", "isApiErrorMessage": True, "message": _assistant(given, name)}
+            return {"type": "assistant", "message": _assistant(given, name)}
+        case "toolResult":
+            result: JsonObject = {
+                "type": "tool_result",
+                "tool_use_id": given["toolCallId"],
+                "content": given["content"],
+            }
+            if given.get("isError"):
+                result["is_error"] = True
+            carried = {"type": "user", "message": {"role": "user", "content": [result]}}
+            return {**carried, "toolUseResult": given.get("details") or {}}
+        case "bashExecution":
+            text = f"The user ran `{given.get('command')}` (exit {given.get('exitCode')}):\n{given.get('output')}"
+            return {"type": "user", "isMeta": True, "message": {"role": "user", "content": text}}
+        case role:  # what its extensions and its compactions send is not what the person said
+            put_in: JsonObject = {} if role == "user" else {"isMeta": True}
+            content = given.get("content") or given.get("summary") or ""
+            return {"type": "user", **put_in, "message": {"role": "user", "content": content}}
+
+
+def _assistant(given: JsonObject, name: str) -> JsonObject:
+    usage: JsonObject = given.get("usage") or {}
+    return {
+        "role": "assistant",
+        "id": f"pi_{name}",
+        "type": "message",
+        "model": given.get("model", ""),
+        "content": [_block(block) for block in cast(list[JsonObject], given.get("content", []))],
+        "stop_reason": _STOPS.get(str(given.get("stopReason")), given.get("stopReason")),
+        "usage": {
+            "input_tokens": usage.get("input", 0),
+            "output_tokens": usage.get("output", 0),
+            "cache_read_input_tokens": usage.get("cacheRead", 0),
+            "cache_creation_input_tokens": usage.get("cacheWrite", 0),
+        },
+    }
+
+
+def _block(block: JsonObject) -> JsonObject:
+    match block.get("type"):
+        case "toolCall":
+            own = str(block["name"])
+            name = _TOOLS.get(own, own)
+            names = _INPUTS.get(name, dict[str, str]())
+            given: JsonObject = block.get("arguments") or {}
+            renamed = {names.get(key, key): value for key, value in given.items()}
+            return {"type": "tool_use", "id": block["id"], "name": name, "input": renamed}
+        case "thinking":
+            signed = {"signature": block["thinkingSignature"]} if "thinkingSignature" in block else {}
+            return {"type": "thinking", "thinking": block.get("thinking", ""), **signed}
+        case _:
+            return block

@@ -1,0 +1,388 @@
+"""What the model sees: a fold over the conversation's records.
+
+`apply` is the only way a view changes, in a running session and on resume alike, so both send the same bytes. Work per
+record follows what is new. The view repairs what the API would refuse (split responses, open or orphaned calls, blank
+text, results out of order) in one deterministic way. It reads no file and asks no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from reverie.models.count import ContextMeter
+from reverie.origins import fenced
+from reverie.storage.transcript.joined import NO_RESULT, Joined, as_message, calls_of, freeze, is_blank, missing
+from reverie.storage.transcript.records import (
+    AppliedEdits,
+    CacheBreak,
+    CacheEdits,
+    Clears,
+    CompactBoundary,
+    Cursor,
+    Fold,
+    ForkUsage,
+    Payload,
+    Pin,
+    ResultDecisions,
+    Rewind,
+    ServerEdits,
+    SessionHeader,
+    Surfaced,
+    Survival,
+    Undo,
+    from_record,
+)
+from reverie.types import (
+    Block,
+    JsonObject,
+    Message,
+    Origin,
+    Record,
+    Role,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+)
+
+__all__ = ["NO_RESULT", "OPENING", "Entry", "View"]
+
+OPENING = "(The conversation starts with the assistant's message.)"
+_WEB_TOOLS = ("WebFetch", "WebSearch")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One message record of the conversation. `brought`: a compaction made it, nobody said it."""
+
+    uuid: str | None
+    message: Message
+    timestamp: str | None = None
+    brought: bool = False
+
+
+class View:
+    """The state of a conversation. Layers read it; only records change it."""
+
+    def __init__(self) -> None:
+        self.header: SessionHeader | None = None
+        self.entries: list[Entry] = []
+        self.history: list[Entry] = []
+        """Everything that was ever said in this conversation, also before its compactions."""
+        self.replaced: dict[str, str] = {}
+        self.kept: set[str] = set()
+        self.cleared: dict[str, str] = {}
+        self.cache_edits: dict[str, None] = {}
+        self.server_edits: JsonObject = {}
+        self.applied_edits: tuple[JsonObject, ...] = ()
+        self.rounds = 0
+        """Responses of the whole conversation, also those before a compaction."""
+        self.cursors: dict[str, str | None] = {}
+        self.pins: dict[str, str] = {}
+        self.surfaced: dict[str, int] = {}
+        self.fork_usage: list[ForkUsage] = []
+        self.last_usage: Usage | None = None
+        self.meter = ContextMeter()
+        self.boundaries = 0
+        self.on_disk: list[int] = []
+        """Sizes, in bytes, of the results of this context whose whole is on disk."""
+        self.cleared_tokens = 0
+        self.survival: Survival | None = None
+        self.undone = False
+        """The last compaction was taken back, and there was none since."""
+        self._usage_id: str | None = None
+        self._joined: list[Joined] = []
+        self._calls: dict[str, str] = {}
+        self._answers: dict[str, Joined] = {}
+        self._kept_aside: tuple[str, list[Entry]] | None = None
+        self._reminded: tuple[Message, str, Message] | None = None
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> View:
+        """The view after these records (in conversation order)."""
+        view = cls()
+        for record in records:
+            view.apply(record)
+        return view
+
+    # -- folding ------------------------------------------------------------------------------------------------
+
+    def apply(self, record: Record) -> None:
+        """Takes one record in. Unknown records change nothing."""
+        payload = from_record(record)
+        if payload is not None:
+            self._decide(payload)
+        elif record.message is not None and not record.data.get("isApiErrorMessage"):
+            brought = "compactOf" in record.data or bool(record.data.get("isCompactSummary"))
+            entry = Entry(record.uuid, record.message, record.timestamp, brought)
+            if not brought:
+                self.history.append(entry)
+            self._add(entry, counted=not record.data.get("uncounted"))
+            if kept := int(record.data.get("keptBytes") or 0):
+                self.on_disk.append(kept)
+        else:
+            return
+        self._put_back(record.uuid)
+
+    def _decide(self, payload: Payload) -> None:
+        match payload:
+            case SessionHeader():
+                first, self.header = self.header is None, payload
+                if first and self.entries:  # what was counted held another agent's prompt; from here on it is ours
+                    self._show_only(self.entries, same_prompt=False)
+                elif self.last_usage is None:
+                    self.meter.append(as_message(payload))
+            case CompactBoundary():
+                self._compact(payload)
+            case ResultDecisions():
+                self.replaced |= {call: text for call, text in payload.replaced.items() if call not in self.kept}
+                self.kept |= set(payload.kept) - set(payload.replaced)
+                self._show_again(set(payload.replaced))
+            case Clears():
+                self.cleared = payload.cleared | self.cleared  # a marker once sent stays as it was
+                self._show_again(set(payload.cleared))
+                self.cleared_tokens += payload.tokens
+            case CacheEdits():
+                self.cache_edits |= dict.fromkeys(payload.references)
+            case ServerEdits():
+                self.server_edits = payload.management
+            case AppliedEdits():
+                self.applied_edits = payload.edits
+            case Surfaced():
+                self.surfaced |= dict.fromkeys(payload.names, 0)
+                if payload.names:
+                    self.surfaced[payload.names[-1]] += payload.bytes
+            case Cursor():
+                self.cursors[payload.writer] = payload.uuid
+            case ForkUsage():
+                self.fork_usage.append(payload)
+            case Pin():
+                if payload.removed:
+                    self.pins.pop(payload.id, None)
+                else:
+                    self.pins[payload.id] = payload.text
+            case Fold():
+                self._fold(payload)
+            case Survival():
+                self.survival = payload
+            case Undo():
+                self.undone = True  # the order of the records already passes over what was undone
+            case Rewind():
+                self.surfaced.clear()  # what was shown may be out of view now: it may be shown again
+            case CacheBreak():
+                pass  # only told of
+
+    def _compact(self, boundary: CompactBoundary) -> None:
+        entries = self.entries
+        self._forget_messages()
+        self.surfaced.clear()
+        self.boundaries += 1
+        self.undone = False
+        if boundary.preserved is not None:
+            head, anchor, tail = boundary.preserved
+            names = [entry.uuid for entry in entries]
+            if head in names and tail in names:
+                self._kept_aside = (anchor, entries[names.index(head) : names.index(tail) + 1])
+
+    def _put_back(self, uuid: str | None) -> None:
+        """Messages kept over a compaction come right after the record they are anchored to."""
+        if self._kept_aside is not None and uuid == self._kept_aside[0]:
+            entries = self._kept_aside[1]
+            self._kept_aside = None
+            for entry in entries:
+                self._add(entry, counted=False)
+
+    def _fold(self, fold: Fold) -> None:
+        names = [entry.uuid for entry in self.entries]
+        if fold.first not in names or fold.last not in names:
+            return
+        start, end = names.index(fold.first), names.index(fold.last) + 1
+        text = Message("user", (TextBlock(fold.text, Origin.SUMMARY),))
+        shown = [Entry(None, text, brought=True)] if fold.text.strip() else []
+        self._show_only([*self.entries[:start], *shown, *self.entries[end:]])
+
+    def _show_only(self, entries: list[Entry], *, same_prompt: bool = True) -> None:
+        self._forget_messages(same_prompt=same_prompt)
+        if self.header is not None:
+            self.meter.append(as_message(self.header))
+        for entry in entries:
+            self._add(entry, counted=False)
+
+    def _forget_messages(self, *, same_prompt: bool = True) -> None:
+        self.entries, self._joined = [], []
+        self.on_disk, self.cleared_tokens = [], 0
+        self.meter.reset(same_prompt=same_prompt and self.header is not None)
+        self._calls, self._answers = {}, {}
+        self.last_usage, self._usage_id, self._kept_aside = None, None, None
+
+    def _add(self, entry: Entry, *, counted: bool = True) -> None:
+        self.entries.append(entry)
+        message = entry.message
+        if message.role == "assistant":
+            self._add_response(message, counted)
+        else:
+            self._add_user(message)
+
+    def _add_response(self, message: Message, counted: bool) -> None:
+        blocks = [block for block in message.content if not is_blank(block)]
+        for block in blocks:
+            if isinstance(block, ToolUseBlock):
+                self._calls[block.id] = block.name
+        usage = message.usage if counted else None
+        if usage is not None and usage.total > 0:
+            if message.id is None or message.id != self._usage_id:
+                self.meter.respond(usage)
+            self.last_usage, self._usage_id = usage, message.id
+        self.meter.append(Message("assistant", tuple(blocks)))
+        earlier = self._earlier_part(message.id)
+        if earlier is not None:
+            earlier.blocks += blocks
+            earlier.frozen = self._joined[-1].frozen = None
+        else:
+            self.rounds += counted
+            self._join("assistant", blocks, message.id)
+
+    def _earlier_part(self, message_id: str | None) -> Joined | None:
+        """The assistant message this record was split from, if only tool results came in between."""
+        if message_id is None:
+            return None
+        for joined in reversed(self._joined[-2:]):
+            if joined.role == "assistant":
+                return joined if joined.message_id == message_id else None
+        return None
+
+    def _add_user(self, message: Message) -> None:
+        shown, answered = list[Block](), set[str]()
+        for block in message.content:
+            if isinstance(block, ToolResultBlock):
+                call = block.tool_use_id
+                if call not in self._calls or call in self._answers or call in answered:
+                    continue  # an orphan or a second answer: the API refuses both
+                answered.add(call)
+                shown.append(self._as_shown(block))
+            elif not is_blank(block):
+                raw = block.origin is Origin.IMPORTED  # read where it is: an imported copy has its tags already
+                shown.append(fenced(block) if raw and isinstance(block, TextBlock) else block)
+        self.meter.append(Message("user", tuple(shown)))
+        self._join("user", shown, None)
+        self._answers |= dict.fromkeys(answered, self._joined[-1]) if answered else {}
+
+    def _join(self, role: Role, blocks: list[Block], message_id: str | None) -> None:
+        if not blocks:
+            return
+        last = self._joined[-1] if self._joined else None
+        if last is not None and last.role == role:
+            last.starts.append(len(last.blocks))
+            last.blocks += blocks
+            last.frozen = None
+            last.message_id = message_id
+        else:
+            self._joined.append(Joined(role, blocks, message_id))
+
+    # -- showing ------------------------------------------------------------------------------------------------
+
+    def shown(self, entry: Entry) -> Iterator[Block]:
+        """The blocks of an entry as the model sees them: decided bytes in their place, nothing for what was deleted."""
+        for block in entry.message.content:
+            if not isinstance(block, ToolResultBlock):
+                yield block
+            elif block.tool_use_id not in self.cache_edits:
+                yield self._as_shown(block)
+
+    def _as_shown(self, block: ToolResultBlock) -> ToolResultBlock:
+        call = block.tool_use_id
+        if self._calls.get(call) in _WEB_TOOLS and block.origin is Origin.TOOL:
+            block = replace(block, origin=Origin.PAGE)
+        text = self.cleared.get(call, self.replaced.get(call))
+        return block if text is None else replace(block, content=text)
+
+    def _show_again(self, calls: set[str]) -> None:
+        """Puts decided bytes in the place of results that are already in view."""
+        for joined in {id(j): j for call in calls if (j := self._answers.get(call)) is not None}.values():
+            shown = [self._as_shown(b) if isinstance(b, ToolResultBlock) else b for b in joined.blocks]
+            self.meter.rewrite(joined.blocks, shown)
+            joined.blocks, joined.frozen = shown, None
+
+    def messages(self) -> tuple[Message, ...]:
+        """The messages to send: alternating, starting with the user, every call answered, unchanged ones reused."""
+        kept, out = [joined.frozen for joined in self._joined], list[Message]()
+        for i, message in enumerate(kept):
+            if message is None:
+                message = self._joined[i].frozen = freeze(self._joined[i], self._joined[i - 1] if i else None)
+            out.append(message)
+        before = self._joined[-1] if self._joined else None
+        if before is not None and before.role == "assistant" and (calls := calls_of(before)):
+            out.append(Message("user", tuple(missing(call) for call in calls)))
+        if out and out[0].role == "assistant":
+            out.insert(0, Message("user", (TextBlock(OPENING),)))
+        if out and self.header is not None and self.header.reminder:
+            out[0] = self._with_reminder(out[0], self.header.reminder)
+        return tuple(out)
+
+    def _with_reminder(self, first: Message, reminder: str) -> Message:
+        if self._reminded is None or self._reminded[0] is not first or self._reminded[1] != reminder:
+            block = TextBlock(reminder, Origin.CODE)
+            starts = (1, *(at + 1 for at in first.starts))
+            self._reminded = (first, reminder, replace(first, content=(block, *first.content), starts=starts))
+        return self._reminded[2]
+
+    @property
+    def open_calls(self) -> tuple[ToolUseBlock, ...]:
+        """Calls of the last response that have no result yet."""
+        for joined in reversed(self._joined[-2:]):
+            if joined.role == "assistant":
+                return tuple(call for call in calls_of(joined) if call.id not in self._answers)
+        return ()
+
+    def fresh_results(self) -> list[ToolResultBlock]:
+        """Results that were never sent and are not decided yet: those after the last response."""
+        last = self._joined[-1] if self._joined else None
+        if last is None or last.role != "user":
+            return []
+        return [
+            block
+            for block in last.blocks
+            if isinstance(block, ToolResultBlock)
+            and block.tool_use_id not in self.replaced
+            and block.tool_use_id not in self.kept
+        ]
+
+    def with_unique_calls(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """The blocks of a new response, with every call id new to this conversation: some servers count from one."""
+        taken, out = set(self._calls), list[Block]()
+        for block in blocks:
+            if isinstance(block, ToolUseBlock):
+                name, number = block.id, 2
+                while name in taken:
+                    name, number = f"{block.id}-{number}", number + 1
+                taken.add(name)
+                block = block if name == block.id else replace(block, id=name)
+            out.append(block)
+        return tuple(out)
+
+    def pinned_edits(self) -> JsonObject | None:
+        """The deletions in the server's cache that every request names again, in the order they were first sent."""
+        edits = [{"type": "delete", "cache_reference": call} for call in self.cache_edits if call in self._answers]
+        return {"edits": edits} if edits else None
+
+    def call_name(self, call_id: str) -> str | None:
+        """The tool that a call in view was made to."""
+        return self._calls.get(call_id)
+
+    def showing(self, entries: Iterable[Entry]) -> View:
+        """A view of its own that shows these of the entries only, decided as they are here."""
+        twin = self.copy()
+        twin._show_only(list(entries))
+        return twin
+
+    def copy(self) -> View:
+        """An independent view with the same content, for a fork: what happens to it never reaches this one."""
+        twin = View()
+        for name, value in vars(self).items():
+            setattr(twin, name, value.copy() if isinstance(value, list | dict | set) else value)
+        twin.meter = self.meter.copy()
+        joined = {id(old): replace(old, blocks=list(old.blocks), starts=list(old.starts)) for old in self._joined}
+        twin._joined = [joined[id(old)] for old in self._joined]
+        twin._answers = {call: joined[id(old)] for call, old in self._answers.items()}
+        return twin

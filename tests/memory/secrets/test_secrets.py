@@ -1,0 +1,226 @@
+"""The detector of secrets, measured on the shared corpus, on one of our own, and by planting secrets anywhere."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reverie.memory.secrets.scan import MASK, find_secrets, redacted
+from tests.counts import count
+from tests.memory.secrets_corpus import CARRIERS, FORMS, TOKENS, Draw, cases
+from tests.memory.secrets_held_out import HARMLESS, SECRETS
+from tests.memory.secrets_spoken import HARMLESS as TALK
+from tests.memory.secrets_spoken import LATER_HARMLESS, LATER_SECRETS
+from tests.memory.secrets_spoken import SECRETS as SPOKEN
+from tests.shared_data import data
+
+PROSE = """---
+name: Deployment of the checkout service
+description: who deploys, when, and what has to be ready before
+type: project
+---
+
+Releases are cut on Thursdays; Marta from QA takes them to the chamber the same day (see INC-88 and PR #2210).
+
+**Why:** the slot at the lab cannot be moved, and a broken build costs a week. Fixed in 9e1f0c2, image app:2.4.1-rc.3.
+**How to apply:** nothing risky after Wednesday noon; `make release VERSION=2.4.1` on release/2.4.
+"""
+
+
+def _measure(rows: list[tuple[str, bool, str]]) -> tuple[list[str], list[str]]:
+    missed = [why for text, secret, why in rows if secret and not find_secrets(text)]
+    false = [why for text, secret, why in rows if not secret and find_secrets(text)]
+    return missed, false
+
+
+def test_no_secret_of_the_shared_corpus_is_stored_and_few_false_alarms() -> None:
+    lines = data("security/secrets-dev.jsonl").read_text().splitlines()
+    raw = [json.loads(line) for line in lines]
+    rows = [(base64.b64decode(row["text_b64"]).decode(), row["secret"], row["why"]) for row in raw]
+    missed, false = _measure(rows)
+    assert missed == []
+    assert len(false) <= 0.05 * sum(not secret for _, secret, _ in rows), false
+
+
+def test_own_corpus_is_at_least_twice_the_shared_one() -> None:
+    rows = list(cases(0))
+    assert len(rows) >= 2 * 80
+    assert sum(secret for _, secret, _ in rows) >= 2 * 44
+    assert sum(not secret for _, secret, _ in rows) >= 2 * 36
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(count(4, 60)))
+def test_own_corpus(seed: int) -> None:
+    rows = list(cases(1_000 + seed))
+    missed, false = _measure(rows)
+    assert missed == []
+    assert len(false) <= 0.05 * sum(not secret for _, secret, _ in rows), false
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_every_maker_is_known_in_every_carrier(carrier: str) -> None:
+    draw = Draw(len(carrier))
+    missed = [name for name, make in TOKENS.items() if not find_secrets(carrier.format(make(draw)))]
+    assert missed == []
+
+
+def test_a_real_memory_directory_raises_no_alarm() -> None:
+    folder = data("recall-dev/memory")
+    files = list(folder.rglob("*.md"))
+    flagged = [path.name for path in files if find_secrets(path.read_text())]
+    assert len(flagged) <= 0.01 * len(files), flagged
+
+
+@settings(deadline=None, max_examples=count(60, 600))
+@given(
+    st.sampled_from(sorted(TOKENS) + sorted(FORMS)),
+    st.integers(0, 10_000),
+    st.integers(0, len(PROSE.splitlines())),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_a_secret_planted_on_any_line_of_a_memory_is_found(name: str, seed: int, line: int, end: str) -> None:
+    secret = (TOKENS.get(name) or FORMS[name])(Draw(seed))
+    lines = PROSE.splitlines()
+    text = end.join([*lines[:line], secret, *lines[line:]])
+    assert find_secrets(text), name
+
+
+@settings(deadline=None, max_examples=count(60, 600))
+@given(st.sampled_from(sorted(TOKENS)), st.integers(0, 10_000), st.integers(0, len(PROSE)))
+def test_a_token_planted_between_any_two_words_is_found_where_it_is(name: str, seed: int, at: int) -> None:
+    secret = TOKENS[name](Draw(seed))
+    at = PROSE.rfind(" ", 0, at) + 1
+    text = f"{PROSE[:at]}{secret} {PROSE[at:]}"
+    found = find_secrets(text)
+    assert any(one.start < at + len(secret) and at < one.end for one in found)
+    assert secret not in redacted(text)
+
+
+@settings(deadline=None, max_examples=count(80, 800))
+@given(st.text(max_size=400))
+def test_any_text_can_be_scanned_and_places_are_inside_it(text: str) -> None:
+    last = 0
+    for one in find_secrets(text):
+        assert last <= one.start < one.end <= len(text)
+        last = one.end
+
+
+def test_nothing_found_holds_the_value() -> None:
+    draw = Draw(7)
+    for name, make in TOKENS.items():
+        secret = make(draw)
+        for one in find_secrets(f"key: {secret}"):
+            assert secret not in repr(one), name
+
+
+def test_masking_leaves_the_rest_alone() -> None:
+    token = TOKENS["GitHub classic token"](Draw(3))
+    assert redacted(f"the CI token {token} expires in May") == f"the CI token {MASK} expires in May"
+    assert redacted(PROSE) == PROSE
+
+
+def test_two_kilobytes_take_no_more_than_a_blink() -> None:
+    text = (PROSE * 4)[:2_048]
+    find_secrets(f"{text} {TOKENS['npm token'](Draw(1))}")  # loads the detector
+    best = min(_timed(text) for _ in range(20))
+    assert best < 0.002, f"{best * 1000:.2f} ms"
+
+
+def _timed(text: str) -> float:
+    start = time.perf_counter()
+    find_secrets(text)
+    return time.perf_counter() - start
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "A1", "password ", "password: ", "\"'`", "a\n", "http://a:b", "QUJD", "%41", "eyJ", "_", "\\", "密码", "sk-"],
+)
+def test_no_text_takes_long(piece: str) -> None:
+    start = time.perf_counter()
+    find_secrets(piece * (20_000 // len(piece)))
+    assert time.perf_counter() - start < 5
+
+
+def test_the_line_of_an_index_is_no_password_and_one_in_a_link_is() -> None:
+    assert not find_secrets("- [The satellite pass is on 2026-03-21](project_the_pass_is_on_2026_03_21.md) — when")
+    (found,) = find_secrets(text := "- [pw: Tr0ub4dor&3x](notes.md) — where")
+    assert text[found.start : found.end] == "Tr0ub4dor&3x"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The figures are in the dashboard (login news / Otter-Plinth-5520), look daily.",
+        "login: news / Otter-Plinth-5520",
+        "log in as news with Otter-Plinth-5520",
+        "credentials news/Otter-Plinth-5520",
+        "Zugang: presse / Otter-Plinth-5520",
+        "sign in as deploy / Otter-Plinth-5520",
+    ],
+)
+def test_a_name_to_sign_in_with_and_a_password_beside_it(text: str) -> None:
+    (found,) = find_secrets(text)
+    assert text[found.start : found.end] == "Otter-Plinth-5520"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "login news / see the vault",
+        "The login page is in web/login-page-2.tsx.",
+        "user stories / epics for 2026-Q3 are in Jira",
+        "account team: release-2024.1 goes out on Friday",
+        "Credentials are kept in 1Password, vault Team-2024.",
+        "log in with the SSO / Okta tile",
+    ],
+)
+def test_talk_of_signing_in_is_no_password(text: str) -> None:
+    assert not find_secrets(text)
+
+
+def test_secrets_in_many_carriers_are_found_and_harmless_lines_pass() -> None:
+    missed = [line for line in SECRETS if not find_secrets(line)]
+    alarms = [line for line in HARMLESS if find_secrets(line)]
+    assert missed == []
+    assert alarms == []
+
+
+@pytest.mark.parametrize(("secrets", "talk"), [(SPOKEN, TALK), (LATER_SECRETS, LATER_HARMLESS)])
+def test_secrets_that_people_say_are_found_and_talk_about_them_is_not(secrets: list[str], talk: list[str]) -> None:
+    assert [text for text in secrets if not find_secrets(text)] == []
+    assert len(alarms := [text for text in talk if find_secrets(text)]) <= 0.05 * len(talk), alarms
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["login for ", "PIN of a ", "12 34 ", "1, ", "seed words ", "kilo ", "a=b;", "a + ", "creds a:b ", "rotate to A1#",
+     "4 ", "key: |\n a", "code for the ", "password at a.b:c ", "card 4111 "],
+)  # fmt: skip
+def test_no_spoken_form_takes_long(piece: str) -> None:
+    start = time.perf_counter()
+    find_secrets(piece * (20_000 // len(piece)))
+    assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize("value", ["askOsdhBB7NnrwXPUKFK", "70xbupPB11WGHHGxJojh", "wcazusn5POxNqqMwULPP"])
+@pytest.mark.parametrize("carrier", ["TOKEN = '{}'", "$env:TOKEN = '{}'", "> Set-Item Env:TOKEN '{}'"])
+def test_a_drawn_value_with_sayable_pieces_is_a_key(carrier: str, value: str) -> None:
+    assert find_secrets(carrier.format(value))
+
+
+@pytest.mark.parametrize("before", ["> ", "- ", "  * ", ""])
+def test_a_line_of_passwords_is_found_in_a_quote_or_a_list(before: str) -> None:
+    assert find_secrets(f"Notes.\n{before}db.corp.test:5432:app:app:NS6naOF_YuE0232\nEnd.")
+
+
+@pytest.mark.parametrize("value", ["@qR38&Ony1dHqceytDbKPTF@n@p%Gz&3cW0&u*A*B", "%I2^CQMD#s&0F942bXVh0Aq9!8Y^jQMR"])
+def test_a_salt_that_begins_like_a_lookup_is_found(value: str) -> None:
+    assert find_secrets(f'define( "SECURE_AUTH_SALT", "{value}" );')
+    assert not find_secrets("password = $DB_PASSWORD") and not find_secrets("token: %TOKEN%")

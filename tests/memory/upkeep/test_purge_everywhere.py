@@ -1,0 +1,182 @@
+"""A purge takes a secret out of every place where text is kept, names included, and says truthfully what is left."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from reverie.cli.app import commands
+from reverie.memory.changes import WriteInfo, Writer
+from reverie.memory.directory import MemoryDirectory
+from reverie.memory.taxonomy import MemoryType
+from reverie.memory.topic_file import TopicFile
+from reverie.memory.upkeep.purge_forms import PURGED_NAME
+from reverie.paths import Places
+from reverie.paths.kept import KEPT, Treatment, kept_at
+from reverie.settings import load_settings
+from tests.counts import count
+
+SECRET = "Wombat" + "-Quartz7" + "Tulip93"
+
+
+class Planted:
+    """A home with the secret in every place that the list names, in contents and in names."""
+
+    def __init__(self, work: Path, secret: str = SECRET) -> None:
+        self.work, self.secret = work, secret
+        self.slug = slug = self.slug_of(secret)
+        self.places = places = Places.of(work, load_settings(work))
+        self.home = places.home
+        self.memory = MemoryDirectory.open(places.default_memory, gate=lambda _write: None)
+        info = WriteInfo(Writer.USER, f"because of {secret}")
+        for name, text in (
+            (f"reference_{slug}.md", f"The word is {secret}."),
+            ("reference_gone.md", f"Gone: {secret}"),
+            ("project_plain.md", "Nothing here."),
+        ):
+            self.memory.create(
+                name,
+                TopicFile.new(name=name[:-3], description=f"about {secret}", type=MemoryType.REFERENCE, body=text),
+                info,
+            )
+        self.memory.remove("reference_gone.md", info)
+        self.agents = MemoryDirectory.open(places.agent_memory_user("keeper"), gate=lambda _write: None)
+        self.agents.create(
+            f"feedback_{slug}.md",
+            TopicFile.new(name="a", description=secret, type=MemoryType.FEEDBACK, body=secret),
+            info,
+        )
+        encoded = base64.b64encode(f"user:{secret}:x".encode()).decode()
+        body = json.dumps({"text": secret, "deep": json.dumps({"again": secret}), "encoded": encoded}) + "\n"
+        project, session = places.project, places.project / "5e55-1"
+        self.files = [
+            project / "5e55-1.jsonl",
+            project / "5e55-1.jsonl.torn",
+            project / ".0123456789abcdef.tmp",
+            session / "tool-results" / "t1.txt",
+            session / "tool-results" / f"of-{secret}.txt",
+            session / "session-memory" / "summary.md",
+            session / "subagents" / "agent-a1.jsonl",
+            session / "letters.json",
+            self.memory.root / ".inbox" / "w1.json",
+            self.memory.root / ".dreams" / "dream-1.json",
+            places.background_log,
+            places.day_books / "2026-01-01.jsonl",
+            places.home / "heartbeats" / "dream.json",
+            places.extracted / "one.json",
+            places.chat_history,
+            places.inbox("red", "ann"),
+            places.team_sync(self.memory.root) / "base" / "a.md",
+            places.team_sync(self.memory.root) / "base" / f"project_{slug}.md",
+            places.home / "dreams" / "copy" / "a.md",
+            places.home / "requests.jsonl",
+            places.home / "some-new-place" / "x.bin",
+            places.search_index(self.memory.root),
+            places.home / "indexes" / "0000000000000000.sqlite",
+        ]
+        for path in self.files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(body)
+
+    @staticmethod
+    def slug_of(secret: str) -> str:
+        return re.sub(r"[^a-z0-9]+", "_", secret.lower()).strip("_")
+
+    def found(self) -> list[str]:
+        """Every file of the home, git's objects unpacked, that still holds the secret, or has it as its name."""
+        secret = self.secret
+        forms = [secret, self.slug, base64.b64encode(secret.encode()).decode()[:-4], secret.encode().hex()]
+        forms += [base64.b64encode(b"user:" + secret.encode()).decode()[8:24]]
+        found: list[str] = []
+        for path in self.home.rglob("*"):
+            held = path.name.encode()
+            if path.is_file():
+                raw = path.read_bytes()
+                held += raw
+                if "objects" in path.parts and len(path.name) == 38:
+                    held += zlib.decompress(raw)
+                if path.suffix == ".pack":
+                    git = ["git", f"--git-dir={path.parents[2]}", "cat-file", "--batch-all-objects", "--batch"]
+                    held += subprocess.run(git, capture_output=True, check=True).stdout
+            if any(form.encode() in held or form.encode().lower() in held.lower() for form in forms):
+                found.append(str(path.relative_to(self.home)))
+        return found
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Planted:
+    return Planted(tmp_path)
+
+
+def purged(work: Path) -> Result:
+    args = ["memory", "purge", "--yes", "-C", str(work)]
+    done = CliRunner().invoke(commands, args, input=SECRET, standalone_mode=False)
+    assert done.exception is None, done.exception
+    return done
+
+
+def test_nothing_is_left_anywhere(planted: Planted) -> None:
+    before = planted.found()
+    kinds = {kept_at(name).pattern for name in before}
+    wanted = {one.pattern for one in KEPT if one.treatment is not Treatment.YOURS} - {"run/*"}
+    assert wanted <= kinds, "the secret is planted in every place that the list names"
+    done = purged(planted.work)
+    assert done.return_value == 0, done.output
+    assert planted.found() == []
+    assert "searched again" in done.output
+    assert planted.memory.exists(f"reference_{PURGED_NAME}.md")
+    assert f"(reference_{PURGED_NAME}.md)" in planted.memory.index()
+    git = ["git", f"--git-dir={planted.memory.history.git_dir}"]
+    subprocess.run([*git, "fsck", "--strict"], check=True, capture_output=True)
+
+
+def test_packed_versions_are_rid_of_names_too(planted: Planted) -> None:
+    git_dir = planted.memory.history.git_dir
+    subprocess.run(["git", f"--git-dir={git_dir}", "gc", "-q", "--prune=now"], check=True, capture_output=True)
+    assert purged(planted.work).return_value == 0
+    assert planted.found() == []
+
+
+def test_files_of_the_user_are_named_and_left(planted: Planted) -> None:
+    own = planted.home / "settings.toml"
+    own.write_text(f"# {SECRET}\n")
+    done = purged(planted.work)
+    assert done.return_value == 1
+    assert "settings.toml" in done.output and "change it yourself" in " ".join(done.output.split())
+    assert planted.found() == ["settings.toml"]
+    assert SECRET in own.read_text()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("at", [step / 10 for step in range(count(2, 12))])
+def test_a_purge_that_was_killed_is_finished_by_the_next(planted: Planted, at: float) -> None:
+    code = "import os, sys; os.write(1, b'.'); from reverie.cli.app import app; app()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "memory", "purge", "--yes", "-C", str(planted.work), SECRET],
+        env={**os.environ}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.read(1)
+    time.sleep(0.15 + at)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert purged(planted.work).return_value == 0
+    assert planted.found() == []
+
+
+def test_the_docs_list_every_place() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "write-gate.md").read_text()
+    for one in KEPT:
+        assert f"| `{one.pattern}` | {one.what} | {one.treatment.value} |" in page

@@ -1,0 +1,129 @@
+"""The read-only check gives every command of the corpus, and of the measuring data, the verdict it must get."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reverie.permissions import is_read_only_shell, why_not_read_only
+from tests.permissions.shell_corpus import ALLOWED, REFUSED
+from tests.shared_data import data
+
+
+@pytest.mark.parametrize(("command", "why"), ALLOWED, ids=[repr(command)[:60] for command, _ in ALLOWED])
+def test_ordinary_reading_is_allowed(command: str, why: str) -> None:
+    assert why_not_read_only(command) is None, why
+    assert is_read_only_shell(command)
+
+
+@pytest.mark.parametrize(("command", "why"), REFUSED, ids=[repr(command)[:60] for command, _ in REFUSED])
+def test_everything_else_is_refused_in_one_sentence(command: str, why: str) -> None:
+    reason = why_not_read_only(command)
+    assert reason is not None, why
+    assert not is_read_only_shell(command)
+    assert reason.startswith("The command is refused because ") and reason.endswith(".")
+    assert "\n" not in reason and len(reason) < 250
+
+
+def test_the_corpus_is_large_and_has_no_doubles() -> None:
+    commands = [command for command, _ in (*ALLOWED, *REFUSED)]
+    assert len(commands) == len(set(commands)) >= 150
+
+
+def test_no_refused_command_of_the_measuring_data_passes_and_no_allowed_one_is_lost() -> None:
+    cases = [json.loads(line) for line in data("security/shell-dev.jsonl").read_text("utf-8").splitlines()]
+    let_through = [case["command"] for case in cases if not case["allow"] and is_read_only_shell(case["command"])]
+    lost = [case["command"] for case in cases if case["allow"] and not is_read_only_shell(case["command"])]
+    assert not let_through
+    assert not lost
+
+
+def test_open_cases_follow_the_suggestion() -> None:
+    lines = data("security/judgement-calls.jsonl").read_text("utf-8").splitlines()
+    cases = [case for case in map(json.loads, lines) if case["corpus"] == "shell"]
+    assert [case["command"] for case in cases if is_read_only_shell(case["command"]) != case["suggest"]] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("rm -rf x", "rm is not one of"),
+        ("find . -delete", "find -delete"),
+        ("tail -f a", "tail -f"),
+        ("ls > a", "2>/dev/null"),
+        ("cat /dev/zero", "/dev/zero may lead to a device"),
+        ("ls $HOME", "$ outside single quotes"),
+        ("head -c 1T a", "1T"),
+        ("cat", "cat would wait for input"),
+    ],
+)
+def test_the_reason_names_what_is_wrong(command: str, names: str) -> None:
+    assert names in (why_not_read_only(command) or "")
+
+
+@pytest.mark.parametrize("joiner", ["\n", "\r", "&", "||", "|&", ";;", "\u2028", "\x85", "$(", "`", "<(", "\uff1b"])
+@pytest.mark.parametrize("command", [command for command, _ in ALLOWED[:40]])
+def test_nothing_can_be_hung_onto_an_allowed_command(command: str, joiner: str) -> None:
+    assert not is_read_only_shell(f"{command.rstrip()}{joiner}rm x")
+    assert not is_read_only_shell(f"{command.rstrip()} {joiner} rm x")
+
+
+@given(st.text(max_size=60))
+def test_any_text_gets_an_answer(text: str) -> None:
+    reason = why_not_read_only(text)
+    assert reason is None or reason.endswith(".")
+
+
+@given(
+    st.lists(
+        st.sampled_from([*"lscatfind -*?[]'\"\\$`!~{}()<>|&;#=/.2\n\t", "ls ", "2>/dev/null", "é", "и"]), max_size=40
+    )
+)
+def test_any_shell_like_text_gets_an_answer(pieces: list[str]) -> None:
+    reason = why_not_read_only("".join(pieces))
+    assert reason is None or reason.endswith(".")
+
+
+def test_a_single_quoted_argument_is_always_data() -> None:
+    for char in map(chr, range(0x20, 0x7F)):
+        if char != "'":
+            assert is_read_only_shell(f"grep 'x{char}y' a.md"), char
+
+
+def test_hard_input_is_answered_quickly() -> None:
+    started = time.perf_counter()
+    for nasty in (
+        "'" * 8000,
+        '"$(' * 2600,
+        "ls " + "-a " * 2600,
+        "ls " + "{" * 8000,
+        "\\" * 8001,
+        "grep " + "a{9}" * 2000,
+    ):
+        why_not_read_only(nasty)
+    assert time.perf_counter() - started < 5
+
+
+def test_importing_the_package_does_not_load_the_parser() -> None:
+    code = "import sys, reverie.permissions; sys.exit('tree_sitter' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("before", ["{", "echo {", "echo {1..", "rm x; {12"])
+def test_no_character_behind_a_brace_ends_the_process(before: str) -> None:
+    """The grammar's own scanner read far beyond a table; whether that crashed depended on what lay there."""
+    code = (
+        "import json, sys; from reverie.permissions.shell.commands import all_commands, plain_commands\n"
+        f"for at in range(0xe000, 0x110000, 0x9d1): one = {before!r} + chr(at); plain_commands(one);"
+        " found = list(all_commands(one))\n"
+        "print(json.dumps([one.words for one in found]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    assert not before.startswith("rm") or ["rm", "x"] in json.loads(done.stdout)
