@@ -15,11 +15,11 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 FLOORS = (
     "types origins events errors parsing settings flags paths prompts moments regular_files __init__",
     "models storage permissions runtime",
-    "simulator",
+    "tools simulator",
     "memory instructions",
     "layers",
     "offline",  # a mind knows the files and the tasks of the floors below; it is loaded by name
-    "context tools",
+    "context",
     "loop",
     "agents",
     "session",
@@ -61,6 +61,20 @@ def test_imports_point_down(path: Path) -> None:
         if here == "__init__":  # the package's own lazy door to its public names
             continue
         assert FLOOR[target] <= FLOOR[here], f"{path.name}:{line} imports {name}, which stands above {here}"
+
+
+def test_no_module_of_the_session_needs_itself() -> None:
+    """Lazy and type-only imports count: who needs something above it declares a protocol."""
+    modules = {".".join(path.relative_to(SOURCE.parent).with_suffix("").parts): path for path in MODULES}
+    below = {
+        name: {target for _, target in imports(path) if target.startswith("reverie.session.")}
+        for name, path in modules.items()
+        if name.startswith("reverie.session.") and not name.endswith("__init__")
+    }
+    while free := [name for name, needed in below.items() if not needed & below.keys()]:
+        for name in free:
+            del below[name]
+    assert not below, f"an import cycle: {sorted(below)}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))

@@ -124,7 +124,7 @@ def test_a_fork_reads_its_parents_cache_and_writes_none_that_is_not_read(
         await session.fork("Write notes.", purpose=Purpose.NOTES, permission=anything, max_rounds=3)
         await session.fork("Is it fine?", purpose=Purpose.SIDE_QUESTION, permission=anything, max_rounds=1)
         await turn(session, "one more")
-        return session.parts.log.view.fork_usage
+        return session.view.fork_usage
 
     with served(FORKS, monkeypatch) as server:
         booked = in_session(work, cwd=tmp_path, model=ANTHROPIC)

@@ -64,7 +64,7 @@ class Watch:
         assert tokens <= self.window, f"round {self.rounds}: {tokens:,} tokens in a window of {self.window:,}"
         budget = self.session.conversation.budget()
         assert budget.blocking is None or budget.used < budget.blocking
-        made = self.session.parts.log.view.boundaries
+        made = self.session.view.boundaries
         if made != self._seen:
             self._seen = made
             self.compacted_at.append(self.rounds)
@@ -76,8 +76,8 @@ def wire(view: View) -> list[JsonObject]:
 
 def everything_is_in_reach(session: Session) -> None:
     """Every message of the person's is in the context word for word, or in a file the context names."""
-    shown = "\n".join(message.text for message in session.parts.log.view.messages())
-    folder = session.parts.places.session(session.id) / "requests"
+    shown = "\n".join(message.text for message in session.view.messages())
+    folder = session.places.session(session.id) / "requests"
     kept = {path: path.read_text(errors="replace") for path in folder.glob("*.txt")} if folder.is_dir() else {}
     named = [text for path, text in kept.items() if str(path) in shown]
     for text in said(session):
@@ -86,21 +86,21 @@ def everything_is_in_reach(session: Session) -> None:
 
 
 def resume_is_exact(session: Session) -> None:
-    loaded = read_records(session.parts.places.transcript(session.id))
-    assert wire(View.of(conversation(loaded.records))) == wire(session.parts.log.view)
+    loaded = read_records(session.places.transcript(session.id))
+    assert wire(View.of(conversation(loaded.records))) == wire(session.view)
 
 
 def undo_is_exact(session: Session) -> None:
     """With every compaction taken back, the conversation is as if there had never been one."""
-    records = list(session.parts.log.records)
-    for one in session.parts.log.records:
+    records = list(session.log.records)
+    for one in session.log.records:
         if isinstance(from_record(one), CompactBoundary):
             records.append(
                 Record({"type": "system", "subtype": Undo.subtype, "reverie": to_data(Undo(one.uuid or ""))})
             )
     plain = [
         one
-        for one in session.parts.log.records
+        for one in session.log.records
         if not isinstance(from_record(one), CompactBoundary) and "compactOf" not in one.data
     ]
     assert wire(View.of(conversation(records))) == wire(View.of(plain))

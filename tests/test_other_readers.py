@@ -25,7 +25,7 @@ def test_a_third_party_reader_renders_our_transcript(tmp_path: Path) -> None:
     async def work(session: Session) -> Path:
         await turn(session, "which colour is it?")
         await turn(session, "and again, please")
-        return session.parts.places.transcript(session.id)
+        return session.places.transcript(session.id)
 
     path = in_session(work, cwd=tmp_path, model=model)
     page = tmp_path / "page.html"
@@ -43,7 +43,7 @@ def test_a_claude_code_session_can_be_gone_on_with(tmp_path: Path, number: int) 
     source = sorted(data("transcripts").glob("*.jsonl"))[number]
 
     async def nothing(session: Session) -> Path:
-        return session.parts.places.project
+        return session.places.project
 
     project = in_session(nothing, cwd=tmp_path)
     project.mkdir(parents=True, exist_ok=True)

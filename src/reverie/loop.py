@@ -56,6 +56,10 @@ class Surroundings(Protocol):
 
     def budget(self) -> Budget: ...
 
+    async def observe(self, response: Response) -> None:
+        """Records a response."""
+        ...
+
     async def after_response(self) -> None:
         """Called when a response is recorded, before its tools run: the notes trigger."""
         ...
@@ -156,7 +160,7 @@ async def step(thread: Thread, cap: int) -> Response | None:
         thread.log.append(ForkUsage(thread.purpose.value, response.model, response.usage.wire(), thread.name))
         thread.emit(AnswerRestarted("the answer was cut off; asking again with a higher limit"))
         return None
-    record_response(thread, response)
+    await around.observe(response)
     budget = around.budget()
     cut_off = response.stop_reason == "max_tokens" and not Message("assistant", response.content).tool_uses
     thread.emit(RoundFinished(response.usage, budget.used, budget.window, budget.percent_left, cut_off))
@@ -183,20 +187,6 @@ async def query(thread: Thread, request: Request) -> Response:
                 assert_never(event)
     assert response is not None, "a stream without its end is an error of the sender"
     return response
-
-
-def record_response(thread: Thread, response: Response) -> Record:
-    """One record a response, whole; an empty answer too, since it was paid for."""
-    fields = {
-        "id": response.id,
-        "type": "message",
-        "model": response.model,
-        "stop_reason": response.stop_reason,
-        "stop_sequence": None,
-        "usage": {**response.usage.wire(), **response.raw_usage},
-    }
-    message = Message("assistant", response.content, fields=fields)
-    return thread.log.append_message(message, requestId=response.request_id)
 
 
 async def execute(thread: Thread, calls: Sequence[ToolUseBlock]) -> bool:

@@ -55,19 +55,19 @@ def user_texts(request: LoggedRequest) -> list[str]:
 def results(session: Session) -> list[tuple[str, bool]]:
     """Every tool result of the main conversation, and whether it is an error."""
     found = list[tuple[str, bool]]()
-    for entry in session.parts.log.view.entries:
+    for entry in session.view.entries:
         found += [(b.text, bool(b.is_error)) for b in entry.message.content if isinstance(b, ToolResultBlock)]
     return found
 
 
 def said_to_main(session: Session) -> str:
     """Everything on the user side of the main conversation, as one text."""
-    return "\n".join(entry.message.text for entry in session.parts.log.view.entries if entry.message.role == "user")
+    return "\n".join(entry.message.text for entry in session.view.entries if entry.message.role == "user")
 
 
 def transcripts(session: Session) -> dict[str, str]:
     """The transcripts that agents with a context of their own have left, by agent."""
-    folder = session.parts.places.session(session.id) / "subagents"
+    folder = session.places.session(session.id) / "subagents"
     found = sorted(folder.glob("agent-*.jsonl")) if folder.is_dir() else []
     return {
         path.stem.removeprefix("agent-"): "\n".join(

@@ -44,7 +44,7 @@ def project(tmp_path: Path) -> str:
 
 def state(session: Session) -> object:
     """Everything of the parent that a fork must not change."""
-    view = session.parts.log.view
+    view = session.view
     cache = session._thread.context.read_cache  # pyright: ignore[reportPrivateUsage]
     return (
         [message.wire() for message in view.messages()],
@@ -55,9 +55,9 @@ def state(session: Session) -> object:
         dict(view.pins),
         dict(view.surfaced),
         view.meter.tokens,
-        session.parts.log.head,
+        session.log.head,
         cache.newest(),
-        [record for record in session.parts.log.records if record.subtype != ForkUsage.subtype],
+        [record for record in session.log.records if record.subtype != ForkUsage.subtype],
     )
 
 
@@ -71,7 +71,7 @@ def test_a_fork_shares_the_prefix_and_leaves_the_parent_alone(tmp_path: Path, pr
         assert result.text == "The notes are written."
         assert result.denied == ("Bash: this fork only reads",)
         assert state(session) == before
-        booked = session.parts.log.view.fork_usage
+        booked = session.view.fork_usage
         assert [one.purpose for one in booked] == ["notes", "notes"], "one for each request"
         assert booked[0].tokens() + booked[1].tokens() == result.usage
 

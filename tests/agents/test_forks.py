@@ -48,7 +48,7 @@ _FORKS = (ForkUsage.subtype, CacheBreak.subtype)
 
 def kept_of(session: Session) -> object:
     """What no fork may change: decisions, read cache, cursors, cache edits, and the records of the transcript."""
-    log, view = session.parts.log, session.parts.log.view
+    log, view = session.log, session.view
     cache = session.agents.spawner.main.thread.context.read_cache
     return (
         dict(view.replaced),
@@ -95,7 +95,7 @@ say They are on their way.
 
         async def work(session: Session) -> None:
             await turn(session, "read a")
-            log = session.parts.log
+            log = session.log
             log.append(Cursor("notes", log.head))
             log.append(CacheEdits((next(iter(log.view._calls)),)))  # pyright: ignore[reportPrivateUsage]
             log.append(ResultDecisions(kept=("toolu_decided",)))
@@ -175,9 +175,9 @@ say Did it.
 
     async def work(session: Session) -> None:
         await turn(session, "go")
-        ids = [id for entry in session.parts.log.view.entries for id in letter_ids(entry.message)]
+        ids = [id for entry in session.view.entries for id in letter_ids(entry.message)]
         assert len(ids) == 1
-        (record,) = [r for r in session.parts.log.records if r.message is not None and letter_ids(r.message)]
+        (record,) = [r for r in session.log.records if r.message is not None and letter_ids(r.message)]
         assert record.data["origins"] == ["agent"], "a letter is never the user speaking"
         assert json.dumps(record.stored())
 

@@ -206,8 +206,8 @@ say Bye.
         assert session.agents.spawner.roster.names() == [MAIN]
         own = [request for request in requests(prefix_watch) if request.conversation != session.id]
         assert len({request.conversation for request in own}) == 1, "one session of its own"
-        found = find_session(session.parts.places.project, own[0].conversation)
-        assert found.path != session.parts.places.transcript(session.id)
+        found = find_session(session.places.project, own[0].conversation)
+        assert found.path != session.places.transcript(session.id)
         assert part(own[0], "system")[0] == "You scout."
         assert "Scout north." in "".join(own[0].parts) and "go" not in user_texts(own[0])
 
@@ -246,10 +246,10 @@ say You said 8080 above.
 
     async def work(session: Session) -> None:
         await turn(session, "which port?")
-        before = len(session.parts.log.view.entries)
+        before = len(session.view.entries)
         assert await session.ask_aside("Which port was it again?") == "You said 8080 above."
-        assert len(session.parts.log.view.entries) == before, "the conversation does not change"
-        assert [one.purpose for one in session.parts.log.view.fork_usage] == ["side_question"]
+        assert len(session.view.entries) == before, "the conversation does not change"
+        assert [one.purpose for one in session.view.fork_usage] == ["side_question"]
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, play), overrides={"permissions.mode": "accept_all"})
     assert not (tmp_path / "never.txt").exists(), "every call is denied"

@@ -102,7 +102,7 @@ def test_a_running_agent_is_looked_at_and_what_it_is_at_is_told(tmp_path: Path, 
         events = await turn(session, "go")
         said = [event.progress for event in of_kind(events, TaskChanged)]
         assert "Reading the file notes.txt" in said
-        assert "progress" in [one.purpose for one in session.parts.log.view.fork_usage], "and is booked"
+        assert "progress" in [one.purpose for one in session.view.fork_usage], "and is booked"
 
     overrides = {"agents.progress_s": 0.1, "permissions.mode": "accept_all"}
     in_session(work, cwd=tmp_path, model=script(tmp_path, PLAY), overrides=overrides)
@@ -128,7 +128,7 @@ def test_where_background_work_is_kept_from_the_model_the_embedded_one_says_it(t
         events = await turn(session, "go")
         said = {event.progress for event in of_kind(events, TaskChanged)}
         assert "Running the command sleep 0.6" in said
-        asked = [one.model for one in session.parts.log.view.fork_usage if one.purpose == "progress"]
+        asked = [one.model for one in session.view.fork_usage if one.purpose == "progress"]
         assert set(asked) == {"embedded"}
 
     overrides = {"agents.progress_s": 0.1, "permissions.mode": "accept_all", "background.mind": "embedded"}
@@ -140,7 +140,7 @@ def test_switched_off_nobody_is_asked(tmp_path: Path, monkeypatch: pytest.Monkey
 
     async def work(session: Session) -> None:
         await turn(session, "go")
-        assert {one.purpose for one in session.parts.log.view.fork_usage} == {"agent"}
+        assert {one.purpose for one in session.view.fork_usage} == {"agent"}
 
     overrides = {"agents.progress_s": 0.05, "permissions.mode": "accept_all"}
     in_session(work, cwd=tmp_path, model=script(tmp_path, PLAY), overrides=overrides)

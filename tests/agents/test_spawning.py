@@ -497,7 +497,7 @@ say <summary>Much was read.</summary>
     async def work(session: Session) -> None:
         events = await turn(session, "go")
         assert ended(events).text == "I have read enough."
-        assert session.parts.log.view.boundaries == 0, "the session's own context is as it was"
+        assert session.view.boundaries == 0, "the session's own context is as it was"
         (kept,) = transcripts(session).values()
         assert "Much was read." in kept and "Read it again and again." in kept, "nothing is lost on disk"
 

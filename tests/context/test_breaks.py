@@ -12,13 +12,12 @@ import pytest
 
 from reverie.context.cache_watch import CacheWatch
 from reverie.events import Event, Notice
-from reverie.layers.base import Commit, EffectResult, Now
+from reverie.layers.base import Break, BreakCause, Commit, EffectResult, Now
 from reverie.models.base import Request, Response
 from reverie.models.catalogue import Catalogue
-from reverie.models.registry import open_model
+from reverie.models.registry import model_access, open_model
 from reverie.permissions.rules import Allow, Decision, ToolCall
 from reverie.session import Session
-from reverie.session.parts import model_access
 from reverie.simulator.cache import PromptCache
 from reverie.storage.transcript.records import CacheBreak, Clears, CompactBoundary, SessionHeader, from_record
 from reverie.storage.transcript.view import View
@@ -78,19 +77,19 @@ def provoke(
 
 
 def breaks_of(session: Session) -> list[CacheBreak]:
-    found = [from_record(record) for record in session.parts.log.records]
+    found = [from_record(record) for record in session.log.records]
     return [one for one in found if isinstance(one, CacheBreak)]
 
 
 def header(session: Session, **fields: Any) -> None:
     """A new header out of the blue, as a careless change of the code would make it."""
-    now = session.parts.log.view.header
+    now = session.view.header
     assert now is not None
-    session.parts.log.append(replace(now, **fields))
+    session.log.append(replace(now, **fields))
 
 
 def given(session: Session) -> SessionHeader:
-    found = session.parts.log.view.header
+    found = session.view.header
     assert found is not None
     return found
 
@@ -181,9 +180,9 @@ def test_beta_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @unannounced
 def test_an_edited_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def change(session: Session, _server: Served) -> None:
-        messages = session.parts.log.view.messages()
+        messages = session.view.messages()
         call = messages[1].tool_uses[0].id
-        session.parts.log.append(Clears("by hand", {call: "[cleared]"}))
+        session.log.append(Clears("by hand", {call: "[cleared]"}))
 
     broken = provoke(tmp_path, monkeypatch, change).the_one()
     assert broken.cause == "messages" and broken.path == "messages[2].content[0]"
@@ -224,7 +223,7 @@ def test_the_first_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     async def change(session: Session, _server: Served) -> None:
         source = {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}
         image = ImageBlock(source, Origin.TYPED)
-        session.parts.log.append_message(Message("user", (image, TextBlock("look", Origin.TYPED))))
+        session.log.append_message(Message("user", (image, TextBlock("look", Origin.TYPED))))
 
     broken = provoke(tmp_path, monkeypatch, change).the_one()
     assert broken.cause == "images" and "first image" in broken.detail
@@ -279,7 +278,9 @@ class Clearing:
     def commit(self, view: View, now: Now, results: list[EffectResult]) -> Commit:
         self.due = False
         call = view.messages()[1].tool_uses[0].id
-        return Commit((Clears("time", {call: "[cleared]"}),), breaks_prefix="old results were cleared")
+        return Commit(
+            (Clears("time", {call: "[cleared]"}),), breaks=Break(BreakCause.CLEARED, "old results were cleared")
+        )
 
 
 def test_what_a_layer_announced_is_counted_and_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,10 +297,10 @@ def test_what_a_layer_announced_is_counted_and_not_told(tmp_path: Path, monkeypa
 
 def test_a_compaction_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def change(session: Session, _server: Served) -> None:
-        log = session.parts.log
+        log = session.log
         log.append(CompactBoundary("manual", 20_000, log.head))
         log.append_message(Message("user", (TextBlock("Summary. " * 2_000, Origin.SUMMARY),)), isCompactSummary=True)
-        session.conversation.announce = "the conversation was compacted"
+        session.conversation.announce(BreakCause.COMPACTED, "the conversation was compacted")
 
     found = provoke(tmp_path, monkeypatch, change)
     assert found.notices == []

@@ -38,7 +38,7 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def header_of(session: Session) -> SessionHeader:
-    header = session.parts.log.view.header
+    header = session.view.header
     assert header is not None
     return header
 
@@ -86,7 +86,7 @@ def test_saves_in_between_and_a_resume_leave_the_prefix_alone(
 
     async def second(session: Session) -> tuple[SessionHeader, list[object]]:
         await turn(session, "three")
-        return header_of(session), [message.wire() for message in session.parts.log.view.messages()]
+        return header_of(session), [message.wire() for message in session.view.messages()]
 
     before = in_session(first, cwd=project, model=model)
     after, messages = in_session(second, cwd=project, resume="last")

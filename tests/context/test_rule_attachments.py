@@ -46,13 +46,13 @@ say Once more.
 
 
 def said(session: Session) -> str:
-    return str([message.wire() for message in session.parts.log.view.messages()])
+    return str([message.wire() for message in session.view.messages()])
 
 
 def test_once_beside_the_results(project: Path, tmp_path: Path) -> None:
     async def work(session: Session) -> tuple[str, list[object]]:
         await turn(session, "go")
-        messages = session.parts.log.view.messages()
+        messages = session.view.messages()
         return said(session), [message.wire() for message in messages]
 
     text, messages = in_session(work, cwd=project, model=script(tmp_path, PLAY))
@@ -77,7 +77,7 @@ def test_a_resumed_session_knows(project: Path, tmp_path: Path) -> None:
 def test_what_is_out_of_view_is_shown_again(project: Path, tmp_path: Path) -> None:
     async def work(session: Session) -> str:
         await turn(session, "go")
-        session.parts.log.append(Rewind(head=None, reason="clear"))
+        session.log.append(Rewind(head=None, reason="clear"))
         await turn(session, "anew")
         return said(session)
 

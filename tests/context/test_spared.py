@@ -8,6 +8,7 @@ from reverie.cli.sessions.context import context_text
 from reverie.cli.sessions.cost import cost_text
 from reverie.context.ledger import Ledger
 from reverie.context.window_fill import WindowFill, fill
+from reverie.layers.base import BreakCause
 from reverie.models.catalogue import Catalogue
 from reverie.session import Session
 from reverie.storage.transcript.records import Clears
@@ -21,10 +22,10 @@ def test_results_on_disk_and_cleared_ones_are_shown(tmp_path: Path) -> None:
     async def work(session: Session) -> None:
         await turn(session, "go")
         await turn(session, "again")
-        view = session.parts.log.view
+        view = session.view
         (call,) = [block.tool_use_id for message in view.messages() for block in message.tool_results]
-        session.parts.log.append(Clears("time", {call: "[cleared]"}, tokens=1_000))
-        session.conversation.announce = "a test cleared it"
+        session.log.append(Clears("time", {call: "[cleared]"}, tokens=1_000))
+        session.conversation.announce(BreakCause.COMPACTED, "a test cleared it")
         await turn(session, "and again")
         found = fill(view, session.conversation.thresholds)
         assert (found.on_disk, found.cleared, found.cleared_tokens) == (1, 1, 1_000)
@@ -32,7 +33,7 @@ def test_results_on_disk_and_cleared_ones_are_shown(tmp_path: Path) -> None:
         assert WindowFill.from_json(found.to_json()) == found
         shown = context_text(session)
         assert "1 result on disk" in shown and "1 result cleared, about 1k tokens" in shown
-        ledger = Ledger.of_session(session.parts.log.records, Catalogue.load())
+        ledger = Ledger.of_session(session.log.records, Catalogue.load())
         spared = ledger.spared_by()
         assert spared["cleared"] == 1_000, "one request came after it"
         assert spared["on disk"] == 3 * (found.on_disk_bytes // 4), "three requests came after it"

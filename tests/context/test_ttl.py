@@ -93,7 +93,7 @@ def test_the_choice_is_latched_in_the_header_and_survives_a_resume(
 
     async def work(session: Session) -> tuple[str, str]:
         await turn(session, "go")
-        header = session.parts.log.view.header
+        header = session.view.header
         assert header is not None
         return header.ttl, header.ttl_reason
 

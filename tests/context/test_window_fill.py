@@ -96,7 +96,7 @@ def test_a_session_and_its_transcript_give_the_same_answer(tmp_path: Path) -> No
 
     async def work(session: Session) -> tuple[WindowFill, Path]:
         await turn(session, "go")
-        return fill(session.parts.log.view, LIMITS), session.parts.places.transcript(session.id)
+        return fill(session.view, LIMITS), session.places.transcript(session.id)
 
     live, path = in_session(work, cwd=tmp_path, model=model)
     assert fill(View.of(conversation(read_records(path).records)), LIMITS) == live

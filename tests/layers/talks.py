@@ -51,7 +51,7 @@ def payloads(log: SessionLog, kind: type[Payload]) -> list[Payload]:
 
 
 def boundaries(session: Session) -> list[CompactBoundary]:
-    return [one for one in payloads(session.parts.log, CompactBoundary) if isinstance(one, CompactBoundary)]
+    return [one for one in payloads(session.log, CompactBoundary) if isinstance(one, CompactBoundary)]
 
 
 def sent(log: Path, purpose: str) -> list[LoggedRequest]:
@@ -63,7 +63,7 @@ def said(session: Session) -> list[str]:
     """What the person said in the whole conversation."""
     return [
         untagged(block.text)
-        for entry in session.parts.log.view.history
+        for entry in session.view.history
         for block in entry.message.content
         if isinstance(block, TextBlock) and block.origin.is_given
     ]
@@ -71,7 +71,7 @@ def said(session: Session) -> list[str]:
 
 def context(session: Session) -> str:
     """Everything the model would read now."""
-    return "\n".join(str(message.wire()) for message in session.parts.log.view.messages())
+    return "\n".join(str(message.wire()) for message in session.view.messages())
 
 
 def flags(home: Path, text: str) -> None:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from reverie.context.effects import Effects
 from reverie.context.pipeline import Pipeline
 from reverie.events import ToolFinished
 from reverie.flags import Flags
@@ -24,7 +25,6 @@ from reverie.layers.l1_tool_results.replacement import EMPTY, file_name, preview
 from reverie.layers.l1_tool_results.single import judge
 from reverie.paths import Places
 from reverie.session import Session
-from reverie.session.effects import Effects
 from reverie.settings import load_settings
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import dump_record, parse_line
@@ -186,7 +186,7 @@ def test_a_large_result_is_on_disk_and_can_be_read_back_by_range(tmp_path: Path)
     async def work(session: Session) -> None:
         events = await turn(session, "go")
         shown = of_kind(events, ToolFinished)[0].text
-        folder = session.parts.places.tool_results(session.id)
+        folder = session.places.tool_results(session.id)
         (kept,) = list(folder.iterdir())
         assert str(kept) in shown and shown.startswith("<persisted-output>")
         assert kept.read_text().splitlines()[8_999] == "line number 9000"
@@ -206,10 +206,10 @@ def test_a_hundred_megabytes_in_one_line_and_the_marker_of_ours_are_just_content
 
     async def work(session: Session) -> None:
         await turn(session, "go")
-        first, second = [b for m in session.parts.log.view.messages() for b in m.tool_results]
+        first, second = [b for m in session.view.messages() for b in m.tool_results]
         assert len(first.text) < 5_000 and "100,000,000 bytes" in first.text
         assert second.text == fake
-        path = session.parts.places.transcript(session.id)
+        path = session.places.transcript(session.id)
         assert path.stat().st_size < 100_000
 
     in_session(work, cwd=tmp_path, model=model, tools=[printer])
@@ -220,11 +220,11 @@ def test_a_session_folder_removed_while_running_keeps_the_result(tmp_path: Path)
     model = script(tmp_path, "call mcp__printer {}\n---\nsay Done.\n")
 
     async def work(session: Session) -> None:
-        folder = session.parts.places.session(session.id)
+        folder = session.places.session(session.id)
         shutil.rmtree(folder)
         folder.write_text("in the way")
         await turn(session, "go")
-        (block,) = [b for m in session.parts.log.view.messages() for b in m.tool_results]
+        (block,) = [b for m in session.view.messages() for b in m.tool_results]
         assert len(block.text) == 60_000
 
     in_session(work, cwd=tmp_path, model=model, tools=[printer])
@@ -239,10 +239,10 @@ def test_off_means_exactly_as_if_absent(tmp_path: Path, own_home: Path) -> None:
 
     async def work(session: Session) -> None:
         await turn(session, "go")
-        blocks = [b for m in session.parts.log.view.messages() for b in m.tool_results]
+        blocks = [b for m in session.view.messages() for b in m.tool_results]
         assert sum(len(block.text) for block in blocks) == 250_000
-        assert not session.parts.places.tool_results(session.id).exists()
-        assert not any(r.subtype == "result_decisions" for r in session.parts.log.records)
+        assert not session.places.tool_results(session.id).exists()
+        assert not any(r.subtype == "result_decisions" for r in session.log.records)
 
     in_session(work, cwd=tmp_path, model=model, tools=[printer])
 

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
-from reverie.layers.base import EffectResult, Now
+from reverie.layers.base import BreakCause, EffectResult, Now
 from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
 from reverie.layers.l1_tool_results.replacement import file_name
@@ -228,7 +228,7 @@ def test_a_result_smaller_than_its_marker_and_other_threads_are_left_alone() -> 
     for _ in range(9):
         bench.work("Bash", 900)
     fork = Now(bench.time + timedelta(days=1), 1_000, 200_000, 167_000, main_thread=False)
-    assert stage.plan(bench.log.view, fork) is None
+    assert stage.steps(bench.log.view, fork) is None
 
 
 # -- when it pays -----------------------------------------------------------------------------------------------------
@@ -311,7 +311,7 @@ def test_the_index_follows_a_view_and_begins_anew_when_it_was_rewritten() -> Non
             last = bench.log.records[-1].uuid
             bench.log.append(CompactBoundary("auto", 9, last))
             bench.say("summary")
-            bench.conversation.announce = "compacted"
+            bench.conversation.announce(BreakCause.COMPACTED, "compacted")
         bench.send()
         step.follow(bench.log.view)
         whole = ResultIndex()
@@ -362,7 +362,7 @@ def test_cache_edits_need_an_endpoint_that_has_them_and_forget_what_was_compacte
     assert references(bench.send())
     bench.log.append(CompactBoundary("auto", 9, bench.log.head))
     bench.say("A summary.")
-    bench.conversation.announce = "compacted"
+    bench.conversation.announce(BreakCause.COMPACTED, "compacted")
     assert bench.send().cache_edits is None, "a reference to a result that is not there would be refused"
 
 
@@ -539,7 +539,7 @@ class Clearing(RuleBasedStateMachine):
         bench.time += timedelta(hours=3)
         stage = Microcompact(FACTS, EVERYTHING, warning_at=147_000)
         fork = Now(bench.time, 100_000, 200_000, 167_000, main_thread=False)
-        assert stage.plan(twin.view, fork) is None
+        assert stage.steps(twin.view, fork) is None
         twin.append(Clears("time", {"c0-0": f"other {size}"}))
         assert before == (dict(bench.log.view.cleared), list(bench.log.view.cache_edits), len(bench.log.records))
 

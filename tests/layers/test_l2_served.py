@@ -26,7 +26,7 @@ def test_cache_edits_delete_inside_the_cache_and_the_prefix_is_still_read(
         async def work(session: Session) -> None:
             events = await turn(session, "Read everything.")
             assert any("deleted from the server's cache" in notice.text for notice in of_kind(events, Notice))
-            made = [r for r in session.parts.log.records if r.subtype == CacheEdits.subtype]
+            made = [r for r in session.log.records if r.subtype == CacheEdits.subtype]
             assert len(made) == 2, "at 13 results, and again when 8 more had come"
 
         in_session(
@@ -52,16 +52,12 @@ def test_the_server_clears_by_itself_and_says_what(tmp_path: Path, monkeypatch: 
 
         async def work(session: Session) -> None:
             events = await turn(session, "Read everything.")
-            asked = [
-                r.data["reverie"]["management"] for r in session.parts.log.records if r.subtype == ServerEdits.subtype
-            ]
+            asked = [r.data["reverie"]["management"] for r in session.log.records if r.subtype == ServerEdits.subtype]
             assert len(asked) == 1, "asked once, sent with every request"
-            applied = [
-                r.data["reverie"]["edits"] for r in session.parts.log.records if r.subtype == AppliedEdits.subtype
-            ]
+            applied = [r.data["reverie"]["edits"] for r in session.log.records if r.subtype == AppliedEdits.subtype]
             assert applied and applied[-1][0]["cleared_tool_uses"] > 5
             assert any("The server left out" in notice.text for notice in of_kind(events, Notice))
-            shown = [b for m in session.parts.log.view.messages() for b in m.tool_results]
+            shown = [b for m in session.view.messages() for b in m.tool_results]
             assert all("This is file" in block.text for block in shown), "local messages do not change"
 
         in_session(work, cwd=tmp_path, model=ANTHROPIC, clock=server.now)

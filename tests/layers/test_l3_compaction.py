@@ -209,7 +209,7 @@ def test_notes_that_fell_far_behind_hand_over_to_the_summary(tmp_path: Path) -> 
     refused = '\n[notes]\ncall Read {"file_path": "f1.txt"}\n---\nsay I have nothing to note.\n'
     _, session = long_read(tmp_path, refused, rounds=30)
     # The first failed update leaves notes made by code. Nothing came after: keeping all since then makes no room.
-    assert session.parts.log.view.cursors["notes"] is not None
+    assert session.view.cursors["notes"] is not None
     assert boundaries(session)[0].writer == "fork"
 
 
@@ -225,7 +225,7 @@ def test_by_hand_when_notes_are_not_available(tmp_path: Path, spoil: str) -> Non
 
     async def work(session: Session) -> str:
         await turn(session, "one")
-        assert (await session.note_keeper.update_now().wait(10)).state.value == "completed"
+        assert (await session.update_notes().wait(10)).state.value == "completed"
         await turn(session, "two")
         path = notes_path(tmp_path)
         if spoil == "missing":
@@ -233,8 +233,8 @@ def test_by_hand_when_notes_are_not_available(tmp_path: Path, spoil: str) -> Non
         elif spoil == "template":
             path.write_text(path.read_text().replace("Reading the files.", ""))
         else:
-            session.parts.log.append(Cursor("notes", "gone"))
-        return (await session.compactor.compact()).writer
+            session.log.append(Cursor("notes", "gone"))
+        return (await session.compact()).writer
 
     assert in_session(work, cwd=tmp_path, model=model, session_id=SESSION) == "fork"
 
@@ -251,11 +251,11 @@ def test_by_hand_from_the_notes_and_with_instructions_from_a_model(tmp_path: Pat
 
     async def work(session: Session) -> tuple[str, str]:
         await turn(session, "one")
-        await session.note_keeper.update_now().wait(10)
-        first = await session.compactor.compact()
+        await session.update_notes().wait(10)
+        first = await session.compact()
         assert "Reading the files." in first.text and first.tokens_after < first.tokens_before
         await turn(session, "two")
-        second = await session.compactor.compact("mind the gap")
+        second = await session.compact("mind the gap")
         return first.writer, second.writer
 
     assert in_session(work, cwd=tmp_path, model=model, session_id=SESSION) == ("notes", "fork")
@@ -268,10 +268,10 @@ def test_long_sections_are_cut_with_a_marker(tmp_path: Path) -> None:
 
     async def work(session: Session) -> str:
         await turn(session, "one")
-        await session.note_keeper.update_now().wait(10)
+        await session.update_notes().wait(10)
         path = notes_path(tmp_path)
         path.write_text(path.read_text().replace(STATE, STATE + "\n\n" + "a line of it\n" * 1_000))
-        return (await session.compactor.compact()).text
+        return (await session.compact()).text
 
     text = in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
     assert text.count("a line of it") < 8_000 / 13 + 2
@@ -285,9 +285,9 @@ def test_waits_for_a_running_update(tmp_path: Path) -> None:
     async def work(session: Session) -> tuple[str, str]:
         await turn(session, "one")
         await session.tasks.drain(10)
-        session.note_keeper.update_now()
+        session.update_notes()
         await asyncio.sleep(0)
-        done = await session.compactor.compact()
+        done = await session.compact()
         return done.writer, done.text
 
     writer, text = in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
@@ -303,7 +303,7 @@ def test_does_not_wait_for_ever_nor_for_what_hangs(tmp_path: Path, wait: float, 
         await turn(session, "one")
         await asyncio.sleep(0.3)
         before = asyncio.get_running_loop().time()
-        done = await session.compactor.compact()
+        done = await session.compact()
         assert asyncio.get_running_loop().time() - before < 3
         for info in session.tasks.running:
             await session.tasks.kill(info.id)
@@ -320,7 +320,7 @@ def test_notes_that_would_not_make_room_hand_over(tmp_path: Path) -> None:
 
     async def work(session: Session) -> list[str]:
         await turn(session, "hello")
-        assert (await session.note_keeper.update_now().wait(10)).state.value == "completed"
+        assert (await session.update_notes().wait(10)).state.value == "completed"
         await turn(session, "read")
         return [one.writer for one in boundaries(session)]
 

@@ -21,7 +21,7 @@ TALK = 'repeat forever\n  call Read {"file_path": "f{turn}.txt"}\n  ---\n  say I
 
 
 def wire(session: Session) -> list[JsonObject]:
-    return [message.wire() for message in session.parts.log.view.messages()]
+    return [message.wire() for message in session.view.messages()]
 
 
 def talk(tmp_path: Path, own_home: Path, more: str = "") -> str:
@@ -49,13 +49,13 @@ def test_from_a_message_what_is_earlier_stays_and_so_does_the_prefix(
 
     async def work(session: Session) -> None:
         await turns(session, 5)
-        before, header = wire(session), session.parts.log.view.header
-        await session.compactor.compact(from_="-2")
+        before, header = wire(session), session.view.header
+        await session.compact(from_="-2")
         now = wire(session)
         assert now[:12] == before[:12], "three turns stay byte for byte"
         assert len(now) == 13 and "What follows stands for that part" in str(now[12])
         assert "Question number 4." in str(now[12]) and "Question number 3." not in str(now[12])
-        assert session.parts.log.view.header == header and boundaries(session)[0].extent == "from"
+        assert session.view.header == header and boundaries(session)[0].extent == "from"
         await turns(session, 1, 6)
 
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
@@ -72,8 +72,8 @@ def test_from_twice_what_the_first_one_summarised_is_not_forgotten(tmp_path: Pat
 
     async def work(session: Session) -> None:
         await turns(session, 4)
-        await session.compactor.compact(from_="-1")
-        await session.compactor.compact(from_="-1")
+        await session.compact(from_="-1")
+        await session.compact(from_="-1")
         assert [one.extent for one in boundaries(session)] == ["from", "from"]
         for number in range(1, 5):
             assert f"Question number {number}." in context(session)
@@ -88,9 +88,9 @@ def test_up_to_a_message_what_is_later_stays(tmp_path: Path, own_home: Path, pre
     async def work(session: Session) -> None:
         await turns(session, 5)
         before = wire(session)
-        uuid = session.compactor.messages()[2].uuid
+        uuid = session.user_messages()[2].uuid
         assert uuid is not None
-        await session.compactor.compact(up_to=uuid[:13])
+        await session.compact(up_to=uuid[:13])
         now = wire(session)
         assert now[1:-1] == before[9:], "all after the third question, but for what was put behind it"
         assert now[-1]["content"][0]["text"].startswith(f"<tool-text>\n{tmp_path}"), (
@@ -111,11 +111,11 @@ def test_parts_that_make_no_sense_are_refused(tmp_path: Path, own_home: Path) ->
         await turns(session, 2)
         for given, match in (("nowhere", "no message in view"), ("-9", "2 messages of yours"), ("", "no message")):
             with pytest.raises(UserError, match=match):
-                await session.compactor.compact(from_=given)
+                await session.compact(from_=given)
         with pytest.raises(UserError, match="nothing stands before"):
-            await session.compactor.compact(from_="-2")
+            await session.compact(from_="-2")
         with pytest.raises(UserError, match="together"):
-            await session.compactor.compact(from_="-1", up_to="-2")
+            await session.compact(from_="-1", up_to="-2")
         assert not boundaries(session)
 
     in_session(work, cwd=tmp_path, model=model)
@@ -127,7 +127,7 @@ def test_partial_compaction_is_a_switch(tmp_path: Path, own_home: Path) -> None:
     async def work(session: Session) -> None:
         await turns(session, 2)
         with pytest.raises(UserError, match="switched off"):
-            await session.compactor.compact(from_="-1")
+            await session.compact(from_="-1")
 
     in_session(work, cwd=tmp_path, model=model)
 
@@ -138,17 +138,17 @@ def test_undo_is_one_more_record_and_later_turns_stay(tmp_path: Path, own_home: 
     async def work(session: Session) -> list[JsonObject]:
         await turns(session, 4)
         before = wire(session)
-        await session.compactor.compact()
+        await session.compact()
         await turns(session, 2, 5)
-        lines = len(read_records(session.parts.places.transcript(session.id)).records)
+        lines = len(read_records(session.places.transcript(session.id)).records)
         later = wire(session)[-7:]
-        undone = await session.compactor.undo()
-        assert len(read_records(session.parts.places.transcript(session.id)).records) == lines + 1
+        undone = await session.undo()
+        assert len(read_records(session.places.transcript(session.id)).records) == lines + 1
         now = wire(session)
         assert now[: len(before)] == before and now[-7:] == later, "the full history, then what came after"
         assert len(now) == len(before) + 8 and undone.tokens > 0
         with pytest.raises(UserError, match="no compaction to take back"):
-            await session.compactor.undo()
+            await session.undo()
         await turns(session, 1, 7)
         return wire(session)
 
@@ -162,10 +162,10 @@ def test_undo_knows_the_size_of_what_it_brings_back(tmp_path: Path, own_home: Pa
     async def work(session: Session) -> None:
         await turns(session, 10)
         full = session.conversation.budget().used
-        await session.compactor.compact()
+        await session.compact()
         await turns(session, 1, 11)
         assert session.conversation.budget().used < full
-        undone = await session.compactor.undo()
+        undone = await session.undo()
         assert undone.tokens > full, "not what the last response reported of the short context"
         assert session.conversation.budget().used == undone.tokens
 
@@ -181,13 +181,13 @@ def test_undo_that_does_not_fit_says_so_and_offers_what_does(tmp_path: Path, own
         await turn(session, "Read them.")
         while not boundaries(session):
             await turn(session, "And again.")
-        records = len(session.parts.log.records)
+        records = len(session.log.records)
         for _ in range(3):
             await turn(session, "And again.")
         with pytest.raises(UserError, match=r"does not fit.*undo --fit.*/rewind"):
-            await session.compactor.undo()
-        assert len(session.parts.log.records) > records
-        done = await session.compactor.undo(fit=True)
+            await session.undo()
+        assert len(session.log.records) > records
+        done = await session.undo(fit=True)
         limit = session.conversation.thresholds
         assert done.tokens < limit.autocompact and "as far as it fits" in done.notice
         assert boundaries(session)[-1].extent == "up_to"
@@ -207,9 +207,9 @@ def test_after_an_undo_the_full_history_is_used_until_it_blocks(tmp_path: Path, 
         limits = session.parts.limits
         while session.conversation.budget().used < limits.autocompact - 1_200:
             await turn(session, "More.")
-        await session.compactor.compact()
+        await session.compact()
         await turn(session, "More.")
-        assert (await session.compactor.undo()).tokens > limits.autocompact - 1_200
+        assert (await session.undo()).tokens > limits.autocompact - 1_200
         made = len(boundaries(session))
         while session.conversation.budget().used < limits.blocking - 600:
             await turn(session, "x")
@@ -229,15 +229,15 @@ def test_rewind_goes_back_and_undo_forward_again(tmp_path: Path, own_home: Path)
         two = wire(session)
         await turns(session, 2, 3)
         four = wire(session)
-        assert session.compactor.rewind("-2") == "Question number 3."
+        assert session.rewind("-2") == "Question number 3."
         assert wire(session) == two and said(session)[-1] == "Question number 2."
         await turns(session, 1, 9)
         assert "left where it was" not in context(session) and "Question number 4." not in context(session)
-        await session.compactor.undo()
+        await session.undo()
         assert wire(session) == four
         with pytest.raises(UserError, match="none of your messages"):
-            session.compactor.rewind("nowhere")
-        session.compactor.rewind("-4")
+            session.rewind("nowhere")
+        session.rewind("-4")
         assert wire(session) == []
         await turns(session, 1, 1)
         return wire(session)
@@ -252,9 +252,9 @@ def test_rewind_to_before_a_compaction_brings_the_full_history_back(tmp_path: Pa
     async def work(session: Session) -> None:
         await turns(session, 3)
         two = wire(session)[:8]
-        await session.compactor.compact()
+        await session.compact()
         await turns(session, 1, 4)
-        session.compactor.rewind("-2")
+        session.rewind("-2")
         assert wire(session) == two
         await turns(session, 1, 5)
 
@@ -268,17 +268,17 @@ def test_clear_starts_from_nothing_with_a_new_header_and_keeps_pins(tmp_path: Pa
 
     async def work(session: Session) -> list[JsonObject]:
         await turns(session, 2)
-        session.compactor.pin("Never sail at night.")
+        session.pin("Never sail at night.")
         old = wire(session)
-        headers = sum(record.subtype == "session_header" for record in session.parts.log.records)
-        await session.compactor.clear()
-        assert wire(session) == [] and session.parts.log.view.header is not None
-        assert sum(record.subtype == "session_header" for record in session.parts.log.records) == headers + 1
+        headers = sum(record.subtype == "session_header" for record in session.log.records)
+        await session.clear()
+        assert wire(session) == [] and session.view.header is not None
+        assert sum(record.subtype == "session_header" for record in session.log.records) == headers + 1
         await turns(session, 1)
         text = context(session)
         assert "It was cleared." in text and "number 2" not in text
-        assert session.compactor.pins == {"1": "Never sail at night."}
-        await session.compactor.undo()
+        assert session.pins == {"1": "Never sail at night."}
+        await session.undo()
         assert wire(session) == old
         return old
 
@@ -293,9 +293,9 @@ def test_a_preview_changes_nothing_and_asks_nobody(tmp_path: Path, own_home: Pat
 
     async def work(session: Session) -> None:
         await turns(session, 6)
-        before = (wire(session), len(session.parts.log.records))
-        shown = await session.compactor.preview()
-        assert (wire(session), len(session.parts.log.records)) == before
+        before = (wire(session), len(session.log.records))
+        shown = await session.preview()
+        assert (wire(session), len(session.log.records)) == before
         assert shown.tokens_after < shown.tokens_before and "Question number 5." in shown.text
 
     in_session(work, cwd=tmp_path, model=model)
@@ -304,7 +304,7 @@ def test_a_preview_changes_nothing_and_asks_nobody(tmp_path: Path, own_home: Pat
 
 
 def decided(session: Session) -> list[str | None]:
-    return [r.uuid for r in session.parts.log.records if r.subtype not in (ForkUsage.subtype, "cache_break")]
+    return [r.uuid for r in session.log.records if r.subtype not in (ForkUsage.subtype, "cache_break")]
 
 
 def test_cancelled_at_every_step_a_compaction_by_hand_leaves_no_trace(tmp_path: Path, own_home: Path) -> None:
@@ -314,7 +314,7 @@ def test_cancelled_at_every_step_a_compaction_by_hand_leaves_no_trace(tmp_path: 
         await turns(session, 6)
         before, records = wire(session), decided(session)
         for steps in range(1_000):
-            task = asyncio.create_task(session.compactor.compact())
+            task = asyncio.create_task(session.compact())
             for _ in range(steps):
                 await asyncio.sleep(0)
             task.cancel()
@@ -362,8 +362,8 @@ def test_a_compaction_half_written_by_a_crash_never_happened(tmp_path: Path, own
     async def work(session: Session) -> tuple[list[JsonObject], list[JsonObject], Path]:
         await turns(session, 4)
         before = wire(session)
-        await session.compactor.compact()
-        return before, wire(session), session.parts.places.transcript(session.id)
+        await session.compact()
+        return before, wire(session), session.places.transcript(session.id)
 
     before, after, path = in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
     lines = path.read_bytes().splitlines(keepends=True)
@@ -398,13 +398,13 @@ def test_old_rounds_are_dropped_or_folded_and_what_was_said_stays(
         for number in range(25):
             heard += await turn(session, f"Question number {number}.")
             assert ended(heard[-1:]).reason == "answered"  # type: ignore[arg-type]
-        folds = payloads(session.parts.log, Fold)
+        folds = payloads(session.log, Fold)
         assert folds and all(getattr(fold, "strategy", "") == strategy for fold in folds)
         told = [n.text for n in of_kind(heard, Notice) if "old tool rounds" in n.text]  # type: ignore[arg-type]
         assert told and "tokens" in told[0]
         text = context(session)
         assert all(f"Question number {number}." in text for number in range(25)), "what was said stays in view"
-        assert not payloads(session.parts.log, CompactBoundary) or strategy == "snip"
+        assert not payloads(session.log, CompactBoundary) or strategy == "snip"
         assert ("rounds of tool calls stood here" in text) == (strategy == "collapse")
         limits = session.conversation.thresholds
         assert limits.blocking == (int(limits.effective * 0.95) if strategy == "collapse" else limits.blocking)

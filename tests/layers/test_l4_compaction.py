@@ -240,7 +240,7 @@ def test_the_environments_switches(tmp_path: Path, own_home: Path, prefix_watch:
     async def work(session: Session) -> str:
         assert ended(await turn(session, "read")).reason == "blocked"
         try:
-            return (await session.compactor.compact()).writer
+            return (await session.compact()).writer
         except UserError as error:
             return str(error)
 
@@ -285,7 +285,7 @@ def test_the_breaker_opens_after_three_failures_says_so_once_and_by_hand_still_w
         before = len(sent(prefix_watch, "compaction"))
         assert ended(await turn(session, "More.")).reason == "blocked"
         assert len(sent(prefix_watch, "compaction")) == before, "nobody is asked any more"
-        done = await session.compactor.compact("please")
+        done = await session.compact("please")
         assert done.writer in ("fork", "plain") and done.text.count("By hand.") == 1
         assert ended(await turn(session, "Go on.")).reason in ("answered", "max_rounds")
 
@@ -394,7 +394,7 @@ def test_what_is_gone_binary_memory_or_instructions_is_not_restored(tmp_path: Pa
         (tmp_path / "f2.txt").unlink()
         (tmp_path / "f3.txt").write_bytes(b"\0\1\2")
         (tmp_path / "f4.txt").write_text("It has changed since.\n")
-        await session.compactor.compact()
+        await session.compact()
         return context(session)
 
     text = in_session(work, cwd=tmp_path, model=model)
@@ -420,8 +420,8 @@ def test_long_messages_stand_as_excerpts_with_the_path_of_the_whole(tmp_path: Pa
     async def work(session: Session) -> str:
         for text in (long, exact, over, "short"):
             await turn(session, text)
-        await session.compactor.compact()
-        return session.parts.log.view.messages()[0].text
+        await session.compact()
+        return session.view.messages()[0].text
 
     text = in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
     assert long not in text and "Begin. Mind" in text and "of this. End." in text
@@ -442,24 +442,24 @@ def test_pins_stand_word_for_word_after_every_compaction(tmp_path: Path, own_hom
 
     async def work(session: Session) -> None:
         await turn(session, "one")
-        name = session.compactor.pin(pinned)
-        assert session.compactor.pins == {name: pinned}
+        name = session.pin(pinned)
+        assert session.pins == {name: pinned}
         for number in range(3):
             await turn(session, f"turn {number}")
-            await session.compactor.compact()
-            assert pinned in session.parts.log.view.messages()[0].text
+            await session.compact()
+            assert pinned in session.view.messages()[0].text
         with pytest.raises(UserError, match="pinned already"):
-            session.compactor.pin(pinned)
+            session.pin(pinned)
         with pytest.raises(UserError, match=r"10,000"):
-            session.compactor.pin("z" * 10_000)
+            session.pin("z" * 10_000)
         with pytest.raises(UserError, match="nothing to pin"):
-            session.compactor.pin("  ")
-        assert session.compactor.unpin("Never") == pinned
+            session.pin("  ")
+        assert session.unpin("Never") == pinned
         await turn(session, "last")
-        await session.compactor.compact()
-        assert pinned not in session.parts.log.view.messages()[0].text and session.compactor.pins == {}
+        await session.compact()
+        assert pinned not in session.view.messages()[0].text and session.pins == {}
         with pytest.raises(UserError, match="no pin"):
-            session.compactor.unpin("1")
+            session.unpin("1")
 
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
 
@@ -471,8 +471,8 @@ def test_the_report_counts_what_survived_and_names_what_did_not(tmp_path: Path, 
 
     async def work(session: Session) -> Survival:
         await turn(session, "Look at code.py. You must never rename it.")
-        done = await session.compactor.compact()
-        (report,) = payloads(session.parts.log, Survival)
+        done = await session.compact()
+        (report,) = payloads(session.log, Survival)
         assert report == done.report
         return done.report
 
@@ -491,10 +491,10 @@ def test_nothing_to_compact_is_said(tmp_path: Path) -> None:
 
     async def work(session: Session) -> None:
         with pytest.raises(UserError, match="nothing to compact"):
-            await session.compactor.compact()
+            await session.compact()
         await turn(session, "hi")
         with pytest.raises(ReverieError, match="larger than what it replaces"):
-            await session.compactor.compact()
+            await session.compact()
         assert not boundaries(session)
 
     in_session(work, cwd=tmp_path, model=model)
@@ -508,8 +508,8 @@ def test_cancelled_while_compacting_nothing_has_changed(tmp_path: Path) -> None:
 
     async def work(session: Session) -> None:
         await turn(session, "read")
-        before = [message.wire() for message in session.parts.log.view.messages()]
-        task = asyncio.create_task(session.compactor.compact())
+        before = [message.wire() for message in session.view.messages()]
+        task = asyncio.create_task(session.compact())
         await asyncio.sleep(0.1)
         assert session.busy
         with pytest.raises(UserError, match="being compacted"):
@@ -517,7 +517,7 @@ def test_cancelled_while_compacting_nothing_has_changed(tmp_path: Path) -> None:
         assert session.cancel()
         await asyncio.wait([task])
         assert task.cancelled() and not session.busy
-        assert [message.wire() for message in session.parts.log.view.messages()] == before
+        assert [message.wire() for message in session.view.messages()] == before
         assert ended(await turn(session, "go on")).reason == "answered"
 
     in_session(work, cwd=tmp_path, model=model)

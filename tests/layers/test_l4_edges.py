@@ -42,13 +42,13 @@ def test_fork_children_compact_their_own_context_and_serving_forks_never_do(
 
     async def work(session: Session) -> None:
         await turn(session, "hello")
-        before = [message.wire() for message in session.parts.log.view.messages()]
+        before = [message.wire() for message in session.view.messages()]
         try:
             result = await session.fork("Read all.", purpose=purpose, permission=anything, max_rounds=30)
             assert result.rounds == 30
         except Exception as error:
             assert not compacts and "limit" in str(error), error
-        assert [message.wire() for message in session.parts.log.view.messages()] == before
+        assert [message.wire() for message in session.view.messages()] == before
         assert not boundaries(session), "nothing of it is the parent's"
 
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION, overrides=SMALL)
@@ -68,7 +68,7 @@ def test_a_first_message_larger_than_the_window_becomes_an_excerpt_with_its_path
         assert event.reason == "answered", event
         shown = context(session)
         assert "BEGIN all the words" in shown and "END" in shown and len(shown) < window
-        written = session.parts.places.session(session.id).glob("requests/*.txt")
+        written = session.places.session(session.id).glob("requests/*.txt")
         (kept,) = [path for path in written if not path.name.startswith("all")]
         assert kept.read_text() == text and str(kept) in shown
         assert ended(await turn(session, "What did I write?")).reason == "answered"
@@ -88,11 +88,11 @@ def test_a_disk_that_refuses_costs_no_word(tmp_path: Path, own_home: Path) -> No
     async def work(session: Session) -> None:
         await turn(session, long)
         await turn(session, "more")
-        folder = session.parts.places.session(session.id)
+        folder = session.places.session(session.id)
         shutil.rmtree(folder / "requests", ignore_errors=True)
         (folder / "requests").write_text("in the way")
-        await session.compactor.compact()
-        assert long.strip() in session.parts.log.view.messages()[0].text, "what cannot be kept in a file stays in view"
+        await session.compact()
+        assert long.strip() in session.view.messages()[0].text, "what cannot be kept in a file stays in view"
 
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
 

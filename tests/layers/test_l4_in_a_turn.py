@@ -38,7 +38,7 @@ async def while_running(session: Session, after: int, **asked: str) -> tuple[lis
             events.append(event)
             results = sum(isinstance(one, ToolFinished) for one in events)
             if done is None and results >= after:
-                done = asyncio.ensure_future(session.compactor.compact(**asked))
+                done = asyncio.ensure_future(session.compact(**asked))
     assert done is not None
     return events, (await asyncio.gather(done, return_exceptions=True))[0]
 
@@ -71,7 +71,7 @@ def test_in_the_last_round_it_is_done_before_the_turn_ends(tmp_path: Path, own_h
                 events.append(event)
                 if isinstance(event, ToolFinished):
                     await asyncio.sleep(0.1)  # the next request is out
-                    asking = asyncio.ensure_future(session.compactor.compact())
+                    asking = asyncio.ensure_future(session.compact())
         assert (await asking).writer == "fork" and len(boundaries(session)) == 1
         assert isinstance(events[-1], TurnEnded) and events[-1].reason == "answered"
         assert "Compacted" in str(events[-2])
@@ -87,14 +87,14 @@ def test_a_turn_that_is_cancelled_takes_it_along_and_nothing_was_changed(tmp_pat
         async for event in session.send("Read it."):
             if isinstance(event, ToolFinished):
                 await asyncio.sleep(0.1)
-                asking = asyncio.ensure_future(session.compactor.compact())
+                asking = asyncio.ensure_future(session.compact())
                 await asyncio.sleep(0)
                 session.cancel()
         assert asking is not None
         with pytest.raises(UserError, match="the turn was cancelled"):
             await asking
         assert not boundaries(session)
-        await session.compactor.compact()
+        await session.compact()
         assert len(boundaries(session)) == 1, "by hand afterwards"
 
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
@@ -109,15 +109,15 @@ def test_what_would_take_the_ground_away_is_refused_and_looking_is_not(tmp_path:
             async for event in stream:
                 if isinstance(event, ToolFinished) and not looked:
                     looked = True
-                    assert "Read them all." in (await session.compactor.preview()).text
-                    first = asyncio.ensure_future(session.compactor.compact())
+                    assert "Read them all." in (await session.preview()).text
+                    first = asyncio.ensure_future(session.compact())
                     await asyncio.sleep(0)
                     with pytest.raises(UserError, match="waits for the end of this round already"):
-                        await session.compactor.compact()
+                        await session.compact()
                     with pytest.raises(UserError, match="a turn is running"):
-                        await session.compactor.undo()
+                        await session.undo()
                     with pytest.raises(UserError, match="a turn is running"):
-                        session.compactor.rewind("-1")
+                        session.rewind("-1")
                     first.cancel()  # whoever asked has gone
         assert looked and not boundaries(session)
 

@@ -63,9 +63,9 @@ def test_a_window_of_a_million_is_used_up_to_its_own_threshold(tmp_path: Path, o
         (first, *_rest) = boundaries(session)
         assert first.tokens_before > limits.autocompact and first.writer in ("fork", "plain")
         assert max(sizes) > 800_000 and said(session)[0].startswith("Letter 1:")
-        kept = "".join(p.read_text() for p in session.parts.places.session(session.id).glob("requests/*.txt"))
+        kept = "".join(p.read_text() for p in session.places.session(session.id).glob("requests/*.txt"))
         assert all(f"Letter {n}: {letter}" in kept or f"Letter {n}: {letter}" in context(session) for n in range(1, 11))
-        await session.compactor.undo(fit=True)
+        await session.undo(fit=True)
         assert ended(await turn(session, "Go on.")).reason == "answered"
 
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION, overrides=options(window))
@@ -99,7 +99,7 @@ def test_a_summary_may_be_twenty_thousand_tokens_long(tmp_path: Path, own_home: 
 
     async def work(session: Session) -> None:
         await turn(session, "Remember this. " * 500)
-        await session.compactor.compact()
+        await session.compact()
 
     in_session(work, cwd=tmp_path, model=StrictModel(window, watching=watch), overrides=options(window))
     assert asked == [most]
@@ -138,7 +138,7 @@ def test_a_context_full_again_at_once_three_times_stops_and_says_so_once(tmp_pat
         assert ended(heard).reason == "blocked" and len(boundaries(session)) == 4, "three refills after the first"
         told = [n.text for n in of_kind(heard, Notice) if "has stopped for this session" in n.text]
         assert len(told) == 1 and "within 3 turns" in told[0] and "/compact still works" in told[0]
-        assert (await session.compactor.compact()).tokens_after < session.parts.limits.autocompact
+        assert (await session.compact()).tokens_after < session.parts.limits.autocompact
         assert ended(await turn(session, "And now?")).reason == "answered"
 
     in_session(work, cwd=tmp_path, model=model, overrides=options(32_000))
@@ -161,13 +161,13 @@ def test_a_plain_request_has_words_for_images_and_leaves_out_what_is_read_again_
     async def work(session: Session) -> None:
         model.answers = reads("f1.txt")
         await turn(session, "Read it. " * 300)
-        await session.compactor.compact()
+        await session.compact()
         assert "read again from disk" in context(session)
         async for _ in session.send(
             "Look at this.", images=[ImageBlock({"type": "base64", "media_type": "image/png", "data": PNG})]
         ):
             pass
-        assert (await session.compactor.compact()).writer == "plain"
+        assert (await session.compact()).writer == "plain"
 
     in_session(work, cwd=tmp_path, model=model, overrides=options(200_000))
     (_, _), (is_plain, fork), (then_plain, plain) = seen
@@ -199,9 +199,9 @@ def test_what_lists_show_of_a_session_is_as_it_was(tmp_path: Path, own_home: Pat
 
     async def work(session: Session) -> None:
         await turn(session, "Light the harbour. " * 200)
-        await session.compactor.compact()
+        await session.compact()
         await turn(session, "Go on.")
-        (info,) = list_sessions(session.parts.places.project)
+        (info,) = list_sessions(session.places.project)
         assert info.title.startswith("Light the harbour.") and info.id == SESSION
 
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION, overrides=options(200_000))
@@ -219,7 +219,7 @@ def test_hooks_that_print_nonsense_stop_no_compaction(tmp_path: Path, own_home: 
     async def work(session: Session) -> None:
         for number in range(3):
             assert ended(await turn(session, f"Question {number}. " * 300)).reason == "answered"
-        await session.compactor.compact()
+        await session.compact()
         assert len(boundaries(session)) == 1 and session.conversation.budget().used < 167_000
         assert ended(await turn(session, "Go on.")).reason == "answered"
 
@@ -233,11 +233,11 @@ def test_an_update_that_is_killed_leaves_notes_and_cursor_as_they_were(tmp_path:
 
     async def work(session: Session) -> None:
         await turn(session, "hello")
-        task = session.note_keeper.update_now()
+        task = session.update_notes()
         await asyncio.sleep(0.2)
         before = path.read_bytes()
         await session.tasks.kill(task.info.id)
-        assert path.read_bytes() == before and session.parts.log.view.cursors.get("notes") is None
+        assert path.read_bytes() == before and session.view.cursors.get("notes") is None
         await turn(session, "and again")
 
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
@@ -255,7 +255,7 @@ def test_too_long_three_times_says_what_to_do(tmp_path: Path, own_home: Path) ->
     async def work(session: Session) -> str:
         for number in range(6):
             await turn(session, f"Question {number}. " * 200)
-        return (await session.compactor.compact()).notice
+        return (await session.compact()).notice
 
     notice = in_session(work, cwd=tmp_path, model=model, overrides=options(200_000))
     assert "summary made by code" in notice and "--up-to" in notice and "/clear" in notice
@@ -269,7 +269,7 @@ def test_off_by_whatever_switch_a_person_is_told_why(tmp_path: Path, own_home: P
     async def work(session: Session) -> None:
         await turn(session, "hello " * 500)
         with pytest.raises(UserError, match="REVERIE_DISABLE_COMPACT"):
-            await session.compactor.compact()
+            await session.compact()
 
     in_session(
         work, cwd=tmp_path, model=StrictModel(200_000), overrides=options(200_000, **{"window.disable_compact": True})

@@ -29,8 +29,8 @@ def after_reading(tmp_path: Path, own_home: Path, paths: list[str]) -> list[str]
 
     async def work(session: Session) -> list[str]:
         await turn(session, "read them: " + "all of these, please, and mind what they say. " * 300)
-        await session.compactor.compact()
-        brought = [entry.message for entry in session.parts.log.view.entries if entry.brought]
+        await session.compact()
+        brought = [entry.message for entry in session.view.entries if entry.brought]
         return [block.wire()["text"] for message in brought[1:] for block in message.content]
 
     return in_session(work, cwd=tmp_path, model=model, overrides={"permissions.mode": "accept_all"})
@@ -82,8 +82,8 @@ def test_a_skill_changed_meanwhile_comes_back_as_it_is_now_and_one_that_is_gone_
         await turn(session, "read them " * 2_000)
         one.write_text("as it is now")
         two.unlink()
-        await session.compactor.compact()
-        return "\n".join(e.message.text for e in session.parts.log.view.entries if e.brought)
+        await session.compact()
+        return "\n".join(e.message.text for e in session.view.entries if e.brought)
 
     text = in_session(work, cwd=tmp_path, model=model)
     assert "as it is now" in text and "as it was too" not in text

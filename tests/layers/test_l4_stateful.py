@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from reverie.context.compacted import Compacted
 from reverie.errors import Overloaded, PromptTooLong, ReverieError
 from reverie.events import Event, ToolFinished
 from reverie.models.base import Request
 from reverie.session import Session
-from reverie.session.compacted import Compacted
 from reverie.types import Block, JsonObject, Origin, Purpose, TextBlock, ToolUseBlock
 from tests.counts import count
 from tests.layers.strict_model import SUMMARY, StrictModel
@@ -112,45 +112,45 @@ class LongTalk(RuleBasedStateMachine):
         async for event in self.session.send(text):
             events.append(event)
             if compacts and not asked and isinstance(event, ToolFinished):
-                asked.append(asyncio.ensure_future(self.session.compactor.compact()))
+                asked.append(asyncio.ensure_future(self.session.compact()))
         for came in await asyncio.gather(*asked, return_exceptions=True):
             assert isinstance(came, Compacted | ReverieError), came
         return events
 
     @rule(instructions=st.sampled_from(["", "keep the plan"]))
     def compact(self, instructions: str) -> None:
-        self.attempt(lambda: self.session.compactor.compact(instructions))
+        self.attempt(lambda: self.session.compact(instructions))
 
     @rule(back=st.integers(1, 6))
     def compact_from(self, back: int) -> None:
-        self.attempt(lambda: self.session.compactor.compact(from_=f"-{back}"))
+        self.attempt(lambda: self.session.compact(from_=f"-{back}"))
 
     @rule(back=st.integers(1, 6))
     def compact_up_to(self, back: int) -> None:
-        self.attempt(lambda: self.session.compactor.compact(up_to=f"-{back}"))
+        self.attempt(lambda: self.session.compact(up_to=f"-{back}"))
 
     @rule(fit=st.booleans())
     def undo(self, fit: bool) -> None:
-        self.attempt(lambda: self.session.compactor.undo(fit=fit))
+        self.attempt(lambda: self.session.undo(fit=fit))
         self.told = said(self.session)
 
     @rule(back=st.integers(1, 3))
     def rewind(self, back: int) -> None:
         async def go() -> None:
-            self.session.compactor.rewind(f"-{back}")
+            self.session.rewind(f"-{back}")
 
         self.attempt(go)
         self.told = said(self.session)
 
     @rule()
     def clear(self) -> None:
-        self.run(self.session.compactor.clear)
+        self.run(self.session.clear)
         self.told = []
 
     @rule(text=st.sampled_from(["never do this", "always do that", "a third thing"]))
     def pin(self, text: str) -> None:
         async def go() -> None:
-            self.pins[self.session.compactor.pin(text)] = text
+            self.pins[self.session.pin(text)] = text
 
         self.attempt(go)
 
@@ -160,7 +160,7 @@ class LongTalk(RuleBasedStateMachine):
         name = next(iter(self.pins))
 
         async def go() -> None:
-            self.session.compactor.unpin(name)
+            self.session.unpin(name)
 
         self.run(go)
         del self.pins[name]
@@ -176,14 +176,14 @@ class LongTalk(RuleBasedStateMachine):
             "inflated": lambda: "<summary>" + "long " * self.window + "</summary>",
         }[kind]
 
-    @precondition(lambda self: any(record.message is not None for record in self.session.parts.log.records))
+    @precondition(lambda self: any(record.message is not None for record in self.session.log.records))
     @rule()
     def resume(self) -> None:
         """The session is closed and opened again: what the model sees is the same, byte for byte."""
-        before, pins = self.wire(), self.session.compactor.pins
+        before, pins = self.wire(), self.session.pins
         self.run(self.session.close)
         self.session = self.opened(self.name)
-        assert self.wire() == before and self.session.compactor.pins == pins
+        assert self.wire() == before and self.session.pins == pins
 
     def attempt(self, work: Callable[[], Awaitable[object]]) -> None:
         try:
@@ -192,7 +192,7 @@ class LongTalk(RuleBasedStateMachine):
             assert str(error)
 
     def wire(self) -> list[JsonObject]:
-        return [message.wire() for message in self.session.parts.log.view.messages()]
+        return [message.wire() for message in self.session.view.messages()]
 
     # -- what always holds ----------------------------------------------------------------------------------------
 
@@ -201,11 +201,11 @@ class LongTalk(RuleBasedStateMachine):
         if not hasattr(self, "session"):
             return
         assert said(self.session) == self.told
-        log = self.session.parts.log
+        log = self.session.log
         if not log.view.boundaries:
             return
         shown = "\n".join(message.text for message in log.view.messages())
-        kept = list(self.session.parts.places.session(self.session.id).glob("requests/*.txt"))
+        kept = list(self.session.places.session(self.session.id).glob("requests/*.txt"))
         files = "\n".join(path.read_text() for path in kept)
         for text in self.told:
             assert text in shown or text in files or text.strip() in shown
@@ -214,7 +214,7 @@ class LongTalk(RuleBasedStateMachine):
     def pins_are_in_view_after_a_compaction(self) -> None:
         if not hasattr(self, "session"):
             return
-        view = self.session.parts.log.view
+        view = self.session.view
         assert view.pins == self.pins
 
     def teardown(self) -> None:

@@ -89,7 +89,7 @@ class World:
             events = await turn(session, said)
             assert ended(events).reason == "answered"
             await session.tasks.settle(Purpose.EXTRACTION, 20)
-            view = session.parts.log.view
+            view = session.view
             cursor, files = view.cursors.get(WRITER), self.files()
             more = await turn(session, "and on")
             assert ended(more).reason == "answered", "the chat never notices"

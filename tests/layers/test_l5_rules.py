@@ -144,12 +144,12 @@ class Machine(RuleBasedStateMachine):
 
     def tell(self, *, answered: bool) -> None:
         async def in_the_loop() -> None:
-            self.session.extractor.turn_ended(answered=answered)
+            self.session.engine.extractor.turn_ended(answered=answered)
 
         self.do(in_the_loop())
 
     def append(self, message: Message) -> str:
-        return str(self.session.parts.log.append_message(message).uuid)
+        return str(self.session.log.append_message(message).uuid)
 
     def turn(self, saved: bool, failed_save: bool) -> None:
         uuids = [self.append(Message("user", (TextBlock("I like it so.", Origin.TYPED),)))]
@@ -195,7 +195,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.rules.talk)
     @rule()
     def the_conversation_is_compacted(self) -> None:
-        log = self.session.parts.log
+        log = self.session.log
         boundary = log.append(CompactBoundary("auto", 1, log.head))
         summary = Message("user", (TextBlock("They like it so.", Origin.SUMMARY),))
         log.append_message(summary, compactOf=boundary.uuid, isCompactSummary=True)
@@ -205,7 +205,7 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def the_conversation_is_rewound(self, data: st.DataObject) -> None:
         keep = data.draw(st.integers(1, len(self.rules.talk) - 1))
-        self.session.parts.log.append(Rewind(self.rules.talk[keep - 1].uuids[-1]))
+        self.session.log.append(Rewind(self.rules.talk[keep - 1].uuids[-1]))
         del self.rules.talk[keep:]
 
     @invariant()
@@ -218,7 +218,7 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def the_cursor_moves_on_success_only(self) -> None:
         if hasattr(self, "session"):
-            view = self.session.parts.log.view
+            view = self.session.view
             assert view.cursors.get(WRITER) == (self.rules.cursors[-1] if self.rules.cursors else None)
 
     def teardown(self) -> None:

@@ -345,7 +345,7 @@ def test_the_chat_never_notices_whatever_the_dreamer_does(place: House, own_home
             ends = [event for event in heard if isinstance(event, TurnEnded)]
             assert [end.reason for end in ends] == ["answered"] * 3 and ends[0].text == "Good morning."
             assert not [event for event in heard if isinstance(event, Notice) and event.source == "dream"]
-            sent = json.dumps([message.wire() for message in session.parts.log.view.messages()])
+            sent = json.dumps([message.wire() for message in session.view.messages()])
             assert "dream" not in sent
 
     asyncio.run(run())
@@ -631,7 +631,7 @@ def test_the_ledger_says_which_way_and_the_state_what_it_cost(place: House) -> N
             await turn(session, "hello")
             task = begun(session).start()
             await task.wait(20)
-            booked = [from_record(record) for record in session.parts.log.records]
+            booked = [from_record(record) for record in session.log.records]
             threads = {one.thread for one in booked if isinstance(one, ForkUsage) and one.purpose == "dream"}
             return threads, begun(session).state.read()
 

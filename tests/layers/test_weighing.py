@@ -75,11 +75,11 @@ def test_undo_brings_back_as_much_as_fits(tmp_path: Path, own_home: Path) -> Non
 
     async def work(session: Session) -> None:
         session.ensure_header()
-        rounds(session.parts.log, 2 * ROUNDS)
-        await session.compactor.compact()
-        await session.compactor.undo(fit=True)
+        rounds(session.log, 2 * ROUNDS)
+        await session.compact()
+        await session.undo(fit=True)
         room = 0.6 * session.conversation.thresholds.autocompact
-        used = session.parts.log.view.meter.tokens
+        used = session.view.meter.tokens
         assert 0.8 * room < used < 1.4 * room, "not a fraction of what would fit"
 
     model = script(tmp_path, "say Fine.\n" + compaction_script())

@@ -282,7 +282,7 @@ def test_an_unanswered_message_is_not_part_of_the_next_request(tmp_path: Path, o
         async for _ in events:
             break
         await events.aclose()
-        return session.parts.log.session_id
+        return session.log.session_id
 
     async def goes_on(session: Session) -> None:
         await turn(session, "thanks")

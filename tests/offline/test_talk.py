@@ -111,7 +111,7 @@ class Talk:
                 events = list(await turn(session, text))
             self.calls = [event.name for event in events if isinstance(event, ToolStarted)]
             assert isinstance(events[-1], TurnEnded) and events[-1].reason == "answered"
-            blocks = session.parts.log.view.entries[-1].message.content
+            blocks = session.view.entries[-1].message.content
             return "\n".join(b.text for b in blocks if isinstance(b, TextBlock) and b.origin is Origin.MODEL)
 
         return in_session(work, cwd=self.folder, model="embedded", overrides=overrides)

@@ -375,7 +375,7 @@ def test_a_session_on_the_embedded_model_is_compacted_by_it_and_goes_on(tmp_path
     async def work(session: Session) -> None:
         for _ in range(3):
             await turn(session, "Where is lamp_399 of the harbour set in lamp.py?")
-        done = await session.compactor.compact()
+        done = await session.compact()
         assert done.writer == "fork" and done.tokens_after < done.tokens_before
         assert "lamp.py" in done.text
         events = await turn(session, "Where is lamp_12 of the harbour set in lamp.py?")

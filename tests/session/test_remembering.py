@@ -52,7 +52,7 @@ def remember(work: Path, name: str, body: str, description: str = "", *, days: f
 
 def surfaced(session: Session) -> list[tuple[tuple[str, ...], str]]:
     """Every run of recall on record: which files, who chose."""
-    payloads = map(from_record, session.parts.log.records)
+    payloads = map(from_record, session.log.records)
     return [(one.names, one.by) for one in payloads if isinstance(one, Surfaced)]
 
 
@@ -60,7 +60,7 @@ def recalled(session: Session) -> list[str]:
     """What was put beside the messages."""
     return [
         block.text
-        for entry in session.parts.log.view.entries
+        for entry in session.view.entries
         for block in entry.message.content
         if isinstance(block, TextBlock) and block.origin is Origin.RECALLED
     ]
@@ -107,7 +107,7 @@ def test_after_a_compaction_it_may_be_shown_again(work: Path) -> None:
     async def talk(session: Session) -> None:
         for _ in range(2):
             await turn(session, "which port does the staging server use?")
-        session.parts.log.append(CompactBoundary("manual", 1000, session.parts.log.head))
+        session.log.append(CompactBoundary("manual", 1000, session.log.head))
         await turn(session, "which port does the staging server use?")
         assert [names for names, _ in surfaced(session)] == [(PORT[0],), (), (PORT[0],)]
 
@@ -221,9 +221,7 @@ def test_the_ranker_stands_in_within_the_ceiling(work: Path, fault: str, monkeyp
         assert time.monotonic() - began < 10
         assert surfaced(session) == [((PORT[0],), "ranker")]
         if not fault.startswith("say"):
-            assert [e.kind for e in BackgroundLog(session.parts.places.background_log).read()] == [
-                "recall_selector_failed"
-            ]
+            assert [e.kind for e in BackgroundLog(session.places.background_log).read()] == ["recall_selector_failed"]
 
     with asked(work, f"{fault}\n" + ("say x" if not fault.startswith("say") else ""), monkeypatch):
         in_session(talk, cwd=work, model=ANTHROPIC, overrides={"memory.recall_ceiling_s": 0.8})
@@ -310,7 +308,7 @@ def test_a_secret_is_refused_with_what_to_do_and_stands_nowhere(work: Path) -> N
         events = await turn(session, "remember my token for deploys")
         ((error, sentence),) = results(events)
         assert error and "secret" in sentence and "password manager" in sentence and token not in sentence
-        (entry,) = BackgroundLog(session.parts.places.background_log).read()
+        (entry,) = BackgroundLog(session.places.background_log).read()
         assert (entry.kind, entry.fields["refused"], entry.fields["writer"]) == ("memory_refused", "secret", "agent")
         assert token not in str(entry)
 
@@ -358,7 +356,7 @@ def test_writing_a_memory_empty_forgets_it(work: Path) -> None:
         assert [error for error, _ in results(events)] == [False, False]
         told = [
             block.text
-            for entry in session.parts.log.view.entries
+            for entry in session.view.entries
             for block in entry.message.content
             if isinstance(block, TextBlock)
         ]
@@ -399,7 +397,7 @@ def test_an_old_memory_that_is_read_comes_with_its_age(work: Path) -> None:
         await turn(session, "hello")
         told = [
             block.text
-            for entry in session.parts.log.view.entries
+            for entry in session.view.entries
             for block in entry.message.content
             if isinstance(block, TextBlock) and "last changed" in block.text
         ]

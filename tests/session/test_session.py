@@ -34,7 +34,7 @@ from tests.sessions import ended, in_session, of_kind, script, turn
 
 
 def wire(session: Session) -> list[object]:
-    return [message.wire() for message in session.parts.log.view.messages()]
+    return [message.wire() for message in session.view.messages()]
 
 
 def test_a_turn_with_tools_is_recorded_whole(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_cut_off_answer_is_asked_again_with_a_higher_cap_then_nudged(tmp_path:
 
     async def work(session: Session) -> tuple[list[Event], list[object], int]:
         events = await turn(session, "write a lot")
-        booked = sum(isinstance(p, ForkUsage) for p in session.parts.log.view.fork_usage)
+        booked = sum(isinstance(p, ForkUsage) for p in session.view.fork_usage)
         return events, wire(session), booked
 
     overrides = {"window.context_window": 200_000}
@@ -268,7 +268,7 @@ def test_a_broken_transcript_is_reported_and_the_rest_goes_on(tmp_path: Path) ->
 
 async def _turn_and_path(session: Session) -> Path:
     await turn(session, "go")
-    return session.parts.places.transcript(session.id)
+    return session.places.transcript(session.id)
 
 
 def test_a_home_that_cannot_be_written_keeps_the_conversation_in_memory(

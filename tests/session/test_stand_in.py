@@ -110,9 +110,9 @@ def test_notes_are_taken_by_the_embedded_model(tmp_path: Path, monkeypatch: pyte
         heard: list[Event] = []
         session.listen(heard.append)
         await turn(session, "fix the build in ci.yml")
-        info = await session.note_keeper.update_now().wait(30)
+        info = await session.update_notes().wait(30)
         assert info.error is None
-        return session.note_keeper.path.read_text(), heard
+        return session.notes_path.read_text(), heard
 
     text, events = in_session(work, cwd=tmp_path, model=model, overrides={"model.retries": 0})
     assert "ci.yml" in text
@@ -174,7 +174,7 @@ def test_a_compaction_is_written_by_code(tmp_path: Path, mind: str) -> None:
         session.listen(heard.append)
         for number in range(3):
             await turn(session, f"do step {number} of the migration " + "with all its parts " * 300)
-        return (await session.compactor.compact()).writer, heard
+        return (await session.compact()).writer, heard
 
     writer, events = in_session(
         work, cwd=tmp_path, model=model, overrides={"background.mind": mind, "model.retries": 0}

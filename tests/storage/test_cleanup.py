@@ -83,8 +83,8 @@ def test_a_session_cleans_up_in_the_background(tmp_path: Path, own_home: Path) -
 
     async def work() -> None:
         async with await Session.open(cwd=tmp_path, model=model) as session:
-            old = kept(session.parts.places.project, "gone", "a.txt", days=400)
-            own = kept(session.parts.places.project, session.id, "b.txt", days=400)
+            old = kept(session.places.project, "gone", "a.txt", days=400)
+            own = kept(session.places.project, session.id, "b.txt", days=400)
         async with await Session.open(cwd=tmp_path, model=model) as session:
             await session.tasks.drain(5)
             assert not old.exists()

@@ -160,12 +160,8 @@ def _running(
         denied.append(f"{call.tool}: {decision.reason}")
         return Deny(decision.reason)
 
-    conversation.around = replace(
-        conversation.around,
-        after_response=own.after_response,
-        between_rounds=own.between_rounds,
-        may_stop=own.may_stop,
-    )
+    around = conversation.around
+    conversation.around = replace(around, companions=(*around.companions, own))
     thread = Thread(
         log=conversation.log,
         surroundings=conversation,

@@ -11,32 +11,28 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from pathlib import Path
 
 from reverie.context.conversation import Conversation
 from reverie.events import Event
+from reverie.layers.base import Break, BreakCause, ForkResult
 from reverie.loop import Thread, run
 from reverie.origins import task
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
-from reverie.tools.base import Caller, PathMapping, Tool, ToolContext
-from reverie.types import Message, Origin, Purpose, TextBlock, ToolUseBlock, Usage
+from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.session_log import SessionLog
+from reverie.storage.transcript.view import View
+from reverie.tools.base import Caller, FileSeen, Keeper, PathMapping, Tool, ToolContext
+from reverie.tools.registry import tool_schemas
+from reverie.types import Message, Origin, Purpose, TextBlock, ToolUseBlock
 
+AFRESH = Break(BreakCause.APART, "a conversation with a system prompt of its own")
 _numbers = count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class ForkResult:
-    """What a fork came to. `denied` lists the calls it was refused, as `Tool: reason`."""
-
-    reason: str
-    text: str
-    usage: Usage
-    rounds: int
-    denied: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """What a fork starts from: the parent's conversation, tools and context."""
+    """What a fork starts from: the parent's conversation, tools and context. Implements `layers.base.Fork`."""
 
     conversation: Conversation
     tools: Mapping[str, Tool]
@@ -44,78 +40,111 @@ class ForkPoint:
     output_cap: int
     output_cap_raised: int
 
+    @classmethod
+    def of(cls, thread: Thread, conversation: Conversation) -> ForkPoint:
+        """A conversation as it is when the fork runs."""
+        return cls(conversation, thread.tools, thread.context, thread.output_cap, thread.output_cap_raised)
 
-def kept_point(thread: Thread, conversation: Conversation) -> ForkPoint:
-    """A conversation as it stands now, kept for a fork that is made later: what happens to it meanwhile is not seen."""
-    account = conversation.account
-    kept = replace(
-        conversation,
-        log=thread.log.forked("kept"),
-        account=account.forked() if account is not None else None,  # what is cached now is what it will find
-    )
-    context = replace(thread.context, read_cache=thread.context.read_cache.copy())
-    return ForkPoint(kept, thread.tools, context, thread.output_cap, thread.output_cap_raised)
+    @property
+    def view(self) -> View:
+        return self.conversation.log.view
 
+    def kept(self) -> ForkPoint:
+        """As it is now, for a fork that runs later: what happens to the conversation meanwhile is not seen."""
+        account = self.conversation.account
+        kept = replace(
+            self.conversation,
+            log=self.conversation.log.forked("kept"),
+            account=account.forked() if account is not None else None,  # what is cached now is what it will find
+        )
+        context = replace(self.context, read_cache=self.context.read_cache.copy())
+        return replace(self, conversation=kept, context=context)
 
-async def run_fork(
-    point: ForkPoint,
-    directive: str,
-    *,
-    purpose: Purpose,
-    permission: Callable[[ToolCall], Awaitable[Decision]],
-    max_rounds: int,
-    max_tokens: int | None = None,
-    map_path: PathMapping | None = None,
-    progress: Callable[[str], None] = lambda _text: None,
-    emit: Callable[[Event], None] = lambda _event: None,
-    kind: str = "",
-    question: str = "",
-    enough: Callable[[Sequence[ToolUseBlock]], bool] | None = None,
-) -> ForkResult:
-    """Runs one fork to its end. `permission` decides every call; the tool list stays the parent's, for the prefix.
+    def afresh(self, system: str, tools: Sequence[str], *, model: str = "") -> ForkPoint:
+        """The beginning of a conversation of its own: this system prompt, and only these tools."""
+        chosen = {name: tool for name, tool in self.tools.items() if name in tools}
+        parent = self.conversation
+        log = SessionLog(None, parent.log.session_id, cwd=self.context.cwd, version="", clock=parent.clock)
+        schemas = tool_schemas(list(chosen.values()))
+        log.append(SessionHeader(model=model or parent.model.name, system=(system,), tools=schemas))
+        account = parent.account.afresh() if parent.account is not None else None
+        conversation = replace(
+            parent,
+            log=log,
+            announced=(AFRESH,),
+            account=account,
+            sent=None,
+            sent_messages=(),
+            own_from=None,
+            images_left_out=0,
+        )
+        return replace(self, conversation=conversation, tools=chosen)
 
-    `question` is what the user asks, where they do. `emit` is told what it does; `kind` is in its name, which its
-    requests are booked under. `enough` says of calls
-    that went well whether the fork is done with them; one that may be done so soon writes no cache entry of its own.
-    """
-    name = f"{purpose.value}-{kind}-{next(_numbers)}" if kind else f"{purpose.value}-{next(_numbers)}"
-    log = point.conversation.log.forked(name)
-    denied = list[str]()
+    async def run(
+        self,
+        directive: str,
+        *,
+        purpose: Purpose,
+        permission: Callable[[ToolCall], Awaitable[Decision]],
+        max_rounds: int,
+        max_tokens: int | None = None,
+        tools: Mapping[str, Tool] | None = None,
+        map_path: PathMapping | None = None,
+        keeper: Callable[[Path], Keeper | None] | None = None,
+        seen: Mapping[Path, FileSeen] | None = None,
+        progress: Callable[[str], None] = lambda _text: None,
+        emit: Callable[[Event], None] = lambda _event: None,
+        kind: str = "",
+        question: str = "",
+        enough: Callable[[Sequence[ToolUseBlock]], bool] | None = None,
+    ) -> ForkResult:
+        """Runs one fork to its end, as `layers.base.Fork` says.
 
-    async def decide(call: ToolCall) -> Decision:
-        decision = await permission(call)
-        if not isinstance(decision, Allow):
-            denied.append(f"{call.tool}: {decision.reason}")
-            return Deny(decision.reason)
-        progress(call.tool)
-        return decision
+        The tool list stays the parent's, for the prefix. `kind` is in the fork's name, which its requests are booked
+        under. A fork that `enough` may end early writes no cache entry of its own.
+        """
+        name = f"{purpose.value}-{kind}-{next(_numbers)}" if kind else f"{purpose.value}-{next(_numbers)}"
+        log = self.conversation.log.forked(name)
+        read_cache = self.context.read_cache.copy()
+        for path, known in (seen or {}).items():
+            read_cache.note(path, known)
+        denied = list[str]()
 
-    thread = Thread(
-        log=log,
-        surroundings=point.conversation.forked(
-            log, purpose=purpose, thread=name, reused=max_rounds > 1 and enough is None
-        ),
-        tools=point.tools,
-        context=replace(
-            point.context,
-            caller=Caller(purpose, name),
-            permission=decide,
-            read_cache=point.context.read_cache.copy(),
-            map_path=map_path or point.context.map_path,
-            progress=progress,
-        ),
-        emit=emit,
-        max_rounds=max_rounds,
-        output_cap=max_tokens or point.output_cap,
-        output_cap_raised=max_tokens or point.output_cap_raised,
-        purpose=purpose,
-        name=name,
-        enough=enough or _never,
-    )
-    asked = (TextBlock(question, Origin.ENTERED),) if question else ()
-    log.append_message(Message("user", (task(directive), *asked)), isMeta=True)
-    outcome = await run(thread)
-    return ForkResult(outcome.reason, outcome.text, thread.usage, thread.rounds, tuple(denied))
+        async def decide(call: ToolCall) -> Decision:
+            decision = await permission(call)
+            if not isinstance(decision, Allow):
+                denied.append(f"{call.tool}: {decision.reason}")
+                return Deny(decision.reason)
+            progress(call.tool)
+            return decision
+
+        thread = Thread(
+            log=log,
+            surroundings=self.conversation.forked(
+                log, purpose=purpose, thread=name, reused=max_rounds > 1 and enough is None
+            ),
+            tools=tools or self.tools,
+            context=replace(
+                self.context,
+                caller=Caller(purpose, name),
+                permission=decide,
+                read_cache=read_cache,
+                map_path=map_path or self.context.map_path,
+                keeper=keeper or self.context.keeper,
+                progress=progress,
+            ),
+            emit=emit,
+            max_rounds=max_rounds,
+            output_cap=max_tokens or self.output_cap,
+            output_cap_raised=max_tokens or self.output_cap_raised,
+            purpose=purpose,
+            name=name,
+            enough=enough or _never,
+        )
+        asked = (TextBlock(question, Origin.ENTERED),) if question else ()
+        log.append_message(Message("user", (task(directive), *asked)), isMeta=True)
+        outcome = await run(thread)
+        return ForkResult(outcome.reason, outcome.text, thread.usage, thread.rounds, tuple(denied))
 
 
 def _never(_calls: Sequence[ToolUseBlock]) -> bool:

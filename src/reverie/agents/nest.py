@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
 from reverie.agents.children import Batch
-from reverie.agents.fork import kept_point
+from reverie.agents.fork import ForkPoint
 from reverie.agents.messages.message import blocks_of
 from reverie.agents.messages.roster import Member, Mode
 from reverie.context.conversation import Conversation
 from reverie.errors import UserError
+from reverie.layers.base import Companion
 from reverie.loop import Thread
 from reverie.storage.transcript.view import View
 from reverie.tools.base import ToolOutput
@@ -24,7 +25,7 @@ from reverie.types import Block, JsonObject, ToolUseBlock
 AGENT = "Agent"
 
 
-class Nest:
+class Nest(Companion):
     """Of one agent. `waits`: it does not end while agents it started are at work, since nobody else reads them."""
 
     def __init__(
@@ -77,12 +78,12 @@ class Nest:
         """Keeps the conversation as it is now if forks of it are wanted: each must start before any call has run."""
         calls = self.view.open_calls
         wanted = any(_is_for_a_fork(call) for call in calls) and self.member.mode in (Mode.MAIN, Mode.SUB_AGENT)
-        self._batch = Batch(kept_point(*self._seated()), calls) if wanted else None
+        self._batch = Batch(ForkPoint.of(*self._seated()).kept(), calls) if wanted else None
 
     def batch(self) -> Batch:
         """What the fork children of the response at hand start from."""
         if self._batch is None:  # a hook made a fork of what was none
-            self._batch = Batch(kept_point(*self._seated()), self.view.open_calls)
+            self._batch = Batch(ForkPoint.of(*self._seated()).kept(), self.view.open_calls)
         return self._batch
 
     async def between_rounds(self) -> Sequence[Block]:

@@ -6,7 +6,7 @@ record but what it cost, and may be asked while a turn is running.
 
 from __future__ import annotations
 
-from reverie.agents.fork import ForkPoint, run_fork
+from reverie.agents.fork import ForkPoint
 from reverie.agents.messages.in_words import marked_cut_off
 from reverie.errors import ReverieError
 from reverie.permissions.rules import Decision, Deny, ToolCall
@@ -23,9 +23,7 @@ async def ask_aside(point: ForkPoint, question: str) -> str:
         return Deny(DENIED)
 
     directive, asked = render("reverie.agents", "side_question.md"), question.strip()
-    result = await run_fork(
-        point, directive, purpose=Purpose.SIDE_QUESTION, permission=deny, max_rounds=1, question=asked
-    )
+    result = await point.run(directive, purpose=Purpose.SIDE_QUESTION, permission=deny, max_rounds=1, question=asked)
     if result.text.strip():
         return marked_cut_off(result.text) if result.reason == "cut_off" else result.text
     if result.denied:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import count
 
-from reverie.context.conversation import Conversation
+from reverie.context.conversation import Conversation, announcement
 from reverie.context.request import assemble
 from reverie.errors import ModelError
-from reverie.layers.base import AskFork, EffectResult
+from reverie.layers.base import AskFork, Break, BreakCause, EffectResult
 from reverie.models.base import Finished, Request, Response
 from reverie.origins import task
 from reverie.types import Message
@@ -47,7 +47,8 @@ def _request(conversation: Conversation, effect: AskFork, thread: str) -> Reques
     if effect.system is not None:
         header = replace(header, system=(effect.system,), thinking=None, effort=None)
     own = PLAIN if is_plain else PART if effect.messages is not None else None
-    breaks = (conversation.announce, conversation.pipeline.breaking, own)
+    breaks = [*conversation.announced, *conversation.pipeline.breaking]
+    breaks += [Break(BreakCause.APART, own)] if own is not None else []
     messages = view.messages() if effect.messages is None else effect.messages
     return assemble(
         header,
@@ -57,7 +58,7 @@ def _request(conversation: Conversation, effect: AskFork, thread: str) -> Reques
         purpose=effect.purpose,
         conversation=conversation.log.session_id,
         thread=thread,
-        announced_break="; ".join(filter(None, breaks)) or None,
+        announced_break=announcement(breaks),
         reused=False,
         sent=conversation.sent,
         own_from=len(messages) - 1,

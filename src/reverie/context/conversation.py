@@ -1,12 +1,12 @@
 """One conversation's way to a request and back: run the layers, assemble, send, count.
 
 The main thread and every fork have one each, over the same parts. What else happens around a round (hooks, notes,
-recall, messages) is handed in as `Around`; a fork is handed none of it. It never decides when a turn is over.
+recall, messages) is done by companions; a fork has none. It never decides when a turn is over.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -16,9 +16,9 @@ from reverie.context.pipeline import Pipeline, Prepared
 from reverie.context.request import End, ImageCount, assemble, end_of, unchanged
 from reverie.errors import PromptTooLong
 from reverie.events import Event, Notice, Retrying
-from reverie.layers.base import AskFork, CarryOut, Effect, EffectResult, Now
+from reverie.layers.base import AskFork, Break, BreakCause, CarryOut, Companion, Effect, EffectResult, Now
 from reverie.layers.l4_compaction.guards import may_compact
-from reverie.models.base import Finished, Model, Request
+from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import Retry, RetryPolicy, SendEvent, send
 from reverie.models.window import Thresholds
@@ -41,24 +41,8 @@ class Budget:
     blocking: int | None
 
 
-async def _nothing() -> None:
-    return None
-
-
-async def _no_blocks() -> Sequence[Block]:
-    return ()
-
-
-async def _no_result_blocks(_call: ToolUseBlock, _output: ToolOutput) -> Sequence[Block]:
-    return ()
-
-
 async def _as_it_is(_call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
     return output
-
-
-async def _no_objection(_answer: str) -> str | Sequence[Block] | None:
-    return None
 
 
 async def _not_carried_out(effect: Effect) -> EffectResult:
@@ -71,14 +55,16 @@ def _unheard(_event: Event) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What the session does around the rounds of a conversation. The defaults do nothing."""
+    """Who is beside a conversation, in the order they are asked; layer 1 for its results; who acts for its layers."""
 
-    after_response: Callable[[], Awaitable[None]] = _nothing
-    after_result: Callable[[ToolUseBlock, ToolOutput], Awaitable[Sequence[Block]]] = _no_result_blocks
-    between_rounds: Callable[[], Awaitable[Sequence[Block]]] = _no_blocks
-    may_stop: Callable[[str], Awaitable[str | Sequence[Block] | None]] = _no_objection
+    companions: tuple[Companion, ...] = ()
     keep: Callable[[ToolUseBlock, ToolOutput], Awaitable[ToolOutput]] = _as_it_is
     carry_out: CarryOut = _not_carried_out
+
+
+def announcement(breaks: Iterable[Break]) -> str | None:
+    """Announced breaks as a request carries them; None if there are none."""
+    return "; ".join(one.why for one in breaks) or None
 
 
 @dataclass(slots=True)
@@ -98,8 +84,8 @@ class Conversation:
     blocks_when_full: bool = True
     around: Around = field(default_factory=Around)
     clock: Clock = utc_now
-    announce: str | None = None
-    """A break of the prefix that the next request will make, and why."""
+    announced: tuple[Break, ...] = ()
+    """Breaks of the prefix that the next request makes."""
     account: Account | None = None
     """Who is told what every response cost."""
     sent: End | None = None
@@ -134,23 +120,27 @@ class Conversation:
             purpose=self.purpose,
             conversation=self.log.session_id,
             thread=self.thread,
-            announced_break=self.announce,
+            announced_break=announcement(self.announced),
             reused=self.reused,
             sent=self.sent,
             own_from=self.own_from,
             shared=self.shared,
-            same=unchanged(self.sent_messages, messages) if self.announce else None,
+            same=unchanged(self.sent_messages, messages) if self.announced else None,
             images_left_out=self.images_left_out,
             cache_edits=self.log.view.pinned_edits(),
             server_edits=self.log.view.server_edits,
         )
-        self.announce = None
+        self.announced = ()
         return request
+
+    def announce(self, cause: BreakCause, why: str) -> None:
+        """Says that the next request breaks the prefix."""
+        self.announced = (*self.announced, Break(cause, why))
 
     def _leave_out_images(self, count: int) -> None:
         if count != self.images_left_out:
             self.images_left_out = count
-            self.announce = "; ".join(filter(None, (self.announce, "older images were left out")))
+            self.announce(BreakCause.IMAGES, "older images were left out")
 
     async def recover(self, error: PromptTooLong) -> bool:
         """One try at a shorter context after the server said that the prompt is too long."""
@@ -170,7 +160,7 @@ class Conversation:
         return await self.around.carry_out(effect)
 
     def _tell(self, done: Prepared) -> None:
-        self.announce = "; ".join(filter(None, (self.announce, done.announced_break))) or None
+        self.announced = (*self.announced, *done.breaks)
         for text in done.notices:
             self.emit(Notice(text, source="layers"))
 
@@ -234,20 +224,38 @@ class Conversation:
         blocking = limits.blocking if self.blocks_when_full and not self.just_compacted else None
         return Budget(used, limits.window, limits.percent_left(used), blocking)
 
+    async def observe(self, response: Response) -> None:
+        """Records a response, whole; an empty answer too, since it was paid for."""
+        fields = {
+            "id": response.id,
+            "type": "message",
+            "model": response.model,
+            "stop_reason": response.stop_reason,
+            "stop_sequence": None,
+            "usage": {**response.usage.wire(), **response.raw_usage},
+        }
+        message = Message("assistant", response.content, fields=fields)
+        self.log.append_message(message, requestId=response.request_id)
+
     async def after_response(self) -> None:
-        await self.around.after_response()
-
-    async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
-        return await self.around.after_result(call, output)
-
-    async def between_rounds(self) -> Sequence[Block]:
-        return await self.around.between_rounds()
+        for companion in self.around.companions:
+            await companion.after_response()
 
     async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
+        """Layer 1 for one result: what is recorded of it."""
         return await self.around.keep(call, output)
 
+    async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
+        return [block for one in self.around.companions for block in await one.after_result(call, output)]
+
+    async def between_rounds(self) -> Sequence[Block]:
+        return [block for one in self.around.companions for block in await one.between_rounds()]
+
     async def may_stop(self, answer: str) -> str | Sequence[Block] | None:
-        return await self.around.may_stop(answer)
+        for companion in self.around.companions:
+            if more := await companion.may_stop(answer):
+                return more
+        return None
 
     def forked(self, log: SessionLog, *, purpose: Purpose, thread: str, reused: bool) -> Conversation:
         """The same way to a request for a fork: same model, limits and retry, layer 1, and nothing else around it."""

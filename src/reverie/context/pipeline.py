@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from reverie.layers.base import CarryOut, Commit, Now, Stage, SteppedStage, Steps
+from reverie.layers.base import Break, CarryOut, Commit, Now, Stage, SteppedStage, Steps
 from reverie.storage.transcript.session_log import SessionLog
 
 ORDER = ("tool_result_budget", "snip", "microcompact", "collapse", "autocompact")
@@ -22,7 +22,7 @@ RECOVERY = "reactive"
 class Prepared:
     """What the stages did before this request."""
 
-    announced_break: str | None = None
+    breaks: tuple[Break, ...] = ()
     notices: tuple[str, ...] = ()
     acted: tuple[str, ...] = ()
 
@@ -38,8 +38,8 @@ class Pipeline:
     stages: Mapping[str, Stage | SteppedStage] = field(default_factory=dict[str, Stage | SteppedStage])
     is_on: Callable[[str], bool] = _always_on
     on_failure: Callable[[str, Exception], None] = lambda _name, _error: None
-    breaking: str | None = None
-    """While the stages run: the break that those before announced. A fork made by a later one has it as well."""
+    breaking: tuple[Break, ...] = ()
+    """While the stages run: the breaks that those before announced. A fork made by a later one has them as well."""
 
     def only(self, *names: str) -> Pipeline:
         """The same pipeline with these stages alone: what a fork runs. A stage that counts begins anew."""
@@ -48,25 +48,25 @@ class Pipeline:
 
     async def prepare(self, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Prepared:
         """Runs every stage once, in order, each on what the one before it left."""
-        breaks, notices, acted = list[str](), list[str](), list[str]()
+        breaks, notices, acted = list[Break](), list[str](), list[str]()
         try:
             for name in ORDER:
                 done = await self._run(name, log, now, carry_out)
                 if done is not None:
                     acted.append(name)
-                    breaks += [done.breaks_prefix] if done.breaks_prefix else []
+                    breaks += [done.breaks] if done.breaks else []
                     notices += [done.notice] if done.notice else []
-                    self.breaking = "; ".join(breaks) or None
+                    self.breaking = tuple(breaks)
         finally:
-            self.breaking = None
-        return Prepared("; ".join(breaks) or None, tuple(notices), tuple(acted))
+            self.breaking = ()
+        return Prepared(tuple(breaks), tuple(notices), tuple(acted))
 
     async def recover(self, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Prepared | None:
         """After a prompt that was too long: one try at making it shorter. None if nothing could be done."""
         done = await self._run(RECOVERY, log, now, carry_out)
         if done is None or not (done.appends or done.payloads):
             return None
-        return Prepared(done.breaks_prefix, (done.notice,) if done.notice else (), (RECOVERY,))
+        return Prepared((done.breaks,) if done.breaks else (), (done.notice,) if done.notice else (), (RECOVERY,))
 
     async def _run(self, name: str, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Commit | None:
         stage = self.stages.get(name)

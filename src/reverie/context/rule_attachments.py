@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reverie.instructions import ConditionalRule, Instructions
+from reverie.layers.base import Companion
 from reverie.origins import broken_tags
 from reverie.prompts import render
 from reverie.storage.transcript.view import View
@@ -22,7 +23,7 @@ MAX_CHARACTERS = 40_000
 """A longer rule is cut, with a note where the rest is."""
 
 
-class RuleAttachments:
+class RuleAttachments(Companion):
     """One a session. `load` is asked once, when the first file is touched; `is_on` at each use."""
 
     def __init__(

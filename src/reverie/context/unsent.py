@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reverie.layers.base import Break, BreakCause
 from reverie.storage.transcript.records import Clears, CompactBoundary, Rewind, SessionHeader, Undo, from_record
 from reverie.types import Record
 
 
-def unsent_break(records: Sequence[Record]) -> str | None:
-    """Why the next request may differ from the last one that was answered; None if it extends it."""
+def unsent_break(records: Sequence[Record]) -> tuple[Break, ...]:
+    """Why the next request may differ from the last one that was answered; nothing if it extends it."""
     found = list[str]()
     for record in reversed(records):
         if record.message is not None and record.message.role == "assistant" and not record.is_sidechain:
@@ -26,8 +27,8 @@ def unsent_break(records: Sequence[Record]) -> str | None:
             case Undo() | Rewind():
                 found.append("the conversation was taken back")
             case SessionHeader():
-                found.append("the prefix was rendered anew")
+                found.append("the prefix was rendered again")
             case _:
                 pass
     reasons = ", ".join(dict.fromkeys(reversed(found)))
-    return f"{reasons} before the session was interrupted" if reasons else None
+    return (Break(BreakCause.RESUMED, f"{reasons} before the session was interrupted"),) if reasons else ()

@@ -18,9 +18,8 @@ from reverie.models import wire
 from reverie.models.base import Capabilities, Finished, Model, ModelEvent, Request
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import input_equivalents
-from reverie.models.registry import open_model
+from reverie.models.registry import model_access, open_model
 from reverie.models.script import Script
-from reverie.session.parts import model_access
 from reverie.session.session import Session
 from reverie.settings import Settings
 from reverie.settings.sections import PlaceSettings

@@ -95,7 +95,7 @@ class _Work:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._log: SessionLog = session.parts.log
+        self._log: SessionLog = session.log
         self._random = random.Random(7)
         self._rounds = 0
 

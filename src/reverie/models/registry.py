@@ -16,6 +16,7 @@ from reverie.errors import AuthenticationFailed, UnknownModel, UserError
 from reverie.models.base import Capabilities, Model, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.sdk import as_written
+from reverie.settings import Settings
 
 DEFAULT_ANTHROPIC = "anthropic:claude-sonnet-5-5"
 DEFAULT_OPENAI = "openai:gpt-5.5"
@@ -36,6 +37,20 @@ class ModelAccess:
     timeout_s: float = 600.0
     cache_edits: bool = False
     """The Anthropic endpoint understands `cache_edits`."""
+
+
+def model_access(settings: Settings) -> ModelAccess:
+    """How the settings say that models are reached."""
+    given = settings.model
+    return ModelAccess(
+        anthropic_key=given.anthropic_api_key or None,
+        anthropic_token=given.anthropic_auth_token or None,
+        anthropic_base_url=given.anthropic_base_url or None,
+        openai_key=given.openai_api_key or None,
+        openai_base_url=given.openai_base_url or None,
+        timeout_s=given.timeout_s,
+        cache_edits=given.anthropic_cache_edits,
+    )
 
 
 def default_model_name(access: ModelAccess) -> str:

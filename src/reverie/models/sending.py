@@ -17,6 +17,7 @@ from typing import TypeAlias
 from reverie.errors import ModelError, NoConnection, Unreachable
 from reverie.models.base import Finished, Model, ModelEvent, Request
 from reverie.models.request_log import RequestLog
+from reverie.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,18 @@ class RetryPolicy:
     """How long an address is tried at which nobody answers. One that has answered gets all retries."""
     random: Callable[[], float] = random.random
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+
+    @classmethod
+    def of(cls, settings: Settings) -> RetryPolicy:
+        """As the settings say."""
+        given = settings.model
+        return cls(
+            given.retries,
+            given.retry_first_wait_s,
+            given.retry_longest_wait_s,
+            given.retry_longest_asked_s,
+            given.retry_connecting_s,
+        )
 
     def wait(self, attempt: int, error: ModelError, *, connecting_s: float | None = None) -> float | None:
         """Seconds before trying again after this failed attempt; None: give up.

@@ -20,7 +20,7 @@ from reverie.memory.sharing.agent_memory import AgentMemory, AgentMemoryPlace
 from reverie.paths import MemoryPlace, memory_switch
 from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
 from reverie.permissions.rules import ToolCall
-from reverie.session.parts import Parts
+from reverie.session.parts import SessionParts
 from reverie.session.remembering import evidence_of
 from reverie.storage.history.objects import blob_id
 from reverie.tools.base import Keeper
@@ -74,7 +74,7 @@ class KindMemory:
 class AgentRemembering:
     """The memories of all kinds that a session has started."""
 
-    def __init__(self, parts: Parts, emit: Callable[[Event], None]) -> None:
+    def __init__(self, parts: SessionParts, emit: Callable[[Event], None]) -> None:
         self._parts = parts
         self._emit = emit
         self._opened: dict[str, KindMemory | None] = {}

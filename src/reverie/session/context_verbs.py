@@ -6,22 +6,19 @@ Each takes a JSON object and gives one. A mistake in it is a UserError, as every
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
 
+from reverie.context.compactor import Compactor
 from reverie.errors import UserError
+from reverie.layers.l3_session_notes.keeper import NoteKeeper
 from reverie.types import JsonObject
-
-if TYPE_CHECKING:
-    from reverie.session.session import Session
 
 Verb = Callable[[JsonObject], Awaitable[JsonObject]]
 _LISTED = 50
 _LINE = 200
 
 
-def context_verbs(session: Session) -> Mapping[str, Verb]:
+def context_verbs(compactor: Compactor, note_keeper: NoteKeeper) -> Mapping[str, Verb]:
     """The handlers of one session, by verb."""
-    compactor = session.compactor
 
     async def compact(request: JsonObject) -> JsonObject:
         walk = compactor.preview if request.get("preview") else compactor.compact
@@ -59,8 +56,8 @@ def context_verbs(session: Session) -> Mapping[str, Verb]:
         return {"pins": compactor.pins}
 
     async def notes(_request: JsonObject) -> JsonObject:
-        info = await session.note_keeper.update_now().wait()
-        return {"state": info.state.value, "error": info.error, "path": str(session.note_keeper.path)}
+        info = await note_keeper.update_now().wait()
+        return {"state": info.state.value, "error": info.error, "path": str(note_keeper.path)}
 
     return {
         "compact": compact,

@@ -21,7 +21,7 @@ from reverie.agents.messages.roster import MAIN, Member, Mode, Roster
 from reverie.agents.messages.structured import Structured, parse
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
-from reverie.session.parts import Parts
+from reverie.session.parts import SessionParts
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.tools.base import Caller
 from reverie.types import JsonObject, Origin, TextBlock
@@ -35,7 +35,7 @@ _ID = frozenset("0123456789abcdef")
 class Correspondence:
     """Of one session. `roster` is who lives in this process; `post` sends for all of them."""
 
-    def __init__(self, parts: Parts, emit: Callable[[Event], None], is_busy: Callable[[], bool]) -> None:
+    def __init__(self, parts: SessionParts, emit: Callable[[Event], None], is_busy: Callable[[], bool]) -> None:
         self._parts = parts
         self._emit = emit
         self._is_busy = is_busy

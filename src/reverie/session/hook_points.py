@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from reverie.events import Event, Notice
+from reverie.layers.base import Companion, EffectResult, RunHook
 from reverie.origins import fence
 from reverie.runtime.hooks import HookEvent, HookOutcome, Hooks
 from reverie.tools.base import ToolOutput
@@ -19,7 +20,14 @@ AskStop: TypeAlias = Callable[[str], Awaitable[str | None]]
 """Given the answer, why the agent may not end yet; None if it may."""
 
 
-class HookPoints:
+class ToolHooks(Companion):
+    """The hooks that hear of tools, for an agent of the session."""
+
+    def __init__(self, points: HookPoints) -> None:
+        self.after_result = points.after_result
+
+
+class HookPoints(Companion):
     """One a session."""
 
     def __init__(self, hooks: Hooks, emit: Callable[[Event], None]) -> None:
@@ -82,6 +90,11 @@ class HookPoints:
             self._emit(Notice(text, "warning"))
             return None
         return outcome.reason or f"a {event.value} hook wants you to go on"
+
+    async def run(self, effect: RunHook) -> EffectResult:
+        """A hook that a layer wants to run."""
+        outcome = await self._fire(HookEvent(effect.event), effect.payload, match_on=effect.match_on)
+        return EffectResult(ok=not outcome.blocked, text=outcome.reason or "\n".join(outcome.context))
 
     async def ended(self, reason: str) -> None:
         await self._fire(HookEvent.SESSION_END, {"reason": reason})

@@ -6,29 +6,63 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from reverie.context.engine import Engine
 from reverie.context.window_fill import fill
 from reverie.errors import UserError
+from reverie.paths import Places
+from reverie.runtime.tasks import Tasks
 from reverie.session.agent_verbs import agent_verbs
 from reverie.session.context_verbs import context_verbs
+from reverie.session.correspondence import Correspondence
+from reverie.session.gate import Gate
+from reverie.session.spawning import Spawning
+from reverie.storage.transcript.view import View
 from reverie.types import JsonObject, Purpose
 
-if TYPE_CHECKING:
-    from reverie.session.session import Session
+
+class LiveSession(Protocol):
+    """What the verbs need of a session."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def model_name(self) -> str: ...
+
+    @property
+    def busy(self) -> bool: ...
+
+    @property
+    def places(self) -> Places: ...
+
+    @property
+    def view(self) -> View: ...
+
+    engine: Engine
+    tasks: Tasks
+    letters: Correspondence
+    gate: Gate
+    agents: Spawning
+
+    def cancel(self) -> bool: ...
+
+    async def ask_aside(self, question: str) -> str: ...
+
 
 Verb = Callable[[JsonObject], Awaitable[JsonObject]]
 
 
-def verbs(session: Session) -> Mapping[str, Verb]:
+def verbs(session: LiveSession) -> Mapping[str, Verb]:
     """The handlers of one session, by verb."""
 
     async def status(_request: JsonObject) -> JsonObject:
-        budget = session.conversation.budget()
+        budget = session.engine.conversation.budget()
         return {
             "session": session.id,
             "model": session.model_name,
-            "cwd": str(session.parts.places.cwd),
+            "cwd": str(session.places.cwd),
             "busy": session.busy,
             "used": budget.used,
             "window": budget.window,
@@ -38,15 +72,15 @@ def verbs(session: Session) -> Mapping[str, Verb]:
         return {"cancelled": session.cancel()}
 
     async def context(_request: JsonObject) -> JsonObject:
-        return {"context": fill(session.parts.log.view, session.conversation.thresholds).to_json()}
+        return {"context": fill(session.view, session.engine.conversation.thresholds).to_json()}
 
     async def dream(_request: JsonObject) -> JsonObject:
-        if session.dreaming is None:
+        if session.engine.dreaming is None:
             return {"running": None}
-        running = session.dreaming.running
+        running = session.engine.dreaming.running
         tasks = [info.id for info in session.tasks.running if info.purpose is Purpose.DREAM]
         return {
-            "memory": str(session.dreaming.directory.root),
+            "memory": str(session.engine.dreaming.directory.root),
             "running": running.to_json() if running is not None else None,
             "task": tasks[0] if tasks else None,
         }
@@ -65,6 +99,6 @@ def verbs(session: Session) -> Mapping[str, Verb]:
         "context": context,
         **session.tasks.verbs(),
         **session.letters.verbs(),
-        **context_verbs(session),
-        **agent_verbs(session),
+        **context_verbs(session.engine.compactor, session.engine.notes),
+        **agent_verbs(session.agents.spawner, session.tasks, session.ask_aside),
     }

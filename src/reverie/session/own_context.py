@@ -17,7 +17,7 @@ from reverie.agents.definition import AgentDefinition
 from reverie.agents.fork import ForkPoint
 from reverie.agents.house import Fresh
 from reverie.context.conversation import Around, Conversation
-from reverie.context.limits import limits_of
+from reverie.context.engine import Engine
 from reverie.context.pipeline import Pipeline
 from reverie.context.prefix import effort_of, thinking_of
 from reverie.context.reminder import reminder
@@ -26,24 +26,25 @@ from reverie.context.system_prompt import system_prompt
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
 from reverie.instructions import load_instructions
+from reverie.layers.base import Break, BreakCause, Companion
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.registry import doubt_about, open_model, split_name
+from reverie.models.limits import limits_of
+from reverie.models.registry import doubt_about, model_access, open_model, split_name
 from reverie.paths import Places
 from reverie.paths.repo import current_branch, find_repo
 from reverie.session.agent_remembering import AgentRemembering, KindMemory
-from reverie.session.parts import Parts, model_access
+from reverie.session.parts import SessionParts
 from reverie.session.remembering import evidence_of
-from reverie.session.wiring import Wiring
 from reverie.storage.transcript.records import SessionHeader
-from reverie.storage.transcript.session_log import SessionLog
+from reverie.storage.transcript.session_log import Clock, SessionLog
 from reverie.tools.base import Caller, Keeper, ReadCache, Tool, ToolContext
 from reverie.tools.registry import tool_schemas
 from reverie.types import Message, Origin, Purpose, TextBlock
 
 KeeperOf: TypeAlias = Callable[[Path], Keeper | None]
-ANNOUNCED = "an agent with a context of its own"
+ANNOUNCED = Break(BreakCause.APART, "an agent with a context of its own")
 _ALIASES = ("opus", "sonnet", "haiku")
 
 
@@ -58,11 +59,26 @@ def _as_it_was(header: SessionHeader) -> SessionHeader:
 class OwnContexts:
     """Makes the contexts of one session's agents. `listed` is what is told of the kinds there are, or nothing."""
 
-    def __init__(self, parts: Parts, wiring: Wiring, remembering: AgentRemembering, listed: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        parts: SessionParts,
+        engine: Engine,
+        context: ToolContext,
+        remembering: AgentRemembering,
+        listed: Callable[[], str],
+        hooks: Companion,
+        *,
+        emit: Callable[[Event], None],
+        clock: Clock,
+    ) -> None:
         self._parts = parts
-        self._wiring = wiring
+        self._engine = engine
+        self._main_context = context
         self._remembering = remembering
         self._listed = listed
+        self._hooks = hooks
+        self._emit = emit
+        self._clock = clock
         self._opened: dict[str, Model] = {}
         self._told = set[str]()
 
@@ -105,13 +121,13 @@ class OwnContexts:
             git_branch=current_branch(find_repo(wanted.cwd)),
             agent_id=wanted.id,
             fsync=parts.settings.transcript.fsync,
-            clock=self._wiring.clock,
-            on_storage_error=lambda error: self._wiring.emit(Notice(str(error), "warning", "agents")),
+            clock=self._clock,
+            on_storage_error=lambda error: self._emit(Notice(str(error), "warning", "agents")),
         )
 
     def _header(self, wanted: Fresh, model: Model, facts: ModelFacts, tools: dict[str, Tool]) -> SessionHeader:
         parts = self._parts
-        today = self._wiring.clock().astimezone().date()
+        today = self._clock().astimezone().date()
         if wanted.kind is None:  # a worker: the coordinator's prompt and tools, as they are
             header = wanted.parent.view.header
             assert header is not None, "who starts an agent has sent a request"
@@ -134,7 +150,7 @@ class OwnContexts:
     def _conversation(
         self, wanted: Fresh, log: SessionLog, model: Model, facts: ModelFacts, kinds: list[TextBlock]
     ) -> Conversation:
-        main, parent = self._wiring.conversation, wanted.parent.conversation
+        main, parent = self._engine.conversation, wanted.parent.conversation
         parts = self._parts
         return replace(
             main,
@@ -146,10 +162,8 @@ class OwnContexts:
             purpose=Purpose.AGENT,
             thread=wanted.id,
             reused=True,
-            around=Around(
-                keep=main.around.keep, carry_out=main.around.carry_out, after_result=self._wiring.points.after_result
-            ),
-            announce=ANNOUNCED,
+            around=Around((self._hooks,), main.around.keep, main.around.carry_out),
+            announced=(ANNOUNCED,),
             account=parent.account.afresh() if parent.account is not None else None,
             sent=None,
             sent_messages=(),
@@ -161,10 +175,10 @@ class OwnContexts:
 
     def _pipeline(self, wanted: Fresh, kinds: list[TextBlock]) -> Pipeline:
         """Layer 1 as in the session, and layer 4 for this very conversation."""
-        parts, main = self._parts, self._wiring.conversation.pipeline
+        parts, main = self._parts, self._engine.conversation.pipeline
         folder = parts.places.session(parts.log.session_id) / "subagents" / wanted.id.removeprefix("agent-")
         ground = replace(
-            self._wiring.compaction.ground,
+            self._engine.compaction.ground,
             cwd=wanted.cwd,
             transcript=parts.places.agent_transcript(parts.log.session_id, wanted.id.removeprefix("agent-")),
             requests=folder / "requests",
@@ -179,7 +193,7 @@ class OwnContexts:
         )
 
     def _context(self, wanted: Fresh, log: SessionLog) -> ToolContext:
-        main, memory = self._wiring.thread.context, self._remembering.of(wanted.kind)
+        main, memory = self._main_context, self._remembering.of(wanted.kind)
         return replace(
             main,
             cwd=wanted.cwd,
@@ -225,7 +239,7 @@ class OwnContexts:
     def _tell(self, text: str) -> None:
         if text not in self._told:
             self._told.add(text)
-            self._wiring.emit(Notice(text, "warning", "agents"))
+            self._emit(Notice(text, "warning", "agents"))
 
 
 def model_named(given: str, inherited: str, catalogue: Catalogue) -> str:

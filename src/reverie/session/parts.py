@@ -14,7 +14,6 @@ from pathlib import Path
 from reverie import __version__
 from reverie.context.accounts import Accounts
 from reverie.context.day_book import Caps, DayBook
-from reverie.context.limits import limits_of
 from reverie.context.prefix import effort_of, render_prefix, thinking_of
 from reverie.context.ttl import choose_ttl
 from reverie.errors import StorageError, UserError
@@ -22,13 +21,14 @@ from reverie.events import Event, Notice, SessionOpened
 from reverie.flags import Flags
 from reverie.models.base import Model, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.registry import EMBEDDED, ModelAccess, default_model_name, doubt_about, open_model, split_name
-from reverie.models.window import Thresholds
+from reverie.models.limits import limits_of
+from reverie.models.registry import EMBEDDED, default_model_name, doubt_about, model_access, open_model, split_name
 from reverie.models.wire import model_id
 from reverie.paths import Places, check_session_id, make_private
 from reverie.paths.repo import current_branch, find_repo
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.hooks import Hooks, configured
+from reverie.runtime.parts import Parts
 from reverie.settings import Settings, load_settings
 from reverie.storage.lease import Lease
 from reverie.storage.transcript.records import SessionHeader
@@ -39,35 +39,16 @@ from reverie.types import JsonObject
 _TTLS: tuple[Ttl, ...] = ("5m", "1h")
 
 
-@dataclass(slots=True)
-class Parts:
+@dataclass(slots=True, kw_only=True)
+class SessionParts(Parts):
     """Everything a session holds on to."""
 
-    settings: Settings
-    places: Places
-    flags: Flags
-    log: SessionLog
-    model: Model
-    facts: ModelFacts
-    limits: Thresholds
     hooks: Hooks
-    background: BackgroundLog
     lease: Lease | None
     resumed: bool
     branch: str
     prompt: str = ""
     """A system prompt of its own, in place of ours."""
-    named: str = ""
-    """The model the conversation is held with, where another one serves this opening."""
-
-    @property
-    def held_with(self) -> str:
-        """The name of the model the conversation is held with."""
-        return self.named or self.model.name
-
-    def limits_now(self) -> Thresholds:
-        """The thresholds as settings and flags hold now."""
-        return limits_of(self.held_with, self.facts, self.settings, self.flags)
 
 
 def gather(
@@ -82,7 +63,7 @@ def gather(
     emit: Callable[[Event], None],
     prompt: str = "",
     own_model: bool = True,
-) -> Parts:
+) -> SessionParts:
     """Builds the parts of a session in `cwd`. `resume` is a session id, the beginning of one, or `last`."""
     if not cwd.is_dir():
         raise UserError(f"{cwd} is not a folder: give one that exists with --cwd")
@@ -121,7 +102,7 @@ def gather(
             emit(Notice(doubt, "warning", "model"))
     flags = Flags.open(places, settings)
     expire_sessions(places.project, settings.transcript.expire_days)
-    return Parts(
+    return SessionParts(
         settings=settings,
         places=places,
         flags=flags,
@@ -163,7 +144,7 @@ def open_accounts(parts: Parts, emit: Callable[[Event], None], clock: Clock, *, 
 
 
 def new_header(
-    parts: Parts, tools: tuple[JsonObject, ...], today: date, emit: Callable[[Event], None]
+    parts: SessionParts, tools: tuple[JsonObject, ...], today: date, emit: Callable[[Event], None]
 ) -> SessionHeader:
     """What the prefix of a new conversation is made of, rendered once; also how long its cache is kept."""
     flags = parts.flags.snapshot()
@@ -237,20 +218,6 @@ def _model(
     if not own:
         return open_model(EMBEDDED, access, catalogue), catalogue.facts(model_id(name)), name
     return open_model(name, access, catalogue), catalogue.facts(split_name(name, catalogue)[1]), ""
-
-
-def model_access(settings: Settings) -> ModelAccess:
-    """How the settings say that models are reached."""
-    given = settings.model
-    return ModelAccess(
-        anthropic_key=given.anthropic_api_key or None,
-        anthropic_token=given.anthropic_auth_token or None,
-        anthropic_base_url=given.anthropic_base_url or None,
-        openai_key=given.openai_api_key or None,
-        openai_base_url=given.openai_base_url or None,
-        timeout_s=given.timeout_s,
-        cache_edits=given.anthropic_cache_edits,
-    )
 
 
 def _hooks(settings: Settings, places: Places, session_id: str) -> Hooks:

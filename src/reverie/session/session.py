@@ -14,102 +14,40 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from types import TracebackType
 
-from reverie.agents.fork import ForkResult
+from reverie.agents.side_question import ask_aside
+from reverie.context.compacted import Compacted, Undone
 from reverie.context.system_prompt import date_change, date_changed
 from reverie.context.unsent import unsent_break
 from reverie.errors import BlockingLimit, Cancelled, NoAnswer, ReverieError, UserError
-from reverie.events import Event, Notice, TaskChanged, TurnEnded, TurnStarted
+from reverie.events import Event, Notice, TurnEnded, TurnStarted
+from reverie.layers.base import ForkResult
 from reverie.loop import INTERRUPTED, close_open_calls, run
 from reverie.models.base import Model
 from reverie.origins import Said, fence, said_blocks
-from reverie.permissions.policy import Mode, Rules
+from reverie.paths import Places
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.runtime.live import LiveServer
-from reverie.runtime.tasks import TaskHandle, TaskInfo, Tasks
-from reverie.session.compactor import Compactor
-from reverie.session.correspondence import Correspondence
-from reverie.session.dreaming import Dreaming
-from reverie.session.extracting import Extractor
-from reverie.session.gate import Gate
-from reverie.session.hook_points import HookPoints
+from reverie.runtime.tasks import Task, TaskHandle
+from reverie.session.assembly import Assembly
 from reverie.session.live_verbs import verbs
 from reverie.session.outlet import Outlet
-from reverie.session.parts import Parts, gather, new_header, open_accounts
-from reverie.session.remembering import Remembering
-from reverie.session.spawning import Spawning
-from reverie.session.team_sync import TeamSync
-from reverie.session.wiring import Wiring
+from reverie.session.parts import gather
 from reverie.settings import Settings
 from reverie.storage.cleanup import clean_tool_results, may_need_cleaning
-from reverie.storage.transcript.session_log import Clock, utc_now
-from reverie.tools.base import Tool
-from reverie.tools.registry import builtin_tools, read_only_by, tool_schemas
+from reverie.storage.transcript.session_log import Clock, SessionLog, utc_now
+from reverie.storage.transcript.view import Entry, View
+from reverie.tools.base import Tool, ToolContext
+from reverie.tools.registry import builtin_tools
 from reverie.types import Block, ImageBlock, JsonObject, Message, Origin, Purpose, TextBlock, Usage
 
 CRASHED = "The session ended before this call was finished; it may have run partly."
 
 
-class Session:
+class Session(Assembly):
     """One conversation. Make it with `Session.open`; one turn runs at a time."""
-
-    def __init__(self, parts: Parts, outlet: Outlet, *, interactive: bool, tools: Sequence[Tool], clock: Clock) -> None:
-        self.parts = parts
-        self.tasks = Tasks(parts.background, self._task_changed)
-        self._outlet = outlet
-        self.emit = outlet.emit
-        self._clock = clock
-        self._turn: asyncio.Task[None] | None = None
-        self.closing = False
-        """Whether it is being closed: background work in flight is waited for, and nothing else happens any more."""
-        self._server: LiveServer | None = None
-        self.hook_points = HookPoints(parts.hooks, outlet.emit)
-        given = parts.settings.permissions
-        self.memory = Remembering.open(parts, outlet.emit, clock)
-        self.gate = Gate(
-            parts.hooks,
-            Mode(given.mode),
-            Rules.parse(given.allow, given.ask, given.deny),
-            can_ask=interactive,
-            emit=outlet.emit,
-            writes_memory=self.memory.may_write if self.memory is not None else lambda _call: False,
-            is_read_only=read_only_by(tools),
-        )
-        self.letters = Correspondence(parts, outlet.emit, lambda: self.busy)
-        self.accounts = open_accounts(parts, outlet.emit, clock)
-        self._schemas = tool_schemas(tools)
-        self._wiring = Wiring.join(
-            parts,
-            emit=outlet.emit,
-            tasks=self.tasks,
-            points=self.hook_points,
-            gate=self.gate,
-            accounts=self.accounts,
-            memory=self.memory,
-            letters=self.letters,
-            clock=clock,
-            tools=tools,
-        )
-        self.conversation = self._wiring.conversation
-        self.note_keeper = self._wiring.notes
-        self.compactor = Compactor(self, self._wiring.compaction)
-        self.extractor = Extractor(
-            parts,
-            self.tasks,
-            self._wiring.fork_point,
-            memory=self.memory.directory if self.memory is not None else None,
-            interactive=interactive,
-            stand_in=self._wiring.stand_in,
-            emit=outlet.emit,
-            clock=clock,
-        )
-        self._thread = self._wiring.thread
-        self.agents = Spawning(self, self._wiring, interactive=interactive)
-        self.dreaming = Dreaming(self, self._wiring, self.memory) if self.memory is not None else None
-        self._team_sync = TeamSync(parts, self.tasks, self.memory.opened, self.emit) if self.memory else None
 
     # -- opening and closing --------------------------------------------------------------------------------------
 
@@ -149,9 +87,9 @@ class Session:
             own_model=own_model,
         )
         chosen = builtin_tools(parts.settings.tools, window=parts.limits.window) if tools is None else tools
-        session = cls(parts, outlet, interactive=interactive, tools=chosen, clock=clock)
+        session = cls(parts, outlet, interactive=interactive, tools=chosen, clock=clock, open_session=Session.open)
         close_open_calls(parts.log, CRASHED)
-        session.conversation.announce = unsent_break(parts.log.records) if parts.resumed else None
+        session.conversation.announced = unsent_break(parts.log.records) if parts.resumed else ()
         if parts.log.view.entries and parts.log.view.header is None:
             session.ensure_header()
         await session._listen()
@@ -206,8 +144,7 @@ class Session:
             await self.letters.close()
             if self._server is not None:
                 await self._server.close()
-            if self.memory is not None:
-                await self.memory.close()
+            await self.engine.close()
             parts.log.close()
             await parts.model.close()
             if parts.lease is not None:
@@ -226,6 +163,29 @@ class Session:
     @property
     def id(self) -> str:
         return self.parts.log.session_id
+
+    @property
+    def log(self) -> SessionLog:
+        """Its transcript, record by record."""
+        return self.parts.log
+
+    @property
+    def view(self) -> View:
+        """What the model sees."""
+        return self.parts.log.view
+
+    @property
+    def places(self) -> Places:
+        return self.parts.places
+
+    @property
+    def tool_context(self) -> ToolContext:
+        """What the tools of the main agent may know of the world."""
+        return self._thread.context
+
+    @property
+    def notes_path(self) -> Path:
+        return self.engine.notes.path
 
     @property
     def model_name(self) -> str:
@@ -279,14 +239,9 @@ class Session:
             raise NoAnswer(ended.error or f"the turn ended without a whole answer ({ended.reason})", ended.text)
         return ended.text
 
-    @property
-    def busy(self) -> bool:
-        """Whether a turn is running, or the context is being changed."""
-        return self._turn is not None or self.compactor.running
-
     def cancel(self) -> bool:
         """Stops the running turn, or a compaction; what was recorded stays. False if nothing is running."""
-        return self._turn.cancel() if self._turn is not None else self.compactor.cancel()
+        return self._turn.cancel() if self._turn is not None else self.engine.compactor.cancel()
 
     async def fork(
         self,
@@ -299,13 +254,58 @@ class Session:
     ) -> ForkResult:
         """Asks a fork of this conversation; nothing of the conversation changes but what it cost."""
         self.ensure_header()
-        return await self._wiring.fork(
+        return await self._forks.now().run(
             directive, purpose=purpose, permission=permission, max_rounds=max_rounds, max_tokens=max_tokens
         )
 
     async def ask_aside(self, question: str) -> str:
         """Answers a question beside the work, also while a turn is running; the conversation does not change."""
-        return await self.agents.ask_aside(question)
+        if not question.strip():
+            raise UserError("there is nothing to answer: write the question after /btw")
+        self.ensure_header()
+        return await ask_aside(self._forks.kept(), question)
+
+    # -- what the user can do to the context ------------------------------------------------------------------------
+
+    async def compact(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
+        """Compacts now, or at the end of the round under way; `from_` and `up_to` name a message of a part."""
+        return await self.engine.compactor.compact(text, from_=from_, up_to=up_to)
+
+    async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
+        """What a compaction would leave; nothing is changed."""
+        return await self.engine.compactor.preview(text, from_=from_, up_to=up_to)
+
+    async def undo(self, *, fit: bool = False) -> Undone:
+        """Takes back the last compaction, rewind or clear; with `fit` as much of it as fits."""
+        return await self.engine.compactor.undo(fit=fit)
+
+    def rewind(self, message: str) -> str:
+        """Goes back to before a message of the user's (`-1` is the last one) and returns its text."""
+        return self.engine.compactor.rewind(message)
+
+    def user_messages(self) -> list[Entry]:
+        """The messages that a rewind can go back to, oldest first."""
+        return self.engine.compactor.messages()
+
+    async def clear(self) -> None:
+        """Starts from nothing in the same session; pins stay."""
+        await self.engine.compactor.clear()
+
+    def pin(self, text: str) -> str:
+        """Keeps a text through every compaction; returns the pin's id."""
+        return self.engine.compactor.pin(text)
+
+    def unpin(self, id: str) -> str:
+        """Takes a pin away; returns its text."""
+        return self.engine.compactor.unpin(id)
+
+    @property
+    def pins(self) -> dict[str, str]:
+        return self.engine.compactor.pins
+
+    def update_notes(self) -> Task[None]:
+        """Brings the notes up to date now."""
+        return self.engine.notes.update_now()
 
     # -- one turn -------------------------------------------------------------------------------------------------
 
@@ -313,7 +313,6 @@ class Session:
         thread = self._thread
         reason, answer, error, code = "failed", "", None, 0
         thread.rounds, thread.usage = 0, Usage()
-        self.conversation.thresholds = self.parts.limits_now()
         try:
             refusal = await self._take_in(said, images)
             if refusal is None:
@@ -332,11 +331,11 @@ class Session:
             error, code = str(problem), problem.exit_code
         finally:
             close_open_calls(thread.log, CRASHED)
-        await self.compactor.turn_over(cancelled=reason == "cancelled")
-        self.extractor.turn_ended(answered=reason in ("answered", "cut_off"))
+        await self.engine.compactor.turn_over(cancelled=reason == "cancelled")
+        answered = reason in ("answered", "cut_off")
+        self.engine.end_turn(answered=answered)
         self.emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error, code))
-        if reason in ("answered", "cut_off") and self.dreaming is not None:
-            self.dreaming.after_turn()
+        self.engine.idle(answered=answered)
         if self._team_sync is not None:
             self._team_sync.look()
 
@@ -362,32 +361,8 @@ class Session:
             record = log.append_message(Message("user", blocks, plain=len(blocks) == 1 and not images))
         self.emit(TurnStarted(record.uuid or ""))
         query = "\n".join(block.text for block in said if block.origin.is_users)
-        if self.memory is not None and query.strip():
-            await self.memory.recall(query, self._thread.context.read_cache)
+        await self.engine.begin_turn(query, self._thread.context.read_cache)
         return None
-
-    def ensure_header(self) -> None:
-        """The prefix is rendered once, also for another agent's conversation; then only its model may change."""
-        parts, log = self.parts, self.parts.log
-        header = log.view.header
-        if header is None:
-            log.hold(new_header(parts, self._schemas, self._today(), self.emit))
-            if log.view.entries:
-                self.conversation.announce = "the conversation came without a header"
-        elif header.model != parts.held_with:
-            log.hold(replace(header, model=parts.held_with))
-            self.conversation.announce = f"the model changed from {header.model} to {parts.held_with}"
-
-    def _today(self) -> date:
-        return self._clock().astimezone().date()
-
-    def _task_changed(self, info: TaskInfo) -> None:
-        progress = info.progress[-1] if info.progress else ""
-        self.emit(TaskChanged(info.id, info.purpose, info.title, info.state.value, progress))
-        if info.state.is_over:
-            self.agents.task_over(info)
-        if info.state.is_over and self.dreaming is not None:
-            self.dreaming.task_over(info.id)
 
 
 def ask(text: str, *, cwd: Path | str | None = None, model: str | None = None, resume: str | None = None) -> str:

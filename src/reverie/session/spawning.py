@@ -7,9 +7,8 @@ own is made of is in `own_context.py`; who may start whom is in `agents/spawn.py
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reverie.agents.definition import AgentDefinition, Definitions, coordinating, listing, load_definitions
 from reverie.agents.fork import ForkPoint
@@ -17,84 +16,113 @@ from reverie.agents.house import AgentNumbers, Fresh
 from reverie.agents.lost import Lost, lost_agents
 from reverie.agents.messages.message import blocks_of
 from reverie.agents.messages.roster import Member
-from reverie.agents.side_question import ask_aside
 from reverie.agents.spawn import Spawner
 from reverie.agents.worktree import Worktree
-from reverie.errors import UserError
-from reverie.events import Notice
+from reverie.context.accounts import Accounts
+from reverie.context.engine import Engine
+from reverie.events import Event, Notice
+from reverie.layers.base import Companion
+from reverie.loop import Thread
 from reverie.paths.places import slug
 from reverie.permissions.rules import Decision, Deny, ToolCall
-from reverie.runtime.tasks import TaskHandle, TaskInfo
+from reverie.runtime.tasks import TaskHandle, TaskInfo, Tasks
 from reverie.session.agent_remembering import AgentRemembering
-from reverie.session.gate import OnBehalf
-from reverie.session.hook_points import AskStop
+from reverie.session.correspondence import Correspondence
+from reverie.session.gate import Gate, OnBehalf
+from reverie.session.hook_points import AskStop, HookPoints, ToolHooks
 from reverie.session.own_context import OwnContexts, keeper_for, prompt_of, tools_for
-from reverie.session.teammate_here import SharedModel, TeammateHere
+from reverie.session.parts import SessionParts
+from reverie.session.teammate_here import OpenSession, SharedModel, TeammateHere
 from reverie.session.watching import Watcher
-from reverie.storage.transcript.session_log import SessionLog
+from reverie.storage.transcript.session_log import Clock, SessionLog
 from reverie.storage.transcript.view import View
 from reverie.tools.base import PermissionFunction, ToolOutput
 from reverie.tools.order import AgentOrder
 from reverie.types import Block, Message, Origin, TextBlock, ToolUseBlock
-
-if TYPE_CHECKING:
-    from reverie.session.session import Session
-    from reverie.session.wiring import Wiring
 
 _HANDS_OVER = (
     "You coordinate: what changes something is a worker's to do. Start one with Agent, and say all it must know."
 )
 
 
-class Spawning:
+class Spawning(Companion):
     """The agents of one session. `spawner` keeps the tree of them."""
 
-    def __init__(self, session: Session, wiring: Wiring, *, interactive: bool) -> None:
-        self._session = session
-        self._parts = session.parts
-        self._wiring = wiring
+    def __init__(
+        self,
+        parts: SessionParts,
+        *,
+        tasks: Tasks,
+        letters: Correspondence,
+        gate: Gate,
+        points: HookPoints,
+        accounts: Accounts,
+        interactive: bool,
+        is_idle: Callable[[], bool],
+        open_session: OpenSession,
+        emit: Callable[[Event], None],
+        clock: Clock,
+    ) -> None:
+        self._parts = parts
+        self._letters = letters
+        self._gate = gate
+        self._points = points
         self._interactive = interactive
+        self._is_idle = is_idle
+        self._open_session = open_session
+        self._emit = emit
+        self._clock = clock
         self._told = set[str]()
-        self._watcher = Watcher(session.parts, self.numbers_of, session.accounts.may_spend)
-        self.remembering = AgentRemembering(session.parts, session.emit)
-        self._contexts = OwnContexts(session.parts, wiring, self.remembering, lambda: listing(self.kinds()))
-        self.spawner = Spawner(self, session.tasks, session.letters.roster, waits=not interactive)
-        self._plug_in()
-        if session.parts.resumed:
-            self.spawner.tell_lost(lost_agents(session.parts.log.records), self._transcript_of)
+        self._watcher = Watcher(parts, self.numbers_of, accounts.may_spend)
+        self.remembering = AgentRemembering(parts, emit)
+        self.spawner = Spawner(self, tasks, letters.roster, waits=not interactive)
+        self._engine: Engine | None = None
+        self._contexts: OwnContexts | None = None
 
-    def _plug_in(self) -> None:
-        """Gives the main thread its nest. Letters themselves are drained by the session's correspondence."""
-        wiring, nest = self._wiring, self.spawner.main
-        nest.sit(wiring.thread, wiring.conversation)
-        around, context = wiring.conversation.around, wiring.thread.context
-        gate = context.permission
+    def attach(self, thread: Thread, engine: Engine) -> None:
+        """Says which thread the main agent is, once everything is there."""
+        self._engine = engine
+        self.spawner.main.sit(thread, engine.conversation)
+        self._contexts = OwnContexts(
+            self._parts,
+            engine,
+            thread.context,
+            self.remembering,
+            lambda: listing(self.kinds()),
+            ToolHooks(self._points),
+            emit=self._emit,
+            clock=self._clock,
+        )
+        if self._parts.resumed:
+            self.spawner.tell_lost(lost_agents(self._parts.log.records), self._transcript_of)
 
-        async def after_response() -> None:
-            await around.after_response()
-            await nest.after_response()
+    # -- beside the main conversation -----------------------------------------------------------------------------
 
-        async def may_stop(answer: str) -> str | Sequence[Block] | None:
-            await nest.settle()
-            return self._session.letters.drain(at_end=True) or await around.may_stop(answer)
+    async def after_response(self) -> None:
+        await self.spawner.main.after_response()
 
-        async def permission(call: ToolCall) -> Decision:
-            header = nest.view.header
-            if (
-                header is not None
-                and header.flags.get("coordinator")
-                and not call.read_only
-                and call.tool != "SendMessage"
-            ):
-                return Deny(_HANDS_OVER)
-            return await gate(call)
+    async def between_rounds(self) -> Sequence[Block]:
+        return self._letters.drain()
 
-        wiring.attached = lambda: self._listed(nest.view)
-        wiring.conversation.around = replace(around, after_response=after_response, may_stop=may_stop)
-        context.spawn, context.permission = nest.spawn, permission
+    async def may_stop(self, answer: str) -> str | Sequence[Block] | None:
+        del answer
+        await self.spawner.main.settle()
+        return self._letters.drain(at_end=True)
+
+    async def main_permission(self, call: ToolCall) -> Decision:
+        """The gate of the main agent. One that coordinates changes nothing itself."""
+        header = self._parts.log.view.header
+        coordinates = header is not None and header.flags.get("coordinator")
+        if coordinates and not call.read_only and call.tool != "SendMessage":
+            return Deny(_HANDS_OVER)
+        return await self._gate(call)
+
+    def attached(self) -> Sequence[Block]:
+        """What the model must know of agents, for after a compaction."""
+        return self._listed(self._parts.log.view)
 
     def _transcript_of(self, lost: Lost) -> Path:
-        return self._parts.places.agent_transcript(self._session.id, lost.id.removeprefix("agent-"))
+        return self._parts.places.agent_transcript(self._parts.log.session_id, lost.id.removeprefix("agent-"))
 
     # -- what the session asks ------------------------------------------------------------------------------------
 
@@ -119,17 +147,10 @@ class Spawning:
     def become(self, kind: AgentDefinition) -> None:
         """Makes the main agent one of this kind, before its first turn: its prompt and its memory, and it only reads if
         the kind does. For members of a team, which have a process of their own."""
-        memory, context = self.remembering.of(kind), self._wiring.thread.context
+        memory, context = self.remembering.of(kind), self.spawner.main.thread.context
         self._parts.prompt = prompt_of(kind, memory)
         context.permission = self.permission(self.spawner.main.member, kind, background=False)
         context.keeper = keeper_for(memory, self._parts.log, context.keeper)
-
-    async def ask_aside(self, question: str) -> str:
-        """Answers a side question from the conversation as it stands."""
-        if not question.strip():
-            raise UserError("there is nothing to answer: write the question after /btw")
-        self._session.ensure_header()
-        return await ask_aside(self._wiring.fork_point(), question)
 
     def task_over(self, info: TaskInfo) -> None:
         self.spawner.task_over(info)
@@ -148,13 +169,18 @@ class Spawning:
             self._parts.log.append_message(Message("user", tuple(blocks_of(letters))), isMeta=True)
         await self._watcher.close()
 
+    @property
+    def _attached_contexts(self) -> OwnContexts:
+        assert self._contexts is not None, "agents start after the session is put together"
+        return self._contexts
+
     # -- what the spawner asks ------------------------------------------------------------------------------------
 
     def fresh(self, wanted: Fresh) -> ForkPoint:
-        return self._contexts.fresh(wanted)
+        return self._attached_contexts.fresh(wanted)
 
     async def closed(self, point: ForkPoint) -> None:
-        await self._contexts.close(point)
+        await self._attached_contexts.close(point)
 
     def kinds(self) -> Definitions:
         """The kinds there are now; what is wrong with a file is told once."""
@@ -162,7 +188,7 @@ class Spawning:
         for problem in found.problems:
             if problem not in self._told:
                 self._told.add(problem)
-                self._session.emit(Notice(problem, "warning", "agents"))
+                self._emit(Notice(problem, "warning", "agents"))
         return found
 
     def numbers_of(self, key: str) -> float:
@@ -189,25 +215,24 @@ class Spawning:
         async def decide(call: ToolCall) -> Decision:
             if kind is not None and kind.reads_only and not call.read_only:
                 return Deny(f"{call.tool} may change something, and an agent of the kind {kind.name} only reads.")
-            return await self._session.gate.judge(call, whose)
+            return await self._gate.judge(call, whose)
 
         return decide
 
     async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
-        return await self._wiring.conversation.keep(call, output)
+        return await self.spawner.main.conversation.keep(call, output)
 
     async def worktree(self, name: str, cwd: Path) -> Worktree:
         places, settings = self._parts.places, self._parts.settings
         return await Worktree.make(name, cwd, places.home / "worktrees" / slug(places.root), settings.env)
 
     def may_end(self, member: Member) -> AskStop:
-        return self._wiring.points.agent_stop(member.id, member.name)
+        return self._points.agent_stop(member.id, member.name)
 
     def arrived(self, to: Member, sender: str) -> None:
         """Whoever sits before an idle session is told that somebody wrote."""
-        session = self._session
-        if to is self.spawner.main.member and not session.busy and not session.closing:
-            session.emit(Notice(f"{sender} has reported (read with your next message)", source="agents"))
+        if to is self.spawner.main.member and self._is_idle():
+            self._emit(Notice(f"{sender} has reported (read with your next message)", source="agents"))
 
     async def look(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
         await self._watcher.watch(member, log, tell)
@@ -218,14 +243,18 @@ class Spawning:
         """A session of its own in this process; what it needs of this one is handed in."""
         memory = self.remembering.of(kind)
         mate = TeammateHere(
-            self._session,
             member,
+            letters=self._letters,
+            settings=self._parts.settings,
+            open_session=self._open_session,
+            keep=self.keep,
+            arrived=self.arrived,
             permission=self.permission(member, kind, background=True),
             memory=memory,
-            tools=tuple(tools_for(kind, self._wiring.thread.tools, always=("SendMessage",)).values()),
+            tools=tuple(tools_for(kind, self.spawner.main.thread.tools, always=("SendMessage",)).values()),
             progress=handle.progress,
             may_end=self.may_end(member),
         )
         inherited = self._parts.model
-        wanted = self._contexts.named(order.model or kind.model, kind, inherited.name)
+        wanted = self._attached_contexts.named(order.model or kind.model, kind, inherited.name)
         return await mate.run(order, prompt_of(kind, memory), wanted or SharedModel(inherited), cwd)

@@ -241,7 +241,7 @@ class Teammate(Host):
     async def _ask_lead(self, event: PermissionAsked) -> None:
         wait_s = self.number("permission_s")
         request = PermissionRequest(
-            new_request_id(), event.tool, event.input, event.reason, str(self.session.parts.places.cwd)
+            new_request_id(), event.tool, event.input, event.reason, str(self.session.places.cwd)
         )
         answer: asyncio.Future[PermissionResponse] = asyncio.get_running_loop().create_future()
         self._questions[request.request_id] = answer

@@ -16,7 +16,7 @@ from reverie.events import Event, Notice
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.taxonomy import TEAM
 from reverie.runtime.tasks import TaskHandle, Tasks
-from reverie.session.parts import Parts
+from reverie.session.parts import SessionParts
 from reverie.types import Purpose
 
 _FLAG = "team_memory"
@@ -27,7 +27,7 @@ _Seen: TypeAlias = frozenset[tuple[str, int, int]]
 class TeamSync:
     """The syncs of one session; none where team memory is off or shared through nothing."""
 
-    def __init__(self, parts: Parts, tasks: Tasks, memory: OpenedMemory, emit: Callable[[Event], None]) -> None:
+    def __init__(self, parts: SessionParts, tasks: Tasks, memory: OpenedMemory, emit: Callable[[Event], None]) -> None:
         self._parts = parts
         self._tasks = tasks
         self._memory = memory

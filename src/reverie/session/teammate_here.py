@@ -7,11 +7,11 @@ that one asks it to and its model does not refuse, when it is killed, or with th
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, TypeAlias
 
 from reverie.agents.children import step_line
 from reverie.agents.messages.in_words import in_words, marked_cut_off
@@ -25,17 +25,39 @@ from reverie.agents.messages.structured import (
     Structured,
     parse,
 )
-from reverie.events import ToolStarted, TurnEnded
+from reverie.events import Event, ToolStarted, TurnEnded
 from reverie.models.base import Capabilities, Model, ModelEvent, Request
 from reverie.session.agent_remembering import KindMemory
+from reverie.session.correspondence import Correspondence
 from reverie.session.hook_points import AskStop
 from reverie.session.remembering import evidence_of
-from reverie.tools.base import Caller, PermissionFunction, Tool, ToolOutput
+from reverie.settings import Settings
+from reverie.storage.transcript.session_log import SessionLog
+from reverie.tools.base import Caller, PermissionFunction, Tool, ToolContext, ToolOutput
 from reverie.tools.order import AgentOrder
 from reverie.types import Origin, Purpose, ToolUseBlock
 
-if TYPE_CHECKING:
-    from reverie.session.session import Session
+OpenSession: TypeAlias = Callable[..., Awaitable[Any]]
+"""`Session.open`, handed in: a session starts teammates, and a teammate is a session."""
+
+
+class MateSession(Protocol):
+    """What a teammate needs of the session it is."""
+
+    @property
+    def letters(self) -> Correspondence: ...
+
+    @property
+    def log(self) -> SessionLog: ...
+
+    @property
+    def tool_context(self) -> ToolContext: ...
+
+    def send(self, text: str) -> AsyncGenerator[Event, None]: ...
+
+    async def __aenter__(self) -> Any: ...
+
+    async def __aexit__(self, *error: Any) -> None: ...
 
 
 class SharedModel:
@@ -60,20 +82,28 @@ class SharedModel:
 
 
 class TeammateHere:
-    """One teammate of `parent`, which it is `member` of."""
+    """One teammate: `member` of the session whose `letters` these are. `keep` and `arrived` are that session's."""
 
     def __init__(
         self,
-        parent: Session,
         member: Member,
         *,
+        letters: Correspondence,
+        settings: Settings,
+        open_session: OpenSession,
+        keep: Callable[[ToolUseBlock, ToolOutput], Awaitable[ToolOutput]],
+        arrived: Callable[[Member, str], None],
         permission: PermissionFunction,
         memory: KindMemory | None,
         tools: tuple[Tool, ...],
         progress: Callable[[str], None],
         may_end: AskStop,
     ) -> None:
-        self._parent = parent
+        self._letters = letters
+        self._settings = settings
+        self._open_session = open_session
+        self._keep = keep
+        self._arrived = arrived
         self._member = member
         self._permission = permission
         self._memory = memory
@@ -84,11 +114,11 @@ class TeammateHere:
 
     async def run(self, order: AgentOrder, prompt: str, model: str | Model, cwd: Path) -> str:
         """From its first task to its end; what it said last."""
-        from reverie.session.session import Session
-
-        parts, member = self._parent.parts, self._member
+        member = self._member
         member.inbox.put(new_letter(self._lead.name, member.name, order.prompt, summary=order.description))
-        session = await Session.open(cwd=cwd, model=model, settings=parts.settings, prompt=prompt, tools=self._tools)
+        session: MateSession = await self._open_session(
+            cwd=cwd, model=model, settings=self._settings, prompt=prompt, tools=self._tools
+        )
         async with session:
             self._join(session)
             said = ""
@@ -114,16 +144,15 @@ class TeammateHere:
 
     @property
     def _lead(self) -> Member:
-        roster = self._parent.letters.roster
-        return roster.find(self._member.parent or "") or self._parent.letters.main
+        return self._letters.roster.find(self._member.parent or "") or self._letters.main
 
-    def _join(self, session: Session) -> None:
+    def _join(self, session: MateSession) -> None:
         """Its letters, permissions and memory are those of a member of the parent's process."""
         session.letters.main.mode = Mode.TEAMMATE
         session.letters.main.inbox = self._member.inbox
-        context = session.agents.spawner.main.thread.context
+        context = session.tool_context
         context.permission = self._permission
-        caller, post = Caller(Purpose.AGENT, self._member.id), self._parent.letters.send
+        caller, post = Caller(Purpose.AGENT, self._member.id), self._letters.send
         memory, keeper = self._memory, context.keeper
 
         async def send(_caller: Caller, to: str, text: str, summary: str) -> str:
@@ -133,7 +162,7 @@ class TeammateHere:
 
         context.post = send
         if memory is not None:
-            log = session.parts.log
+            log = session.log
             context.keeper = lambda path: memory.keeper(path, lambda: evidence_of(log.view)) or keeper(path)
 
     def _take_requests(self) -> ShutdownRequest | None:
@@ -145,7 +174,7 @@ class TeammateHere:
             inbox.put(letter if message is None else in_words(letter, message))
         return asked
 
-    async def _turn(self, session: Session) -> TurnEnded:
+    async def _turn(self, session: MateSession) -> TurnEnded:
         ended: TurnEnded | None = None
         async with aclosing(session.send("")) as events:
             async for event in events:
@@ -163,9 +192,9 @@ class TeammateHere:
         lead, name = self._lead, self._member.name
         told = in_words(new_letter(name, lead.name, "", summary=f"{name} {summary}"), message)
         call = ToolUseBlock(f"report-{told.id}", "Agent", {})
-        kept = await self._parent.conversation.keep(call, ToolOutput(told.text, origin=Origin.AGENT))
+        kept = await self._keep(call, ToolOutput(told.text, origin=Origin.AGENT))
         lead.inbox.put(replace(told, text=kept.content) if isinstance(kept.content, str) else told)
-        self._parent.agents.arrived(lead, name)
+        self._arrived(lead, name)
 
 
 def _idle(ended: TurnEnded) -> IdleNotification:

@@ -15,9 +15,9 @@ from reverie.agents.progress import MAX_TOKENS, judged, question, steps_of
 from reverie.errors import ReverieError
 from reverie.models.base import Finished, Model, Request
 from reverie.models.catalogue import Catalogue
-from reverie.models.registry import EMBEDDED, open_model, split_name
+from reverie.models.registry import EMBEDDED, model_access, open_model, split_name
 from reverie.models.sending import RetryPolicy, send
-from reverie.session.parts import Parts, model_access
+from reverie.session.parts import SessionParts
 from reverie.storage.transcript.records import ForkUsage
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Message, Purpose
@@ -31,7 +31,7 @@ class Watcher:
     """One a session. `number` gives a setting of `agents` as it holds now."""
 
     def __init__(
-        self, parts: Parts, number: Callable[[str], float], may_spend: Callable[[Purpose], str | None]
+        self, parts: SessionParts, number: Callable[[str], float], may_spend: Callable[[Purpose], str | None]
     ) -> None:
         self._parts = parts
         self._number = number

@@ -274,12 +274,12 @@ def test_a_letter_survives_a_session_that_ends_before_reading_it_and_is_read_onc
             id = session.id
             await turn(session, "Hello.")
             for _ in range(2):  # whoever sent it was not sure that it arrived
-                await asyncio.to_thread(ask_live, session.parts.places.socket(id), request)
+                await asyncio.to_thread(ask_live, session.places.socket(id), request)
         for expected in ("Two.", "Three."):
             async with await Session.open(cwd=tmp_path, model=model, resume=id) as session:
                 assert session.letters.waiting is (expected == "Two.")
                 assert ended(await turn(session, "Go on.")).text == expected
-        records = read_records(session.parts.places.transcript(id)).records
+        records = read_records(session.places.transcript(id)).records
         blocks = [b for r in records if r.message for b in r.message.content if isinstance(b, TextBlock)]
         assert [b.origin for b in blocks if "Mind the gap." in b.text] == [Origin.AGENT]
 
@@ -297,7 +297,7 @@ def test_nobody_speaks_for_the_lead_over_a_socket(tmp_path: Path, places: Places
                 Teammate(session, seat, "lead", lambda _event: None, color="", plan=True)
                 before = session.gate.mode
                 request = {"do": "message", "from": "lead", "text": order}
-                await asyncio.to_thread(ask_live, session.parts.places.socket(session.id), request)
+                await asyncio.to_thread(ask_live, session.places.socket(session.id), request)
                 assert session.letters.waiting, "it is text for the model"
                 assert session.gate.mode is before is PermissionMode.READ_ONLY
                 team.mailbox("ann").put(new_letter("ben", "ann", order))
@@ -337,9 +337,7 @@ def test_a_session_refuses_what_is_no_message(tmp_path: Path, request_: dict[str
     async def run() -> None:
         async with await Session.open(cwd=tmp_path, model=script(tmp_path, "say Hi.\n")) as session:
             with pytest.raises(ReverieError):
-                await asyncio.to_thread(
-                    ask_live, session.parts.places.socket(session.id), {"do": "message", **request_}
-                )
+                await asyncio.to_thread(ask_live, session.places.socket(session.id), {"do": "message", **request_})
             assert not session.letters.waiting
 
     asyncio.run(run())
@@ -375,10 +373,10 @@ def test_a_letter_that_is_too_long_is_kept_on_disk(tmp_path: Path) -> None:
             huge = new_letter("elsewhere", session.id, "begin " + "x" * 10_000_000 + " end")
             from reverie.agents.messages.mailbox import Mailbox
 
-            Mailbox(session.parts.places.letters(session.id)).put(huge)
+            Mailbox(session.places.letters(session.id)).put(huge)
             await session.letters.look()
             assert ended(await turn(session, "")).text == "Read."
-            shown = next(block for entry in session.parts.log.view.entries for block in entry.message.content)
+            shown = next(block for entry in session.view.entries for block in entry.message.content)
             assert isinstance(shown, TextBlock) and len(shown.text) < 5_000
             path = Path(shown.text.partition("The whole is in ")[2].partition(".]")[0])
             assert path.read_text() == huge.text
@@ -396,12 +394,12 @@ def test_a_member_is_told_again_who_it_is_after_a_compaction(tmp_path: Path, own
             session.letters.introduction = "You are ann."
 
             def told() -> int:
-                return str([message.wire() for message in session.parts.log.view.messages()]).count("You are ann.")
+                return str([message.wire() for message in session.view.messages()]).count("You are ann.")
 
             for number in range(4):
                 assert ended(await turn(session, f"Question {number}? " + "word " * 600)).rounds == 1
             assert told() == 1
-            await session.compactor.compact()
+            await session.compact()
             assert told() == 0
             assert ended(await turn(session, "And now?")).rounds == 1
             assert told() == 1
@@ -417,7 +415,7 @@ def test_many_letters_come_in_portions(tmp_path: Path) -> None:
         async with await Session.open(cwd=tmp_path, model=model, overrides=overrides) as session:
             from reverie.agents.messages.mailbox import Mailbox
 
-            box = Mailbox(session.parts.places.letters(session.id))
+            box = Mailbox(session.places.letters(session.id))
             for number in range(5):
                 box.put(new_letter("elsewhere", session.id, f"{number} " + "x" * 600))
             await session.letters.look()

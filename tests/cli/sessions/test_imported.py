@@ -324,7 +324,7 @@ def test_our_own_reads_are_known_after_a_resume_as_long_as_they_are_in_view(run:
     in_session(lambda session: turn(session, "change"), model=write, resume="last", **options)
     assert "Ben" in (work / "lamp.txt").read_text(), "unchanged and in view: no second Read is asked for"
     (work / "lamp.txt").write_text(LAMP)
-    in_session(lambda session: session.compactor.clear(), model=write, resume="last", **options)
+    in_session(lambda session: session.clear(), model=write, resume="last", **options)
     in_session(lambda session: turn(session, "change"), model=write, resume="last", **options)
     assert "Ben" not in (work / "lamp.txt").read_text(), "out of view is out of mind"
 

@@ -47,7 +47,7 @@ def agents_line(session: Session) -> str:
     """Who is at work, for the status line; empty if nobody is."""
     from reverie.session.agent_verbs import at_work
 
-    shown = [f"{one.name} ({one.doing})" if one.doing else one.name for one in at_work(session)]
+    shown = [f"{one.name} ({one.doing})" if one.doing else one.name for one in at_work(session.agents.spawner)]
     return f"{len(shown)} agent{'s' if len(shown) > 1 else ''}: {', '.join(shown)}" if shown else ""
 
 
@@ -55,7 +55,8 @@ def _show_at_work(chat: Chat) -> None:
     from reverie.session.agent_verbs import agent_json, at_work
 
     paint = chat.view.paint
-    found = [agent_json(chat.session, member) for member in at_work(chat.session)]
+    spawner, tasks = chat.session.agents.spawner, chat.session.tasks
+    found = [agent_json(spawner, tasks, member) for member in at_work(spawner)]
     if not found:
         chat.view.tell("No agents are at work.")
     names = ["  " * one["depth"] + one["name"] for one in found]

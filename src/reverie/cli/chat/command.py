@@ -52,7 +52,7 @@ async def _chat(signals: Signals, wanted: Opening) -> int:
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     paint = paint_for(sys.stdout)
     session = await wanted.open(interactive=terminal)
-    chat = Chat(session, wanted, ChatView(session.parts.places.cwd, paint), signals)
+    chat = Chat(session, wanted, ChatView(session.places.cwd, paint), signals)
     try:
         await chat.talk(_input(chat, paint, terminal))
     finally:
@@ -68,7 +68,7 @@ def _input(chat: Chat, paint: Paint, terminal: bool) -> ChatInput:
     from reverie.cli.chat.commands import completions
     from reverie.cli.chat.prompt import TerminalInput
 
-    places = chat.session.parts.places
+    places = chat.session.places
     return TerminalInput(
         places.cwd,
         places.chat_history,

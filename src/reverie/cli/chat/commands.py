@@ -59,7 +59,7 @@ async def _tasks(chat: Chat, rest: str) -> None:
         return
     if rest:
         raise UserError("Write /tasks, or /tasks kill ID.")
-    listed, teams = tasks.list(), await asyncio.to_thread(running_lines, chat.session.parts.places)
+    listed, teams = tasks.list(), await asyncio.to_thread(running_lines, chat.session.places)
     if not listed and not teams:
         chat.view.tell("No background tasks.")
     for info in listed:

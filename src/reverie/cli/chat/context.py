@@ -25,36 +25,36 @@ async def compact(chat: Chat, rest: str) -> None:
         if option != "--preview" and len(arguments) != 1:
             raise UserError(f"Write /compact {option} MSG, where MSG is a message's uuid or -1 for your last one.")
         if option == "--preview":
-            shown = await chat.session.compactor.preview(" ".join(arguments))
+            shown = await chat.session.preview(" ".join(arguments))
             chat.view.say(shown.text)
             chat.view.tell(shown.notice)
             return
         part = {"from_" if option == "--from" else "up_to": arguments[0]}
         chat.view.going_on("compacting")
-        await chat.session.compactor.compact(**part)
+        await chat.session.compact(**part)
         return
     if words and words[0].startswith("--"):
         raise UserError(f"/compact does not know {words[0]}: there are --preview, --from MSG and --up-to MSG.")
     chat.view.going_on("compacting")
-    await chat.session.compactor.compact(rest)
+    await chat.session.compact(rest)
 
 
 async def notes(chat: Chat, rest: str) -> None:
     """/notes [update]"""
     from reverie.cli.sessions.notes import look
-    from reverie.session.note_keeper import note_numbers
+    from reverie.layers.l3_session_notes.keeper import note_numbers
 
     if rest not in ("", "update"):
         raise UserError("Write /notes, or /notes update.")
     parts = chat.session.parts
     if rest == "update":
         chat.view.going_on("taking notes")
-        info = await chat.session.note_keeper.update_now().wait()
+        info = await chat.session.update_notes().wait()
         if info.error:
             raise ReverieError(f"The notes were not brought up to date: {info.error}")
         chat.view.pause()
     template = parts.places.notes_config / "template.md"
-    shown = look(chat.session.note_keeper.path, template, parts.log.view, note_numbers(parts))
+    shown = look(chat.session.notes_path, template, parts.log.view, note_numbers(parts))
     if shown.text is not None:
         chat.view.say(printable(shown.text.rstrip()))
         chat.view.say()
@@ -66,13 +66,13 @@ async def undo(chat: Chat, rest: str) -> None:
     """/undo [--fit]"""
     if rest not in ("", "--fit"):
         raise UserError("Write /undo, or /undo --fit.")
-    done = await chat.session.compactor.undo(fit=rest == "--fit")
+    done = await chat.session.undo(fit=rest == "--fit")
     chat.view.tell(done.notice)
 
 
 async def rewind(chat: Chat, rest: str) -> None:
     """/rewind [MSG]"""
-    said = chat.session.compactor.messages()
+    said = chat.session.user_messages()
     if not rest:
         if not said:
             chat.view.tell("Nothing was said yet.")
@@ -80,42 +80,42 @@ async def rewind(chat: Chat, rest: str) -> None:
             name = chat.view.paint.accent(f"{-back:>4}")
             chat.view.say(f"  {name}  {one_line(entry.message.text, _SHOWN)}")
         return
-    text = chat.session.compactor.rewind(rest)
+    text = chat.session.rewind(rest)
     chat.view.tell(f"Back to before: {one_line(text, _SHOWN)}. /undo goes forward again; files on disk did not change.")
 
 
 def rewind_words(chat: Chat) -> Iterable[tuple[str, str]]:
     """What completes /rewind: the messages, newest first."""
-    said = chat.session.compactor.messages()
+    said = chat.session.user_messages()
     return ((f"-{back}", one_line(entry.message.text, 60)) for back, entry in enumerate(reversed(said[-_LISTED:]), 1))
 
 
 async def clear(chat: Chat, _rest: str) -> None:
     """/clear"""
-    said = len(chat.session.compactor.messages())
+    said = len(chat.session.user_messages())
     question = f"Everything said so far ({plural(said, 'message')} of yours) leaves the context. Go on?"
     if said and not await chat.confirm(question):
         chat.view.tell("Nothing was changed.")
         return
-    await chat.session.compactor.clear()
+    await chat.session.clear()
     chat.view.tell("A new conversation. /undo brings the old one back; pins stay.")
 
 
 async def pin(chat: Chat, rest: str) -> None:
     """/pin [TEXT | remove ID]"""
-    compactor = chat.session.compactor
+    session = chat.session
     what, _, id = rest.partition(" ")
-    if what == "remove" and (id.strip() in compactor.pins or not id.strip()):
-        chat.view.tell(f"No longer pinned: {one_line(compactor.unpin(id.strip()), _SHOWN)}")
+    if what == "remove" and (id.strip() in session.pins or not id.strip()):
+        chat.view.tell(f"No longer pinned: {one_line(session.unpin(id.strip()), _SHOWN)}")
     elif rest:
-        chat.view.tell(f"Pinned as {compactor.pin(rest)}; it stays through every compaction.")
-    elif not compactor.pins:
+        chat.view.tell(f"Pinned as {session.pin(rest)}; it stays through every compaction.")
+    elif not session.pins:
         chat.view.tell("Nothing is pinned. /pin TEXT keeps a text through every compaction.")
     else:
-        for name, text in compactor.pins.items():
+        for name, text in session.pins.items():
             chat.view.say(f"  {chat.view.paint.accent(f'{name:>3}')}  {one_line(text, _SHOWN)}")
 
 
 def pin_words(chat: Chat) -> Iterable[tuple[str, str]]:
     """What completes /pin."""
-    return ((f"remove {name}", one_line(text, 60)) for name, text in chat.session.compactor.pins.items())
+    return ((f"remove {name}", one_line(text, 60)) for name, text in chat.session.pins.items())

@@ -10,7 +10,7 @@ from reverie.errors import UserError
 
 if TYPE_CHECKING:
     from reverie.cli.chat.loop import Chat
-    from reverie.session.dreaming import Dreaming
+    from reverie.layers.l6_dreaming.dreaming import Dreaming
 
 _WORDS = {
     "status": "when the last one was, and why the next is not yet",

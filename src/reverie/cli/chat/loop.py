@@ -85,7 +85,7 @@ class Chat:
     async def _turn(self, said: list[TextBlock]) -> None:
         assert self._input is not None
         terminal = self._input.interactive
-        view: RunView = self.view if terminal else TextView(self.session.parts.places.cwd, quiet=False)
+        view: RunView = self.view if terminal else TextView(self.session.places.cwd, quiet=False)
         if terminal:
             self.view.begin()
         with _no_echo(terminal):
@@ -104,7 +104,7 @@ class Chat:
     def _between_turns(self, event: Event) -> None:
         if isinstance(event, PermissionAsked):
             self.view.tell(f"{event.reason} /agents allow {event.id}, or deny {event.id}", "warning")
-            cwd = Path(event.cwd or self.session.parts.places.cwd)
+            cwd = Path(event.cwd or self.session.places.cwd)
             self.show_question(event.id, event.tool, event.input, cwd)
         self.view.show(event)
 
@@ -112,7 +112,7 @@ class Chat:
 
     async def _question(self, event: PermissionAsked) -> None:
         assert self._input is not None
-        view, cwd = self.view, Path(event.cwd or self.session.parts.places.cwd)
+        view, cwd = self.view, Path(event.cwd or self.session.places.cwd)
         view.pause()
         view.say()
         view.say(f"{view.paint.warning('?')} {view.paint.bold(call_text(event.tool, event.input, cwd, columns() - 2))}")
@@ -181,8 +181,7 @@ class Chat:
     async def change_model(self, name: str) -> None:
         """The same conversation with another model. Raises if there is no such model, and nothing has changed."""
         from reverie.models.catalogue import Catalogue
-        from reverie.models.registry import doubt_about, open_model
-        from reverie.session.parts import model_access
+        from reverie.models.registry import doubt_about, model_access, open_model
 
         settings, before = self.session.parts.settings, self.session.model_name
         access, catalogue = model_access(settings), Catalogue.load(settings.catalogue.files)
@@ -195,7 +194,7 @@ class Chat:
         if is_listed is False:
             self.view.pause()
             self.view.tell(f"The server's own list has no {name}; /model {before} goes back.", "warning")
-        has_begun = bool(self.session.parts.log.view.entries)
+        has_begun = bool(self.session.view.entries)
         wanted = replace(self._wanted, model=name)
         await self._swap(replace(wanted, resume=self.session.id if has_begun else None))
         self._wanted = wanted
@@ -246,7 +245,7 @@ class Chat:
 
     def _recap(self) -> None:
         """Where a resumed conversation stands: what was asked last, and how the answer began."""
-        view, entries = self.view, self.session.parts.log.view.entries
+        view, entries = self.view, self.session.view.entries
         view.say(view.paint.dim(f"Going on with {self.session.id[:8]}, {plural(len(entries), 'message')}."))
         asked = next((text for entry in reversed(entries) for text in _typed(entry.message.content)), "")
         answered = next((e.message.text for e in reversed(entries) if e.message.role == "assistant"), "")

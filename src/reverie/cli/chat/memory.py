@@ -32,11 +32,11 @@ def _memory(chat: Chat) -> OpenedMemory:
     session = chat.session
     if session.memory is not None:
         return session.memory.opened
-    return open_memory(session.parts.settings, session.parts.places)
+    return open_memory(session.parts.settings, session.places)
 
 
 def _info(chat: Chat, command: str) -> WriteInfo:
-    log = chat.session.parts.log
+    log = chat.session.log
     return WriteInfo(Writer.USER, f"Asked for with /{command}.", session=log.session_id, message=log.head or "")
 
 

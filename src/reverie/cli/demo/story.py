@@ -92,7 +92,7 @@ class Stage:
         )
         self.signals.cancel = session.cancel
         self.sessions += 1
-        self.transcript = session.parts.places.transcript(session.id)
+        self.transcript = session.places.transcript(session.id)
         return session
 
     def closed(self, session: Session) -> None:
@@ -161,7 +161,7 @@ class Stage:
     def short(self, session: Session, text: str) -> str:
         """The text with the story's own folders named shortly."""
         memory = str(session.memory.directory.root) if session.memory is not None else "\0"
-        text = text.replace(memory, "memory").replace(str(session.parts.places.project), "sessions")
+        text = text.replace(memory, "memory").replace(str(session.places.project), "sessions")
         return _CALL_ID.sub("…", text)
 
     def _answer(self, session: Session, text: str) -> None:
@@ -174,7 +174,7 @@ class Stage:
 
     def _layers(self, session: Session, before: _Before, notices: list[str]) -> None:
         """What changed since: told by what is on disk and on record, not by what was meant to happen."""
-        view, seen = self.view, session.parts.log.view
+        view, seen = self.view, session.view
         for told in notices:
             if told.startswith("recalled "):
                 view.layer("·", "recall", (told.removeprefix("recalled "), "bold"))
@@ -212,7 +212,7 @@ class Stage:
     def _meter(self, session: Session) -> None:
         budget, limits = session.conversation.budget(), session.parts.limits
         ledger = session.accounts.ledger.now()
-        last = session.parts.log.view.last_usage or Usage()
+        last = session.view.last_usage or Usage()
         share = last.cache_read_input_tokens / last.prompt if last.prompt else 0.0
         cost = self.so_far.cost + ledger.total.cost
         self.view.meter(budget.used, limits.window, limits.autocompact, share, cost)
@@ -231,7 +231,7 @@ class _Before:
 
     @classmethod
     def of(cls, session: Session) -> _Before:
-        view = session.parts.log.view
+        view = session.view
         return cls(
             len(view.on_disk),
             len(view.cleared),
@@ -243,7 +243,7 @@ class _Before:
 
 
 def _notes(session: Session) -> str:
-    path = session.note_keeper.path
+    path = session.notes_path
     return path.read_text() if path.exists() else ""
 
 
@@ -256,9 +256,7 @@ def _memory(session: Session) -> dict[str, str]:
 
 def _cached(before: _Before, session: Session, purpose: str) -> str:
     """How much of what its fork sent was read from the cache."""
-    usages = [
-        Usage.parse(one.usage) for one in session.parts.log.view.fork_usage[before.forks :] if one.purpose == purpose
-    ]
+    usages = [Usage.parse(one.usage) for one in session.view.fork_usage[before.forks :] if one.purpose == purpose]
     prompt = sum(one.prompt for one in usages if one)
     read = sum(one.cache_read_input_tokens for one in usages if one)
     return f"read {read / prompt:.0%} from the cache" if prompt else "asked nobody"
@@ -267,7 +265,7 @@ def _cached(before: _Before, session: Session, purpose: str) -> str:
 def _children(before: _Before, session: Session) -> list[float]:
     """Of the first request of each agent that was started since, how much was read from the cache."""
     first = dict[str, Usage]()
-    for one in session.parts.log.view.fork_usage[before.forks :]:
+    for one in session.view.fork_usage[before.forks :]:
         usage = Usage.parse(one.usage)
         if one.purpose == Purpose.AGENT and usage is not None:
             first.setdefault(one.thread, usage)

@@ -135,10 +135,9 @@ def _disk(_settings: Settings, places: Places) -> Iterator[Check]:
 
 def _model(settings: Settings, places: Places) -> Iterator[Check]:
     del places
-    from reverie.context.limits import limits_of, window_of
     from reverie.models.catalogue import Catalogue
-    from reverie.models.registry import default_model_name, open_model, split_name
-    from reverie.session.parts import model_access
+    from reverie.models.limits import limits_of, window_of
+    from reverie.models.registry import default_model_name, model_access, open_model, split_name
 
     access, catalogue = model_access(settings), Catalogue.load(settings.catalogue.files)
     name = settings.model.name or default_model_name(access)

@@ -16,7 +16,7 @@ from reverie.cli.screen import CLEAR_LINE
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
-    from reverie.session.extract_run import Report
+    from reverie.layers.l5_extraction.transcripts import Report
 
 
 @click.command("extract")
@@ -42,7 +42,8 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
     Exit codes: 0 done, 1 a run failed, 4 it could not be stored, 5 the model could not answer. What failed is left for
     the next time.
     """
-    from reverie.session.extract_run import extract_all, transcripts_in
+    from reverie.layers.l5_extraction.transcripts import extract_all, transcripts_in
+    from reverie.session.learner import opened_learner
 
     files = transcripts_in(paths)
     if not files:
@@ -58,7 +59,14 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
             say(text, err=True)
 
     report = asyncio.run(
-        extract_all(files, cwd.resolve(), model=model, dry_run=dry_run, again=again, progress=progress)
+        extract_all(
+            files,
+            here := cwd.resolve(),
+            lambda settings, memory, known_as: opened_learner(here, settings, memory, model=model, addressed=known_as),
+            dry_run=dry_run,
+            again=again,
+            progress=progress,
+        )
     )
     if live:
         click.echo(CLEAR_LINE, nl=False, err=True)

@@ -50,11 +50,14 @@ def _beside(session: str, cwd: Path, request: JsonObject, asks: bool) -> JsonObj
 
     async def main(_signals: Signals) -> int:
         async with await Session.open(cwd=cwd, resume=session, own_model=asks) as opened:
-            verbs = {**context_verbs(opened), **agent_verbs(opened)}
+            verbs = {
+                **context_verbs(opened.engine.compactor, opened.engine.notes),
+                **agent_verbs(opened.agents.spawner, opened.tasks, opened.ask_aside),
+            }
             if str(request["do"]) in _CHANGING and not request.get("preview"):
-                opened.parts.log.confirm()  # before a model is asked for something that could not be stored
+                opened.log.confirm()  # before a model is asked for something that could not be stored
             answer.update(await verbs[str(request["do"])](request))
-            if opened.parts.log.unsaved:
+            if opened.log.unsaved:
                 click.echo("What this cost could not be recorded: the disk refused it.", err=True)
         return 0
 

@@ -75,9 +75,9 @@ def _ask(path: Path, places: Places) -> WindowFill | None:
 
 
 def _read(path: Path, settings: Settings) -> WindowFill:
-    from reverie.context.limits import limits_of
     from reverie.context.window_fill import fill
     from reverie.models.catalogue import Catalogue
+    from reverie.models.limits import limits_of
     from reverie.models.wire import model_id
     from reverie.storage.transcript.chain import conversation
     from reverie.storage.transcript.file import read_records
@@ -95,7 +95,7 @@ def context_text(session: Session, *, paint: Paint | None = None, wide: int = 10
     """What fills the window of a live session, as the chat shows it."""
     from reverie.context.window_fill import fill
 
-    found = fill(session.parts.log.view, session.conversation.thresholds)
+    found = fill(session.view, session.conversation.thresholds)
     return "\n".join(context_lines(found, paint or Paint(False), wide))
 
 

@@ -62,7 +62,7 @@ async def _measured(folder: Path, gate: Gate | None, overrides: JsonObject, repe
         if gate is Gate.BUDGET:
             _spend(session)
         elif gate is Gate.RUNNING:
-            assert session.extractor.turn_ended(answered=True) is None
+            assert session.engine.extractor.turn_ended(answered=True) is None
         return await _median(session, gate, repeats)
     finally:
         for info in session.tasks.running:
@@ -89,7 +89,7 @@ async def _median(session: Session, gate: Gate | None, repeats: int) -> float:
         if gate is Gate.OWN_WRITE:
             _save(session)
         began = time.perf_counter()
-        stopped = session.extractor.turn_ended(
+        stopped = session.engine.extractor.turn_ended(
             answered=gate is not Gate.NOT_ANSWERED, main_agent=gate is not Gate.MAIN_AGENT
         )
         taken.append(time.perf_counter() - began)
@@ -101,7 +101,7 @@ async def _median(session: Session, gate: Gate | None, repeats: int) -> float:
 
 
 def _talk(session: Session, *, person: bool) -> None:
-    log = session.parts.log
+    log = session.log
     log.append_message(Message("user", (TextBlock("Look at the files.", Origin.TYPED if person else Origin.HOOK),)))
     for number in range(ROUNDS):
         call = ToolUseBlock(f"call_{number}", "Read", {"file_path": f"f{number}.txt"})
@@ -113,7 +113,7 @@ def _talk(session: Session, *, person: bool) -> None:
 def _save(session: Session) -> None:
     """A turn in which the agent saves a memory itself."""
     assert session.memory is not None
-    log, path = session.parts.log, session.memory.directory.root / "user_role.md"
+    log, path = session.log, session.memory.directory.root / "user_role.md"
     log.append_message(Message("user", (TextBlock("I am a nurse, remember that.", Origin.TYPED),)))
     call = ToolUseBlock(f"save_{len(log.records)}", "Write", {"file_path": str(path), "content": "…"})
     log.append_message(Message("assistant", (call,)))
@@ -127,7 +127,7 @@ def _spend(session: Session) -> None:
     from reverie.types import Purpose, Usage
 
     spent = entry(Usage(input_tokens=100), "claude-sonnet-5-5", session.accounts.catalogue, purpose=Purpose.NOTES.value)
-    DayBook(session.parts.places.day_books).add(spent)
+    DayBook(session.places.day_books).add(spent)
 
 
 def table(found: JsonObject) -> str:

@@ -25,7 +25,7 @@ from reverie.memory.taxonomy import INDEX, is_index
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.models.base import Model
 from reverie.paths import Places
-from reverie.session.recorded import Learner
+from reverie.session.learner import opened_learner
 from reverie.settings import Settings, load_settings
 from reverie.storage.transcript.session_log import timestamp
 from reverie.storage.transcript.view import Entry
@@ -68,19 +68,25 @@ async def play(case: Case, mind: Mind, settings: Settings | None = None) -> Outc
         before = _lay_out(case, memory.directory.root)
         entries = entries_of(case)
         model = mind if mind is None or isinstance(mind, str) else mind(case, memory.directory.root)
-        learner = Learner(cwd, given, memory.directory, model=model)
         refused: list[str] = []
+
+        def heard(kind: str, why: str) -> None:
+            refused.append(f"{kind}: {why}")
+
         failed = ""
-        began, worked = perf_counter(), process_time()
-        try:
-            await learner.learn(
-                entries, 0, len(entries), today=case.today, report=lambda kind, why: refused.append(f"{kind}: {why}")
-            )
-        except ReverieError as error:
-            failed = str(error)
-        finally:
+        async with opened_learner(cwd, given, memory.directory, model=model) as learner:
+            began, worked = perf_counter(), process_time()
+            try:
+                await learner.learn(
+                    entries,
+                    0,
+                    len(entries),
+                    today=case.today,
+                    report=heard,
+                )
+            except ReverieError as error:
+                failed = str(error)
             seconds, cpu_seconds = perf_counter() - began, process_time() - worked
-            await learner.close()
         after = _texts(memory.directory.root)
         topics = {name: text for name, text in after.items() if not is_index(name)}
         return Outcome(

@@ -16,7 +16,18 @@ from uuid import uuid4
 from reverie.errors import UserError
 from reverie.lab.replay.compaction import auto_compact, summary_tokens
 from reverie.lab.replay.setting import FOLDER, Setting
-from reverie.layers.base import Append, AskFork, Commit, Effect, EffectResult, Now, Stage, SteppedStage
+from reverie.layers.base import (
+    Append,
+    AskFork,
+    Break,
+    BreakCause,
+    Commit,
+    Effect,
+    EffectResult,
+    Now,
+    Stage,
+    SteppedStage,
+)
 from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
 from reverie.layers.l2_microcompact.economic import Outlook, Rates, outlook
@@ -97,7 +108,9 @@ class Summarise:
         boundary = CompactBoundary("auto", now.used, kept[-1].uuid, (names[0], anchor, names[1]))
         summary = Message("user", (TextBlock(results[0].text, Origin.SUMMARY),))
         said = Append(summary, {"uuid": anchor, "isCompactSummary": True})
-        return Commit(appends=(Append(boundary), said), breaks_prefix="the conversation was summarised")
+        return Commit(
+            appends=(Append(boundary), said), breaks=Break(BreakCause.COMPACTED, "the conversation was summarised")
+        )
 
 
 _ALL = (

@@ -75,6 +75,15 @@ class ResultIndex:
     _calls: dict[str, ToolUseBlock] = field(default_factory=dict[str, ToolUseBlock])
     _about: dict[str, list[Held]] = field(default_factory=dict[str, list[Held]])
 
+    @classmethod
+    def of(cls, view: View, folder: Path | None = None) -> ResultIndex:
+        """The index of a view, kept with it so that a round costs only what is new."""
+        index = view.derived.get(cls)
+        if index is None or index.folder != folder:
+            index = view.derived[cls] = cls(folder)
+        index.follow(view)
+        return index
+
     def follow(self, view: View) -> None:
         """Takes in what the view holds by now."""
         if view.entries is not self._entries:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from reverie.layers.base import Commit, Effect, EffectResult, Now
+from reverie.layers.base import Break, BreakCause, Commit, Now, Steps
 from reverie.layers.l2_microcompact.cache_edits import to_delete
 from reverie.layers.l2_microcompact.economic import Outlook, Rates, best_cut, outlook, told
 from reverie.layers.l2_microcompact.results import Held, ResultIndex
@@ -57,66 +57,56 @@ class Microcompact:
         self._warning_at = warning_at
         self._is_on = is_on
         self._numbers = numbers
-        self._index = ResultIndex(folder)
+        self._folder = folder
         self._outlook = outlook
-        self._decided = Commit()
 
-    def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
-        if not now.main_thread:
-            return None
-        self._index.follow(view)
-        decided = self._decide(view, now)
-        if decided is None:
-            return None
-        self._decided = decided
-        return ()
+    def steps(self, view: View, now: Now) -> Steps | None:
+        decided = self._decide(view, ResultIndex.of(view, self._folder), now) if now.main_thread else None
+        return _at_once(decided) if decided is not None else None
 
-    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
-        return self._decided
-
-    def _decide(self, view: View, now: Now) -> Commit | None:
+    def _decide(self, view: View, index: ResultIndex, now: Now) -> Commit | None:
         """The first way that has something to do. What is switched off is as if it were not there."""
-        if self._index.held:
-            found = self._by_time(now) or self._by_price(view, now) or self._in_cache()
+        if index.held:
+            found = self._by_time(index, now) or self._by_price(view, index, now) or self._in_cache(index)
             if found is not None:
                 return found
-        return self._at_server(view, now)
+        return self._at_server(view, index, now)
 
-    def _by_time(self, now: Now) -> Commit | None:
-        answered = self._index.answered_at
+    def _by_time(self, index: ResultIndex, now: Now) -> Commit | None:
+        answered = index.answered_at
         if answered is None or (now.time - answered).total_seconds() < _SHORTEST_PAUSE_S or not self._is_on(TIME):
             return None
         numbers = self._numbers()
-        old = old_results(self._index, now.time, pause_minutes=numbers.pause_minutes, keep_recent=numbers.keep_recent)
+        old = old_results(index, now.time, pause_minutes=numbers.pause_minutes, keep_recent=numbers.keep_recent)
         return _cleared("time", old, "the conversation rested and the cache is gone") if old else None
 
-    def _by_price(self, view: View, now: Now) -> Commit | None:
+    def _by_price(self, view: View, index: ResultIndex, now: Now) -> Commit | None:
         if not self._is_on(ECONOMIC):
             return None
         ttl = view.header.ttl if view.header is not None else "5m"
         rates = Rates.of(self._facts, ttl)
-        ahead = self._outlook(self._index, view.rounds, rates)
-        cut = best_cut(self._index, now.time, used=now.used, rates=rates, ahead=ahead)
+        ahead = self._outlook(index, view.rounds, rates)
+        cut = best_cut(index, now.time, used=now.used, rates=rates, ahead=ahead)
         return _cleared("economic", cut.chosen, "carrying them would cost more") if cut is not None else None
 
-    def _in_cache(self) -> Commit | None:
+    def _in_cache(self, index: ResultIndex) -> Commit | None:
         if not self._capabilities.cache_edits or not self._is_on(CACHE_EDITS):
             return None
         numbers = self._numbers()
-        gone = to_delete(self._index, above=numbers.cache_edits_above, keep_recent=numbers.keep_recent)
+        gone = to_delete(index, above=numbers.cache_edits_above, keep_recent=numbers.keep_recent)
         if not gone:
             return None
         edits = CacheEdits(tuple(held.call_id for held in gone), sum(held.tokens for held in gone))
         return Commit((edits,), notice=told(gone, "deleted from the server's cache"))
 
-    def _at_server(self, view: View, now: Now) -> Commit | None:
+    def _at_server(self, view: View, index: ResultIndex, now: Now) -> Commit | None:
         if not self._capabilities.context_edits:
             return None
         if self._is_on(SERVER):
             numbers = self._numbers()
             body = wanted(
                 view,
-                self._index,
+                index,
                 now.time,
                 trigger=min(scaled(numbers.server_trigger, now.window), self._warning_at),
                 target=numbers.server_target,
@@ -128,7 +118,15 @@ class Microcompact:
         if body == view.server_edits:
             return None
         # Announced with the first request too: nothing on record says whether one went out unanswered before it.
-        return Commit((ServerEdits(body),), breaks_prefix="the server is asked to clear differently")
+        return Commit(
+            (ServerEdits(body),), breaks=Break(BreakCause.SERVER_EDITS, "the server is asked to clear differently")
+        )
+
+
+def _at_once(commit: Commit) -> Steps:
+    """Steps that want nothing done."""
+    yield from ()
+    return commit
 
 
 def _cleared(strategy: Literal["time", "economic"], chosen: Sequence[Held], why: str) -> Commit:
@@ -137,4 +135,4 @@ def _cleared(strategy: Literal["time", "economic"], chosen: Sequence[Held], why:
     record = Clears(strategy, {held.call_id: held.marker for held in chosen}, saved)
     what = told(chosen, f"cleared: {why}")
     # What pays is everyday work and stands in the ledger; that a pause cost the model its memory is worth a word.
-    return Commit((record,), breaks_prefix=what, notice=what if strategy == "time" else None)
+    return Commit((record,), breaks=Break(BreakCause.CLEARED, what), notice=what if strategy == "time" else None)

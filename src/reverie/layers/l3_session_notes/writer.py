@@ -12,11 +12,12 @@ from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.prompts import fill, render
 
 _PACKAGE = "reverie.layers.l3_session_notes"
+TEMPLATE = "template.md"
 
 
 def default_template() -> str:
     """Our ten sections."""
-    return render(_PACKAGE, "template.md") + "\n"
+    return render(_PACKAGE, TEMPLATE) + "\n"
 
 
 def template_or_default(given: str | None) -> tuple[str, str | None]:

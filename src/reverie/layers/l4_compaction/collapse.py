@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from reverie.layers.base import Commit, Effect, EffectResult, Now
+from reverie.layers.base import Break, BreakCause, Commit, Effect, EffectResult, Now
 from reverie.layers.l4_compaction.by_code import operation_ledger, operations
 from reverie.layers.l4_compaction.folding import Run, old_runs
 from reverie.models.tokens import PROSE_BYTES
@@ -41,7 +41,7 @@ class Collapse:
         folded = sum(run.tokens for run in runs)
         return Commit(
             payloads=folds,
-            breaks_prefix="old stretches were folded",
+            breaks=Break(BreakCause.FOLDED, "old stretches were folded"),
             notice=f"{sum(run.rounds for run in runs)} old tool rounds (about {folded:,} tokens) were folded",
         )
 

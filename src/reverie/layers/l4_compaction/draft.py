@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reverie.layers.base import Append, Commit, Now, WriteFile
+from reverie.layers.base import Append, Break, BreakCause, Commit, Now, WriteFile
 from reverie.layers.l4_compaction.compose import Beside, Ids, Prose, Scope, after, records, summary_blocks
 from reverie.layers.l4_compaction.ground import Ground, Wanted
 from reverie.layers.l4_compaction.numbers import CompactionNumbers
@@ -98,7 +98,7 @@ class Draft:
         )
         return Commit(
             appends=(*appends, Append(report, {"compactOf": self.ids.boundary})),
-            breaks_prefix="the conversation was compacted",
+            breaks=Break(BreakCause.COMPACTED, "the conversation was compacted"),
             notice=f"{_how(self.prose)}: {now.used:,} → {tokens:,} tokens; {in_words(report)}",
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reverie.layers.base import Commit, Effect, EffectResult, Now
+from reverie.layers.base import Break, BreakCause, Commit, Effect, EffectResult, Now
 from reverie.layers.l4_compaction.folding import old_runs
 from reverie.storage.transcript.records import Fold
 from reverie.storage.transcript.view import View
@@ -29,7 +29,7 @@ class Snip:
         freed, rounds = sum(run.tokens for run in runs), sum(run.rounds for run in runs)
         return Commit(
             payloads=folds,
-            breaks_prefix="old tool rounds were dropped",
+            breaks=Break(BreakCause.CLEARED, "old tool rounds were dropped"),
             notice=f"{rounds} old tool rounds were dropped, which freed about {freed:,} tokens",
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from reverie.models.count import ContextMeter
 from reverie.origins import fenced
@@ -91,6 +92,8 @@ class View:
         self.survival: Survival | None = None
         self.undone = False
         """The last compaction was taken back, and there was none since."""
+        self.derived: dict[type, Any] = {}
+        """What layers worked out from this view and keep with it, by its type; it can be thrown away at any time."""
         self._usage_id: str | None = None
         self._joined: list[Joined] = []
         self._calls: dict[str, str] = {}
@@ -381,6 +384,7 @@ class View:
         twin = View()
         for name, value in vars(self).items():
             setattr(twin, name, value.copy() if isinstance(value, list | dict | set) else value)
+        twin.derived = {}
         twin.meter = self.meter.copy()
         joined = {id(old): replace(old, blocks=list(old.blocks), starts=list(old.starts)) for old in self._joined}
         twin._joined = [joined[id(old)] for old in self._joined]

@@ -14,13 +14,15 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from reverie.errors import ModelError, ReverieError, StorageError, UserError
+from reverie.layers.l5_extraction.learning import Learnt
 from reverie.layers.l5_extraction.own_writes import OwnWrites
+from reverie.layers.l5_extraction.recorded import Learner, Talk, read_talk, spans
 from reverie.layers.l5_extraction.span import Span
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.opening import OpenedMemory, ProjectGate, open_memory
@@ -29,15 +31,14 @@ from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.regular_files import read_head, read_regular
 from reverie.runtime.background_log import BackgroundLog
-from reverie.session.extracting import Learnt
-from reverie.session.recorded import Learner, Talk, read_talk, spans
-from reverie.settings import load_settings
+from reverie.settings import Settings, load_settings
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.types import JsonObject
 
 if TYPE_CHECKING:
     from reverie.memory.gate.write_gate import Refusal
 
+OpenLearner: TypeAlias = Callable[[Settings, MemoryDirectory, Path], AbstractAsyncContextManager[Learner]]
 _HEAD_BYTES = 262_144
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-[^"]+)"')
 _VERBS = {"added": "remembered", "updated": "updated", "forgotten": "forgot"}
@@ -101,13 +102,16 @@ def _began(file: Path) -> str:
 async def extract_all(
     files: Sequence[Path],
     cwd: Path,
+    open_learner: OpenLearner,
     *,
-    model: str | None = None,
     dry_run: bool = False,
     again: bool = False,
     progress: Callable[[str], None] = lambda _text: None,
 ) -> Report:
-    """Learns from every file into the memory of `cwd`. A model that cannot answer ends it; what is done is done."""
+    """Learns from every file into the memory of `cwd`. A model that cannot answer ends it; what is done is done.
+
+    `open_learner` is given the settings, the directory to write to, and the path by which the model knows it.
+    """
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
     log = BackgroundLog(places.background_log)
@@ -117,20 +121,18 @@ async def extract_all(
     with tempfile.TemporaryDirectory(prefix="reverie-extract-") as folder:
         directory = _copied(memory, Path(folder) / "memory") if dry_run else memory.directory
         own = OwnWrites(memory.directory.root, cwd, settings.places.user_home)
-        learner = Learner(cwd, settings, directory, model=model, addressed=memory.directory.root)
-        try:
-            for number, file in enumerate(files, 1):
-                name = f"{number} of {len(files)}: {file.name}"
-                state = _State(places.extracted, file, memory.directory.root, keep=not dry_run)
-                report.transcripts += 1
-                tell = _Telling(
-                    report, file.name, lambda text, n=name: progress(f"{n}, {text}"), None if dry_run else log
-                )
-                await _one(read_talk(file), state, learner, own, tell, again=again)
-        except ModelError as error:
-            report.stopped, report.exit_code = str(error), error.exit_code
-        finally:
-            await learner.close()
+        async with open_learner(settings, directory, memory.directory.root) as learner:
+            try:
+                for number, file in enumerate(files, 1):
+                    name = f"{number} of {len(files)}: {file.name}"
+                    state = _State(places.extracted, file, memory.directory.root, keep=not dry_run)
+                    report.transcripts += 1
+                    tell = _Telling(
+                        report, file.name, lambda text, n=name: progress(f"{n}, {text}"), None if dry_run else log
+                    )
+                    await _one(read_talk(file), state, learner, own, tell, again=again)
+            except ModelError as error:
+                report.stopped, report.exit_code = str(error), error.exit_code
         if dry_run:
             report.diffs = _diffs(memory.directory.root, directory.root)
     report.tokens, report.cost_usd = learner.usage.wire(), round(learner.cost_usd, 6)

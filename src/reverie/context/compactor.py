@@ -8,22 +8,32 @@ object serves the chat, the commands and the socket of a live session.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from reverie.context.compacted import Compacted, Undone, compacted_by
+from reverie.context.conversation import Conversation
 from reverie.context.pipeline import follow, record
 from reverie.errors import ReverieError, StorageError, Unreachable, UserError
-from reverie.events import Notice
-from reverie.layers.base import AskFork, CarryOut, Commit, Effect, EffectResult, ReadFile, WaitFor
+from reverie.events import Event, Notice
+from reverie.layers.base import (
+    AskFork,
+    BreakCause,
+    CarryOut,
+    Commit,
+    Companion,
+    Effect,
+    EffectResult,
+    ReadFile,
+    WaitFor,
+)
 from reverie.layers.l4_compaction.ground import Wanted
 from reverie.layers.l4_compaction.partial import is_persons
 from reverie.layers.l4_compaction.pins import check_pin, find_pin, next_id
 from reverie.layers.l4_compaction.stage import Compaction
 from reverie.layers.weighing import weigh_entries
 from reverie.origins import fence
-from reverie.session.compacted import Compacted, Undone, compacted_by
+from reverie.runtime.parts import Parts
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.records import (
     CompactBoundary,
@@ -37,9 +47,6 @@ from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Block, Message, Origin, Record
 
-if TYPE_CHECKING:
-    from reverie.session.session import Session
-
 UNDO = "undo"
 """The reason of a rewind that takes another one back."""
 _PREVIEW = "a preview asks no model"
@@ -47,21 +54,35 @@ _SHARE_KEPT = 0.6
 """Of the threshold: what undo brings back where all of it does not fit."""
 
 
-class Compactor:
-    """One a session."""
+class Compactor(Companion):
+    """One a conversation. `in_turn` says whether a turn is running; `on_clear` is called after the context is empty."""
 
-    def __init__(self, session: Session, compaction: Compaction) -> None:
-        self._session = session
+    def __init__(
+        self,
+        parts: Parts,
+        compaction: Compaction,
+        talk: Callable[[], Conversation],
+        *,
+        ensure_header: Callable[[], None],
+        in_turn: Callable[[], bool],
+        set_notes_aside: Callable[[], None],
+        on_clear: Callable[[], Awaitable[None]],
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._parts = parts
         self._compaction = compaction
+        self._talk = talk
+        self._ensure_header = ensure_header
+        self._in_turn = in_turn
+        self._set_notes_aside = set_notes_aside
+        self._on_clear = on_clear
+        self._emit = emit
         self._running: asyncio.Task[object] | None = None
         self._waiting: tuple[Wanted, asyncio.Future[Compacted]] | None = None
-        around = session.conversation.around
 
-        async def between_rounds() -> Sequence[Block]:
-            await self._serve()
-            return await around.between_rounds()
-
-        session.conversation.around = replace(around, between_rounds=between_rounds)
+    async def between_rounds(self) -> Sequence[Block]:
+        await self._serve()
+        return ()
 
     @property
     def running(self) -> bool:
@@ -78,18 +99,18 @@ class Compactor:
         """Compacts now, or at the end of the round under way. `text` says what the summary is to mind; `from_` and
         `up_to` name a message of a part."""
         wanted = self._wanted(text, from_, up_to)
-        if self._in_turn:
+        if self._in_turn():
             return await self._at_the_end_of_the_round(wanted)
         with self._alone():
             return await self._compact(wanted)
 
     async def _compact(self, wanted: Wanted) -> Compacted:
-        self._session.ensure_header()
-        commit = await self._walk(self._compaction, self._log.view, wanted, self._session.conversation.carry_out)
+        self._ensure_header()
+        commit = await self._walk(self._compaction, self._log.view, wanted, self._talk().carry_out)
         record(self._log, commit)
-        self._announce(commit.breaks_prefix or "the conversation was compacted")
+        self._announce(BreakCause.COMPACTED, commit.breaks.why if commit.breaks else "the conversation was compacted")
         self._confirm()
-        self._session.emit(Notice(commit.notice or "", source="layers"))
+        self._emit(Notice(commit.notice or "", source="layers"))
         return compacted_by(commit)
 
     async def _at_the_end_of_the_round(self, wanted: Wanted) -> Compacted:
@@ -97,7 +118,7 @@ class Compactor:
             raise UserError("a compaction waits for the end of this round already")
         done = asyncio.get_running_loop().create_future()
         self._waiting = (wanted, done)
-        self._session.emit(Notice("The conversation will be compacted at the end of this round.", source="layers"))
+        self._emit(Notice("The conversation will be compacted at the end of this round.", source="layers"))
         try:
             return await done
         finally:
@@ -134,12 +155,12 @@ class Compactor:
     async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
         """What a compaction would leave, without recording, writing, asking a model or running a hook."""
         wanted = self._wanted(text, from_, up_to)
-        self._session.ensure_header()
+        self._ensure_header()
         view = self._log.view.copy()
         return compacted_by(await self._walk(Compaction(self._compaction.ground), view, wanted, self._pretend))
 
     def _wanted(self, text: str, from_: str | None, up_to: str | None) -> Wanted:
-        parts = self._session.parts
+        parts = self._parts
         if parts.settings.window.disable_compact:
             raise UserError("compaction is switched off (REVERIE_DISABLE_COMPACT, window.disable_compact)")
         if from_ is not None and up_to is not None:
@@ -151,7 +172,7 @@ class Compactor:
         return Wanted("manual", text.strip(), from_, up_to)
 
     async def _walk(self, compaction: Compaction, view: View, wanted: Wanted, carry_out: CarryOut) -> Commit:
-        now = self._session.conversation.now()
+        now = self._talk().now()
         commit = await follow(compaction.steps(view, now, wanted), carry_out)
         if not commit.appends:
             raise ReverieError(commit.notice or "the conversation was not compacted")
@@ -159,7 +180,7 @@ class Compactor:
 
     async def _pretend(self, effect: Effect) -> EffectResult:
         if isinstance(effect, ReadFile | WaitFor):
-            return await self._session.conversation.carry_out(effect)
+            return await self._talk().carry_out(effect)
         if isinstance(effect, AskFork):
             return EffectResult(ok=False, text=_PREVIEW, error=Unreachable(_PREVIEW))
         return EffectResult(ok=True)
@@ -176,13 +197,13 @@ class Compactor:
             left = self._last_rewind()
             if left is not None:
                 self._log.append(Rewind(left.parent, UNDO))
-                self._announce("a rewind was taken back")
+                self._announce(BreakCause.TAKEN_BACK, "a rewind was taken back")
                 self._confirm()
                 tokens = self._log.view.meter.tokens
                 return Undone(left.uuid or "", tokens, "The conversation is where it was before.")
             boundary = self._last_boundary()
             then = self._without(boundary)
-            tokens, limit = then.meter.tokens, self._session.conversation.thresholds.blocking
+            tokens, limit = then.meter.tokens, self._talk().thresholds.blocking
             if tokens >= limit and not fit:
                 raise UserError(
                     f"the full history is about {tokens:,} tokens and the limit is {limit:,}: it does not fit. "
@@ -190,7 +211,7 @@ class Compactor:
                     "message; a model with a larger window takes all of it"
                 )
             self._log.append(Undo(boundary))
-            self._announce("a compaction was taken back")
+            self._announce(BreakCause.TAKEN_BACK, "a compaction was taken back")
             self._confirm()
         if tokens < limit:
             return Undone(boundary, tokens, f"The compaction is taken back: the context holds {tokens:,} tokens again.")
@@ -226,7 +247,7 @@ class Compactor:
 
     def _fitting(self, view: View) -> str:
         """The last message that does not fit any more, counted from the end, beside the prefix that is always sent."""
-        room = int(self._session.conversation.thresholds.autocompact * _SHARE_KEPT)
+        room = int(self._talk().thresholds.autocompact * _SHARE_KEPT)
         room -= view.showing(()).meter.tokens
         for at in range(len(view.entries) - 1, 0, -1):
             room -= weigh_entries(view, view.entries[at : at + 1])
@@ -243,9 +264,9 @@ class Compactor:
             entry = self._said(given)
             found = next(one for one in self._log.records if one.uuid == entry.uuid)
             self._log.append(Rewind(found.parent))
-            self._announce("the conversation was rewound")
+            self._announce(BreakCause.TAKEN_BACK, "the conversation was rewound")
             if self._log.view.header is None:
-                self._session.ensure_header()
+                self._ensure_header()
             self._confirm()
         return entry.message.text
 
@@ -267,10 +288,10 @@ class Compactor:
         """Starts from nothing in the same session; what was said stays in the file, and pins stay."""
         with self._alone():
             self._log.append(Rewind(None, "clear"))
-            self._session.note_keeper.set_aside()
-            self._announce("the conversation was cleared")
-            self._session.ensure_header()
-        await self._session.hook_points.started("clear")
+            self._set_notes_aside()
+            self._announce(BreakCause.EMPTIED, "the conversation was cleared")
+            self._ensure_header()
+        await self._on_clear()
         self._confirm()
 
     # -- pins -----------------------------------------------------------------------------------------------------
@@ -304,7 +325,7 @@ class Compactor:
 
     @property
     def _log(self) -> SessionLog:
-        return self._session.parts.log
+        return self._parts.log
 
     def _confirm(self) -> None:
         """Nothing is said to be done before it is on disk. In memory it is done, so that a conversation can go on."""
@@ -314,18 +335,13 @@ class Compactor:
             said = str(error).rstrip(".")
             raise StorageError(f"{said}; this change is not stored and is gone when the session ends.") from error
 
-    @property
-    def _in_turn(self) -> bool:
-        return self._session.busy and not self.running
-
-    def _announce(self, why: str) -> None:
-        talk = self._session.conversation
-        talk.announce = "; ".join(filter(None, (talk.announce, why)))
+    def _announce(self, cause: BreakCause, why: str) -> None:
+        self._talk().announce(cause, why)
 
     @contextmanager
     def _alone(self) -> Generator[None]:
-        if self._session.busy:
-            what = "a turn is running" if self._in_turn else "the conversation is being compacted"
+        if self._in_turn() or self.running:
+            what = "a turn is running" if self._in_turn() else "the conversation is being compacted"
             raise UserError(f"{what} in this session: wait for it, or cancel it")
         self._running = asyncio.current_task()
         try:

@@ -6,8 +6,6 @@ tool results cut: only what a person typed is a source. It writes through the sa
 
 from __future__ import annotations
 
-import asyncio
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,37 +13,21 @@ from datetime import date, datetime
 from pathlib import Path
 
 from reverie import __version__
-from reverie.agents.fork import ForkPoint
-from reverie.context.conversation import Conversation
-from reverie.context.limits import limits_of
-from reverie.events import Event
-from reverie.flags import Flags
+from reverie.layers.base import Fork
+from reverie.layers.l5_extraction.learning import Learnt, extraction_numbers, learn
 from reverie.layers.l5_extraction.span import Span, with_short_results
 from reverie.layers.l5_extraction.state import WRITER
 from reverie.memory.directory import MemoryDirectory
-from reverie.models.base import Model
-from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost
-from reverie.models.registry import default_model_name, open_model, split_name
-from reverie.models.request_log import RequestLog
-from reverie.models.sending import RetryPolicy
 from reverie.models.tokens import PROSE_BYTES
 from reverie.moments import local_day
-from reverie.paths import Places
-from reverie.permissions.rules import Decision, Deny, ToolCall
-from reverie.runtime.background_log import BackgroundLog
-from reverie.runtime.hooks import Hooks
-from reverie.session.extracting import Learnt, extraction_numbers, learn
-from reverie.session.parts import Parts, model_access, new_header, open_accounts
-from reverie.settings import Settings
+from reverie.runtime.parts import Parts
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
-from reverie.storage.transcript.records import Cursor, from_record
-from reverie.storage.transcript.session_log import SessionLog, utc_now
+from reverie.storage.transcript.records import Cursor, SessionHeader, from_record
+from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import Entry, View
-from reverie.tools.base import Caller, ReadCache, ToolContext
-from reverie.tools.registry import builtin_tools, tool_schemas
 from reverie.types import Message, Record, TextBlock, ThinkingBlock, Usage
 
 _RESULT_CHARACTERS = (1_000, 200, 20)
@@ -92,51 +74,26 @@ def _is_asked(entry: Entry) -> bool:
 
 
 class Learner:
-    """Learns from recorded messages. One model, one memory directory; close it when done.
+    """Learns from recorded messages. One model, one memory directory.
 
-    `addressed`: the path by which the model knows the directory, where `memory` is a copy of it.
+    `fork` makes a conversation of a log, `header` its prefix for a day. `addressed`: the path by which the model knows
+    the directory, where `memory` is a copy of it.
     """
 
     def __init__(
         self,
-        cwd: Path,
-        settings: Settings,
+        parts: Parts,
         memory: MemoryDirectory,
         *,
-        model: str | Model | None = None,
+        fork: Callable[[SessionLog], Fork],
+        header: Callable[[date], SessionHeader],
         addressed: Path | None = None,
     ) -> None:
-        places = Places.of(cwd, settings)
-        catalogue = Catalogue.load(settings.catalogue.files)
-        access = model_access(settings)
-        name = model if isinstance(model, str) else settings.model.name or default_model_name(access)
-        self.model = open_model(name, access, catalogue) if model is None or isinstance(model, str) else model
-        facts = catalogue.facts(split_name(self.model.name, catalogue)[1])
-        flags = Flags.open(places, settings)
-        limits = limits_of(self.model.name, facts, settings, flags)
-        session = str(uuid.uuid4())
-        self._parts = Parts(
-            settings=settings,
-            places=places,
-            flags=flags,
-            log=SessionLog(None, session, cwd=places.cwd, version=__version__),
-            model=self.model,
-            facts=facts,
-            limits=limits,
-            hooks=Hooks({}, places.cwd, session, places.transcript(session)),
-            background=BackgroundLog(places.background_log, session),
-            lease=None,
-            resumed=False,
-            branch="",
-        )
+        self._parts = parts
         self._memory = memory
+        self._fork = fork
+        self._header = header
         self._addressed = addressed
-        # Somebody asked for this, so it does not count against the day's budget of what nobody asked for.
-        self._book = tempfile.TemporaryDirectory(prefix="reverie-book-")
-        self._accounts = open_accounts(self._parts, _unheard, utc_now, books=Path(self._book.name))
-        tools = builtin_tools(settings.tools, window=limits.window)
-        self._tools = {tool.name: tool for tool in tools}
-        self._schemas = tool_schemas(tools)
         self.usage = Usage()
         """Of all runs together."""
 
@@ -160,7 +117,7 @@ class Learner:
         shown, first = self._fitted(entries[shown_from:end], start - shown_from)
         day = today or local_day(shown[-1].timestamp) or datetime.now().astimezone().date()
         log = SessionLog(None, parts.log.session_id, cwd=parts.places.cwd, version=__version__)
-        log.append(new_header(parts, self._schemas, day, _unheard))
+        log.append(self._header(day))
         for entry in shown:
             name = entry.uuid or str(uuid.uuid4())
             # What its response reported was the size of another context.
@@ -168,7 +125,7 @@ class Learner:
         span = Span(tuple(log.view.entries[first:]), log.view.entries[first - 1] if first else None)
         header = log.view.header
         learnt = await learn(
-            self._point(log),
+            self._fork(log),
             span if span.before is None or span.before.message.role == "assistant" else replace(span, before=None),
             self._memory,
             extraction_numbers(parts),
@@ -194,48 +151,6 @@ class Learner:
         while len(said) > 1 and _bytes([shown[i] for i in said]) > room:
             said.pop(0)
         return [shown[i] for i in said], sum(i < first for i in said)
-
-    def _point(self, log: SessionLog) -> ForkPoint:
-        parts, given = self._parts, self._parts.settings.model
-        request_log = parts.settings.debug.request_log
-        talk = Conversation(
-            log=log,
-            model=self.model,
-            thresholds=parts.limits,
-            emit=_unheard,
-            retry=RetryPolicy(
-                given.retries,
-                given.retry_first_wait_s,
-                given.retry_longest_wait_s,
-                given.retry_longest_asked_s,
-                given.retry_connecting_s,
-            ),
-            request_log=RequestLog(request_log) if request_log is not None else None,
-            account=self._accounts.main(),
-        )
-        cap = min(given.max_output, parts.facts.max_output)
-        context = ToolContext(
-            cwd=parts.places.cwd,
-            caller=Caller(),
-            permission=_nobody_asks,
-            read_cache=ReadCache(),
-            keep_dir=parts.places.tool_results(parts.log.session_id),
-        )
-        return ForkPoint(talk, self._tools, context, cap, cap)
-
-    async def close(self) -> None:
-        """Ends the model's connections."""
-        self._book.cleanup()
-        await self.model.close()
-        await asyncio.to_thread(self._parts.flags.close)
-
-
-async def _nobody_asks(_call: ToolCall) -> Decision:
-    return Deny("only a run of its own calls tools here")
-
-
-def _unheard(_event: Event) -> None:
-    pass
 
 
 def _bare(entry: Entry) -> Message:

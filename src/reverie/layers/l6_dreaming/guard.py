@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from reverie.agents.dreamer import MOST_LINES
 from reverie.errors import ReverieError
 from reverie.layers.l6_dreaming.copy import MemoryCopy
+from reverie.layers.l6_dreaming.dreamer import MOST_LINES
 from reverie.layers.l6_dreaming.sources import Sources, message_evidence, transcript_evidence
 from reverie.memory.changes import Evidence, Gate, ProposedWrite, Writer
 from reverie.memory.gate.evidence import Ground, spoken

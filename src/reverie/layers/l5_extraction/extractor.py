@@ -1,156 +1,32 @@
-"""Layer 5 in a running session: after an answer, a fork learns from what is new, and nobody waits for it.
+"""Layer 5 while a conversation goes on: after an answer, a fork learns from what is new, and nobody waits for it.
 
-The gates, the state machine and the words are the layer's; this takes them to the session's tasks, fork, memory and
-records. What fails here is counted, logged and tried again from the same cursor; it never reaches the conversation.
+What fails here is counted, logged and tried again from the same cursor; it never reaches the conversation.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import date
-from pathlib import Path
 
-from reverie.agents.fork import ForkPoint, run_fork
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
-from reverie.layers.l5_extraction.directive import directive
+from reverie.layers.base import Fork, Forks
 from reverie.layers.l5_extraction.gates import Gate, Turn, stopped_by
+from reverie.layers.l5_extraction.learning import Learnt, extraction_numbers, learn
 from reverie.layers.l5_extraction.notice import notice
 from reverie.layers.l5_extraction.own_writes import OwnWrites
 from reverie.layers.l5_extraction.span import Span, new_since
 from reverie.layers.l5_extraction.state import WRITER, State
-from reverie.layers.l5_extraction.writes import Done, MemoryWrites, Source
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.scan import scan
-from reverie.permissions.background import BackgroundWriter
-from reverie.runtime.heartbeat import Heartbeat, run_figures
+from reverie.runtime.heartbeat import Heartbeat
+from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks
-from reverie.session.parts import Parts
-from reverie.session.stand_in import StandIn
 from reverie.storage.transcript.records import Cursor, from_record
 from reverie.storage.transcript.session_log import Clock
 from reverie.storage.transcript.view import Entry
-from reverie.tools.base import Keeper
-from reverie.types import JsonObject, Purpose, Usage
+from reverie.types import Purpose
 
 SERIAL = "extraction"
-
-
-class ExtractionFailed(ReverieError):
-    """A run came to no good end; its messages are looked at again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """The numbers of layer 5 as they hold now."""
-
-    every_turns: int = 1
-    max_rounds: int = 5
-    run_s: float = 180.0
-    most_losses: int = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Learnt:
-    """What a run came to. `done`: what became of each topic file. `refused` and `denied`: why other writes were not."""
-
-    done: dict[str, Done]
-    refused: tuple[str, ...]
-    denied: tuple[str, ...]
-    usage: Usage
-    rounds: int
-    reason: str
-
-    def figures(self) -> JsonObject:
-        """What the log and the heartbeat keep of it."""
-        return {
-            "written": len(self.done),
-            "refused": len(self.refused),
-            "denied": len(self.denied),
-            **run_figures(self.usage, rounds=self.rounds),
-        }
-
-
-def extraction_numbers(parts: Parts) -> Numbers:
-    """The settings, and what flags change of them."""
-    given, number = parts.settings.extraction, parts.flags.number
-    return Numbers(
-        every_turns=number("extraction.every_turns", given.every_turns),
-        max_rounds=number("extraction.max_rounds", given.max_rounds),
-        run_s=number("extraction.run_s", given.run_s),
-        most_losses=number("extraction.most_losses", given.most_losses),
-    )
-
-
-async def learn(
-    point: ForkPoint,
-    span: Span,
-    directory: MemoryDirectory,
-    numbers: Numbers,
-    *,
-    session: str,
-    today: date,
-    keeps_index: bool = True,
-    addressed: Path | None = None,
-    report: Callable[[str, str], None] = lambda _kind, _reason: None,
-    progress: Callable[[str], None] = lambda _text: None,
-) -> Learnt:
-    """One run over the new messages. `report` is told at once what was denied or refused, and why.
-
-    `addressed`: the path by which the model knows the directory, where `directory` is a copy of it.
-
-    Raises what the model raised, `StorageError` if the disk refused a write, or `ExtractionFailed` if the run came to
-    no end.
-    """
-    await asyncio.to_thread(directory.make)
-    found = await asyncio.to_thread(scan, directory.root)
-    known_as = addressed or directory.root
-    asked = directive(span, found.entries, known_as, rounds=numbers.max_rounds, today=today)
-    source = Source(session, span.end or "", span.evidence())
-    writes = MemoryWrites(
-        directory,
-        source,
-        keeps_index=keeps_index,
-        most_losses=numbers.most_losses,
-        report=lambda reason: report("refused", reason),
-    )
-    permission = BackgroundWriter(known_as, on_denied=lambda tool, reason: report("denied", f"{tool}: {reason}"))
-
-    def in_the_copy(path: Path) -> Path:
-        return directory.root / path.relative_to(known_as) if path.is_relative_to(known_as) else path
-
-    def keeper(path: Path) -> Keeper | None:
-        return writes.keeper(in_the_copy(path))
-
-    context = replace(point.context, keeper=keeper, map_path=in_the_copy)
-    try:
-        async with asyncio.timeout(numbers.run_s):
-            result = await run_fork(
-                replace(point, context=context),
-                asked,
-                purpose=Purpose.EXTRACTION,
-                permission=permission,
-                max_rounds=numbers.max_rounds,
-                progress=progress,
-            )
-    except TimeoutError:
-        raise ExtractionFailed(f"it took longer than {numbers.run_s:g} s and was ended") from None
-    if writes.unstored is not None:
-        raise writes.unstored
-    if result.reason == "refused":
-        raise ExtractionFailed("the model refused to answer")
-    if result.reason != "answered" and not writes.done:
-        raise ExtractionFailed(f"it came to no end in {result.rounds} rounds and wrote nothing")
-    return Learnt(writes.done, tuple(writes.refused), result.denied, result.usage, result.rounds, result.reason)
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A turn that ended: the conversation as it stood then, whatever happens to it afterwards."""
-
-    point: ForkPoint
 
 
 class Extractor:
@@ -160,23 +36,21 @@ class Extractor:
         self,
         parts: Parts,
         tasks: Tasks,
-        fork_point: Callable[[], ForkPoint],
+        forks: Forks,
         *,
         memory: MemoryDirectory | None,
         interactive: bool,
-        stand_in: StandIn,
         emit: Callable[[Event], None],
         clock: Clock,
     ) -> None:
         self._parts = parts
         self._tasks = tasks
-        self._fork_point = fork_point
+        self._forks = forks
         self._memory = memory
         self._interactive = interactive
-        self._stand_in = stand_in
         self._emit = emit
         self._clock = clock
-        self._state: State[Ended] = State()
+        self._state: State[Fork] = State()
         self._task: Task[None] | None = None
         self._heartbeat = Heartbeat(parts.places.heartbeat(WRITER), now=clock)
 
@@ -196,7 +70,7 @@ class Extractor:
                 main_agent=main_agent,
                 remote=parts.settings.remote.enabled,
                 interactive=self._interactive,
-                daily_log=self._prefix_flag("daily_log"),
+                daily_log=parts.prefix_flag("daily_log"),
                 is_on=parts.flags.on,
             )
         )
@@ -207,7 +81,7 @@ class Extractor:
             self._state = self._state.killed()
             self._task = None
         if self._state.running is not None:
-            self._state, _ = self._state.ended(Ended(self._fork_point()))
+            self._state, _ = self._state.ended(self._forks.kept())
             return Gate.RUNNING
         span = self._span(parts.log.view.entries)
         if (skipped := self._skips(span)) is not None:
@@ -215,17 +89,12 @@ class Extractor:
         if not self._state.is_due(every):
             self._state = self._state.waited()
             return Gate.THROTTLE
-        if self._stand_in.may_begin(Purpose.EXTRACTION) is not None:
+        if self._forks.may_begin(Purpose.EXTRACTION) is not None:
             return Gate.BUDGET
-        self._state, start = self._state.ended(Ended(self._fork_point()), every=every)
+        self._state, start = self._state.ended(self._forks.kept(), every=every)
         assert start is not None
         self._start(start)
         return None
-
-    def _prefix_flag(self, name: str) -> bool:
-        """A flag that shapes the prefix, as it was when this conversation's was rendered."""
-        header = self._parts.log.view.header
-        return header is not None and bool(header.flags.get(name))
 
     def _span(self, entries: Sequence[Entry]) -> Span:
         return new_since(entries, self._cursors())
@@ -258,12 +127,12 @@ class Extractor:
 
     # -- one run --------------------------------------------------------------------------------------------------
 
-    def _start(self, turn: Ended) -> None:
+    def _start(self, turn: Fork) -> None:
         self._task = self._tasks.start(
             Purpose.EXTRACTION, "learning from the conversation", lambda task: self._work(turn, task), serial=SERIAL
         )
 
-    async def _work(self, turn: Ended, task: TaskHandle) -> None:
+    async def _work(self, turn: Fork, task: TaskHandle) -> None:
         try:
             await self._run(turn, task)
         except asyncio.CancelledError:
@@ -281,28 +150,28 @@ class Extractor:
         if trailing is not None:
             self._start(trailing)
 
-    async def _run(self, turn: Ended, task: TaskHandle) -> None:
+    async def _run(self, turn: Fork, task: TaskHandle) -> None:
         parts, memory = self._parts, self._memory
         assert memory is not None
-        span = self._span(turn.point.conversation.log.view.entries)
+        span = self._span(turn.view.entries)
         gate = self._skips(span)
-        if gate is None and self._stand_in.may_begin(Purpose.EXTRACTION) is not None:
+        if gate is None and self._forks.may_begin(Purpose.EXTRACTION) is not None:
             gate = Gate.BUDGET
         if gate is not None:
             self._heartbeat.stop(gate.value)
             return
         began = self._clock()
-        learnt = await self._stand_in.run(
+        learnt = await self._forks.attempt(
             Purpose.EXTRACTION,
-            turn.point,
-            lambda point: learn(
-                point,
+            turn,
+            lambda fork: learn(
+                fork,
                 span,
                 memory,
                 extraction_numbers(parts),
                 session=parts.log.session_id,
                 today=began.astimezone().date(),
-                keeps_index=not self._prefix_flag("recall.no_index"),
+                keeps_index=not parts.prefix_flag("recall.no_index"),
                 report=lambda kind, reason: parts.background.write(f"extraction_{kind}", reason=reason),
                 progress=task.progress,
             ),

@@ -8,51 +8,33 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from time import monotonic
-from typing import Protocol
 
-from reverie.agents.fork import ForkResult
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
+from reverie.layers.base import Companion, ForkResult, Forks
 from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import is_empty, is_intact, mended
 from reverie.layers.l3_session_notes.trigger import WRITER, due, growth, safe_point
-from reverie.layers.l3_session_notes.writer import directive, only_edit, template_or_default
+from reverie.layers.l3_session_notes.writer import TEMPLATE, directive, only_edit, template_or_default
 from reverie.layers.l4_compaction.by_code import Limits, write_notes
 from reverie.layers.l4_compaction.summary import compact_instructions
 from reverie.models.tokens import PROSE_BYTES
 from reverie.paths import make_private
-from reverie.permissions.rules import Decision, ToolCall
 from reverie.regular_files import read_regular_text
 from reverie.runtime.heartbeat import Heartbeat, run_figures
+from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks
-from reverie.session.parts import Parts
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.transcript.records import Cursor
 from reverie.tools.base import FileSeen
 from reverie.tools.files import digest
-from reverie.types import Block, Purpose, ToolUseBlock
+from reverie.types import Block, Purpose
 
 SERIAL = "notes"
-
-
-class Fork(Protocol):
-    """How a fork is run; `seen` are files it may edit without having read them."""
-
-    def __call__(
-        self,
-        directive: str,
-        *,
-        purpose: Purpose,
-        permission: Callable[[ToolCall], Awaitable[Decision]],
-        max_rounds: int,
-        seen: dict[Path, FileSeen],
-        progress: Callable[[str], None],
-        enough: Callable[[Sequence[ToolUseBlock]], bool],
-    ) -> Awaitable[ForkResult]: ...
 
 
 def note_numbers(parts: Parts) -> NoteNumbers:
@@ -62,24 +44,22 @@ def note_numbers(parts: Parts) -> NoteNumbers:
     return NoteNumbers(**values).for_window(parts.limits.window)
 
 
-class NoteKeeper:
+class NoteKeeper(Companion):
     """One a session."""
 
     def __init__(
         self,
         parts: Parts,
         tasks: Tasks,
-        fork: Fork,
+        forks: Forks,
         *,
         auto_on: Callable[[], bool],
-        may_spend: Callable[[Purpose], str | None],
         emit: Callable[[Event], None],
     ) -> None:
         self._parts = parts
         self._tasks = tasks
-        self._fork = fork
+        self._forks = forks
         self._auto_on = auto_on
-        self._may_spend = may_spend
         self._emit = emit
         self._heartbeat = Heartbeat(parts.places.heartbeat(WRITER))
         self._tried: str | None = None
@@ -112,7 +92,7 @@ class NoteKeeper:
         numbers = replace(numbers, growth_tokens=numbers.growth_tokens * patience)
         if not due(growth(parts.log.view, self._tried), numbers):
             return
-        if (why := self._may_spend(Purpose.NOTES)) is not None:
+        if (why := self._forks.may_begin(Purpose.NOTES)) is not None:
             self._heartbeat.stop(why)
             return
         self._start()
@@ -177,14 +157,18 @@ class NoteKeeper:
         status = path.stat()
         seen = FileSeen(status.st_mtime_ns, status.st_size, digest(before), partial=False, order=0)
         try:
-            result = await self._fork(
-                asked,
-                purpose=Purpose.NOTES,
-                permission=only_edit(path),
-                max_rounds=numbers.max_rounds,
-                seen={Path(os.path.realpath(path)): seen},
-                progress=task.progress,
-                enough=lambda calls: len(calls) > 1,  # a single edit may be the first of several
+            result = await self._forks.attempt(
+                Purpose.NOTES,
+                self._forks.now(),
+                lambda fork: fork.run(
+                    asked,
+                    purpose=Purpose.NOTES,
+                    permission=only_edit(path),
+                    max_rounds=numbers.max_rounds,
+                    seen={Path(os.path.realpath(path)): seen},
+                    progress=task.progress,
+                    enough=lambda calls: len(calls) > 1,  # a single edit may be the first of several
+                ),
             )
             self._check(before, template, is_new=reached != view.cursors.get(WRITER))
         except ReverieError:
@@ -223,10 +207,10 @@ class NoteKeeper:
         return text.encode("utf-8", "replace")
 
     def _template(self) -> str:
-        template, problem = template_or_default(self._own("template.md"))
+        template, problem = template_or_default(self._own(TEMPLATE))
         if problem is not None and problem not in self._told:
             self._told.add(problem)
-            where = self._parts.places.notes_config / "template.md"
+            where = self._parts.places.notes_config / TEMPLATE
             self._emit(Notice(f"{where} is not used: {problem}", "warning", "notes"))
         return template
 

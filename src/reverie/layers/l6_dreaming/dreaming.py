@@ -1,4 +1,4 @@
-"""Dreaming in a running session: asks the gates after every turn, and runs a dream in the background or by hand.
+"""Dreaming while a session runs: asks the gates after every turn, and runs a dream in the background or by hand.
 
 A dream works on a copy while it holds the lock of the memory directory; its result lands as one version, waits for a
 person, or is dropped. Whatever goes wrong is counted and logged and puts the lock back; the conversation never notices.
@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from reverie.agents.dreamer import DreamFailed, DreamProgress, fresh_point, own_tokens, run_dream, to_the_end
-from reverie.agents.fork import ForkPoint, ForkResult
 from reverie.errors import ReverieError, UserError
+from reverie.events import Event
+from reverie.layers.base import Fork, ForkResult, Forks
 from reverie.layers.l6_dreaming.copy import MemoryCopy, sweep
+from reverie.layers.l6_dreaming.dreamer import DreamFailed, DreamProgress, fresh, own_tokens, run_dream, to_the_end
 from reverie.layers.l6_dreaming.gates import (
     Circumstances,
     Closed,
@@ -29,6 +31,7 @@ from reverie.layers.l6_dreaming.gates import (
     retry_after,
     transcript_folders,
 )
+from reverie.layers.l6_dreaming.guard import DreamGuard
 from reverie.layers.l6_dreaming.landing import land
 from reverie.layers.l6_dreaming.lock import ConsolidationLock, Holding
 from reverie.layers.l6_dreaming.outcome import Dreamt, told
@@ -37,21 +40,17 @@ from reverie.layers.l6_dreaming.pricing import Estimate, estimate, expected_roun
 from reverie.layers.l6_dreaming.proposal import Proposal, Proposals, propose
 from reverie.layers.l6_dreaming.review import dream_info
 from reverie.layers.l6_dreaming.state import StateFile
+from reverie.layers.l6_dreaming.telling import DreamTelling
 from reverie.memory.daily_log import logs
 from reverie.memory.gate.forgotten import forgotten
+from reverie.memory.opening import OpenedMemory
 from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED
 from reverie.moments import parsed
-from reverie.runtime.tasks import Task, TaskHandle
-from reverie.session.dream_guard import DreamGuard
-from reverie.session.dream_telling import DreamTelling
-from reverie.session.parts import Parts
+from reverie.runtime.parts import Parts
+from reverie.runtime.tasks import Task, TaskHandle, Tasks
+from reverie.storage.transcript.session_log import Clock
 from reverie.types import Purpose
-
-if TYPE_CHECKING:
-    from reverie.session.remembering import Remembering
-    from reverie.session.session import Session
-    from reverie.session.wiring import Wiring
 
 _ROOM: Final = 40_000  # tokens a fork needs below the blocking limit to come to an end
 
@@ -82,17 +81,29 @@ def gate_numbers(parts: Parts) -> GateNumbers:
 class Dreaming:
     """One a session, where there is a memory."""
 
-    def __init__(self, session: Session, wiring: Wiring, memory: Remembering) -> None:
-        self._session = session
-        self._wiring = wiring
-        self.memory = memory.opened
-        self._parts = parts = session.parts
+    def __init__(
+        self,
+        parts: Parts,
+        tasks: Tasks,
+        forks: Forks,
+        memory: OpenedMemory,
+        *,
+        ensure_header: Callable[[], None],
+        emit: Callable[[Event], None],
+        clock: Clock,
+    ) -> None:
+        self._parts = parts
+        self._tasks = tasks
+        self._forks = forks
+        self._ensure_header = ensure_header
+        self._now = clock
+        self.memory = memory
         self.directory = memory.directory
         root = self.directory.root
         rule_s = parts.flags.number("dream.lock_minutes", parts.settings.dream.lock_minutes) * 60
         self.lock = ConsolidationLock(root, rule_s=rule_s)
         self.state = StateFile(root)
-        self.telling = DreamTelling(root, self.state, parts.background, session.emit)
+        self.telling = DreamTelling(root, self.state, parts.background, emit)
         self.proposals = Proposals(root)
         self.running: DreamProgress | None = None
         self.shown: Proposal | None = None
@@ -112,7 +123,7 @@ class Dreaming:
                 folders=transcript_folders(parts.places),
                 current=lambda: parts.log.session_id,
                 waiting=self.proposals.count,
-                may_spend=lambda: wiring.stand_in.may_begin(Purpose.DREAM),
+                may_spend=lambda: forks.may_begin(Purpose.DREAM),
             ),
         )
 
@@ -155,7 +166,7 @@ class Dreaming:
         transcripts = changed_transcripts(
             transcript_folders(self._parts.places),
             self.lock.state(self._now().timestamp()).last_success,
-            without=self._session.id,
+            without=self._parts.log.session_id,
         )
         undistilled = tuple(self._undistilled(also_today=True)) if self._keeps_log() else ()
         begun = self._begin(_Run(transcripts, undistilled, dry_run, by_hand=True))
@@ -171,9 +182,7 @@ class Dreaming:
             own = "a dream is under way already; /dream status shows how it goes"
             return Closed(Gate.LOCK, own if self.running else f"another process dreams just now (PID {holder})")
         title = "dream (dry run)" if run.dry else "dream"
-        begun = self._session.tasks.start(
-            Purpose.DREAM, title, lambda task: self._dream(task, holding, run), serial="dream"
-        )
+        begun = self._tasks.start(Purpose.DREAM, title, lambda task: self._dream(task, holding, run), serial="dream")
         self._waiting[begun.id] = holding
         return begun
 
@@ -193,13 +202,12 @@ class Dreaming:
         return logs(self.directory.root, after=after, before=None if also_today else today)
 
     def _keeps_log(self) -> bool:
-        """Whether this session keeps a log of the day: decided once, since it shapes the prefix."""
-        header = self._parts.log.view.header
-        return bool(header.flags.get("daily_log")) if header else self._parts.flags.snapshot().on("daily_log")
+        """Whether this session keeps a log of the day."""
+        return self._parts.prefix_flag("daily_log")
 
     def _distil_if_due(self) -> bool:
         """The first turn of a new day distils the logs of the days before; whether it does."""
-        today, may_begin = self._now().astimezone().date(), self._wiring.stand_in.may_begin
+        today, may_begin = self._now().astimezone().date(), self._forks.may_begin
         if self._distilled_on == today or not self._parts.flags.on("dream") or self._parts.settings.remote.enabled:
             return False
         self._distilled_on = today
@@ -276,8 +284,7 @@ class Dreaming:
 
     async def _ask(self, task: TaskHandle, copy: MemoryCopy, guard: DreamGuard, run: _Run) -> ForkResult:
         parts = self._parts
-        point, run.estimate = self._point()
-        run.way = "fresh" if point.conversation.log is not parts.log else "fork"
+        fork, run.way, run.estimate = self._fork()
         self.telling.note("dream_started", way=run.way, estimate=run.estimate.told())
         asked = directive(
             self.directory.root,
@@ -287,11 +294,11 @@ class Dreaming:
             here=run.way == "fork",
         )
 
-        async def work(begun: ForkPoint) -> ForkResult:
-            if begun is not point:  # the embedded model stands in, and begins anew
+        async def work(begun: Fork) -> ForkResult:
+            if begun is not fork:  # the embedded model takes over, and starts from the beginning
                 copy.restore()
                 guard.refused.clear()
-                begun, run.way = fresh_point(begun, EMBEDDED), "embedded"
+                begun, run.way = fresh(begun, EMBEDDED), "embedded"
             return await run_dream(
                 begun,
                 asked,
@@ -305,27 +312,24 @@ class Dreaming:
                 on_progress=lambda: task.progress(run.progress.line()),
             )
 
-        return await self._wiring.stand_in.run(Purpose.DREAM, point, work)
+        return await self._forks.attempt(Purpose.DREAM, fork, work)
 
-    def _point(self) -> tuple[ForkPoint, Estimate]:
-        """A fork's beginning or a fresh one's, whichever is cheaper by the catalogue."""
-        thread, parts = self._wiring.thread, self._parts
-        point = ForkPoint(
-            self._wiring.conversation, thread.tools, thread.context, thread.output_cap, thread.output_cap_raised
-        )
-        used, blocking = parts.log.view.meter.tokens, self._wiring.conversation.thresholds.blocking
+    def _fork(self) -> tuple[Fork, str, Estimate]:
+        """A fork of the conversation or a fresh one, whichever is cheaper by the catalogue."""
+        parts, fork = self._parts, self._forks.now()
+        used = parts.log.view.meter.tokens
         found = estimate(
             parts.facts,
             conversation=used,
-            own=own_tokens(point),
+            own=own_tokens(fork),
             cached=is_cached(parts.log.view, self._now()),
             markers=parts.model.capabilities.cache_markers,
             rounds=expected_rounds(self.state.read().rounds),
         )
-        if found.way == "fresh" or not parts.log.view.entries or used + _ROOM > blocking:
-            return fresh_point(point, parts.model.name), found
-        self._session.ensure_header()
-        return point, found
+        if found.way == "fresh" or not parts.log.view.entries or used + _ROOM > parts.limits_now().blocking:
+            return fresh(fork), "fresh", found
+        self._ensure_header()
+        return fork, "fork", found
 
     # -- what comes of it -----------------------------------------------------------------------------------------
 
@@ -338,7 +342,7 @@ class Dreaming:
             result.text,
             id=secrets.token_hex(4),
             created=now,
-            session=self._session.id,
+            session=parts.log.session_id,
             max_loss_pct=parts.flags.number("dream.max_loss_pct", given.max_loss_pct),
             refused=guard.refused,
         )
@@ -369,6 +373,3 @@ class Dreaming:
     @property
     def _copies(self) -> Path:
         return self._parts.places.home / "dreams"
-
-    def _now(self) -> datetime:
-        return self._wiring.clock()

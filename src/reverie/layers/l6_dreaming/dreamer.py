@@ -15,17 +15,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
-from reverie.agents.fork import ForkPoint, ForkResult, run_fork
-from reverie.context.conversation import Conversation
 from reverie.errors import ReverieError
 from reverie.events import Event, RoundFinished, TextStreamed, ToolStarted
+from reverie.layers.base import Fork, ForkResult
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.phases import system_prompt
 from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
 from reverie.permissions.refusal import NotReadOnly
 from reverie.permissions.rules import Decision, ToolCall
-from reverie.storage.transcript.records import SessionHeader
-from reverie.storage.transcript.session_log import SessionLog
 from reverie.tools.base import Keeper, Tool, ToolContext, ToolOutput
 from reverie.tools.registry import tool_schemas
 from reverie.types import JsonObject, Purpose
@@ -40,7 +37,6 @@ MOST_LINES: Final = 50
 MOST_CHARACTERS: Final = 18_000
 """Of all these lines: a record of a transcript may hold a whole file, and what is larger goes to disk unread."""
 _TRANSCRIPT: Final = ".jsonl"
-AFRESH: Final = "a dream with a system prompt of its own"
 
 
 @dataclass(slots=True)
@@ -70,40 +66,8 @@ class DreamProgress:
         }
 
 
-class MappedBash:
-    """Bash for a dream: the same tool to the model, run on the copy."""
-
-    def __init__(self, inner: Tool, copy: MemoryCopy, home: Path) -> None:
-        self._inner = inner
-        self._copy = copy
-        self._home = home
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    @property
-    def schema(self) -> JsonObject:
-        return self._inner.schema
-
-    def is_read_only(self, given: JsonObject) -> bool:
-        return self._inner.is_read_only(given)
-
-    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
-        paths = ShellMap(self._copy.root, self._copy.folder, context.cwd, self._home)
-        try:
-            command = paths.command(str(given["command"]))
-        except (NotMapped, NotReadOnly) as refusal:
-            return ToolOutput(str(refusal), is_error=True)
-        output = await self._inner.run({**given, "command": command}, context)
-        if not isinstance(output.content, str):
-            return output
-        shown = self._copy.shown(output.content)
-        return replace(output, content=narrow(shown) if _TRANSCRIPT in command else shown)
-
-
-class NarrowGrep:
-    """Grep for a dream: of matches in transcripts the last fifty, each within bounds."""
+class Wrapped:
+    """A tool of the session for a dream in it: the same to the model, and run with care."""
 
     def __init__(self, inner: Tool) -> None:
         self._inner = inner
@@ -118,6 +82,31 @@ class NarrowGrep:
 
     def is_read_only(self, given: JsonObject) -> bool:
         return self._inner.is_read_only(given)
+
+
+class MappedBash(Wrapped):
+    """Bash, run on the copy."""
+
+    def __init__(self, inner: Tool, copy: MemoryCopy, home: Path) -> None:
+        super().__init__(inner)
+        self._copy = copy
+        self._home = home
+
+    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        paths = ShellMap(self._copy.root, self._copy.folder, context.cwd, self._home)
+        try:
+            command = paths.command(str(given["command"]))
+        except (NotMapped, NotReadOnly) as refusal:
+            return ToolOutput(str(refusal), is_error=True)
+        output = await self._inner.run({**given, "command": command}, context)
+        if not isinstance(output.content, str):
+            return output
+        shown = self._copy.shown(output.content)
+        return replace(output, content=narrow(shown) if _TRANSCRIPT in command else shown)
+
+
+class NarrowGrep(Wrapped):
+    """Grep: of matches in transcripts the last fifty, each within bounds."""
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         means_them = _TRANSCRIPT in f"{given.get('path')} {given.get('glob')}"
@@ -155,27 +144,19 @@ def mapped_tools(tools: Mapping[str, Tool], copy: MemoryCopy, home: Path) -> dic
     return {name: mapped(name, tool) for name, tool in tools.items()}
 
 
-def fresh_point(point: ForkPoint, model: str) -> ForkPoint:
-    """The beginning of a conversation of its own: its own system prompt, and only the tools that may be used."""
-    tools = {name: tool for name, tool in point.tools.items() if name in TOOLS}
-    parent = point.conversation
-    log = SessionLog(None, parent.log.session_id, cwd=point.context.cwd, version="", clock=parent.clock)
-    log.append(SessionHeader(model=model, system=(system_prompt(),), tools=tool_schemas(list(tools.values()))))
-    account = parent.account.afresh() if parent.account is not None else None
-    conversation: Conversation = replace(
-        parent, log=log, announce=AFRESH, account=account, sent=None, sent_messages=(), own_from=None, images_left_out=0
-    )
-    return replace(point, conversation=conversation, tools=tools)
+def fresh(fork: Fork, model: str = "") -> Fork:
+    """A dreamer with a conversation of its own: its own system prompt, and only the tools that may be used."""
+    return fork.afresh(system_prompt(), TOOLS, model=model)
 
 
-def own_tokens(point: ForkPoint) -> int:
+def own_tokens(fork: Fork) -> int:
     """About how large the prefix of a fresh dreamer is, in tokens."""
-    schemas = tool_schemas([tool for name, tool in point.tools.items() if name in TOOLS])
+    schemas = tool_schemas([tool for name, tool in fork.tools.items() if name in TOOLS])
     return len(system_prompt().encode()) // 4 + len(json.dumps(schemas).encode()) // 2
 
 
 async def run_dream(
-    point: ForkPoint,
+    fork: Fork,
     directive: str,
     *,
     copy: MemoryCopy,
@@ -204,18 +185,14 @@ async def run_dream(
             case _:
                 pass
 
-    mapped = replace(
-        point,
-        tools=mapped_tools(point.tools, copy, home),
-        context=replace(point.context, keeper=keeper),
-    )
-    return await run_fork(
-        mapped,
+    return await fork.run(
         directive,
         purpose=Purpose.DREAM,
         permission=permission,
         max_rounds=max_rounds,
+        tools=mapped_tools(fork.tools, copy, home),
         map_path=copy.map_path,
+        keeper=keeper,
         emit=heard,
         kind=kind,
     )

@@ -14,9 +14,9 @@ from reverie.memory.recall.showing import SCHEMA, SELECTOR_TOKENS, chosen, selec
 from reverie.memory.scan import ScanEntry, manifest
 from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.catalogue import Catalogue
-from reverie.models.registry import open_model, split_name
+from reverie.models.registry import model_access, open_model, split_name
 from reverie.models.sending import RetryPolicy, send
-from reverie.session.parts import Parts, model_access
+from reverie.runtime.parts import Parts
 from reverie.storage.transcript.records import ForkUsage
 from reverie.types import Message, Origin, Purpose, TextBlock
 

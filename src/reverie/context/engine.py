@@ -1,0 +1,258 @@
+"""The seam between the layers and a loop: prepare a request, observe a response, keep a result, end a turn.
+
+All layers of one conversation are put together here, and nowhere else. Whoever runs the loop hands in what only it can
+do (`Host`) and never calls a layer itself. It runs no turn and knows no screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from reverie.context.accounts import Accounts
+from reverie.context.compactor import Compactor
+from reverie.context.conversation import Around, Conversation
+from reverie.context.effects import Effects
+from reverie.context.pipeline import Pipeline
+from reverie.events import Event, Notice
+from reverie.layers.base import AskFork, Companion, EffectResult, Forks, RunHook, Stage, SteppedStage
+from reverie.layers.l1_tool_results.message_budget import MessageBudget
+from reverie.layers.l2_microcompact.stage import Microcompact, Numbers
+from reverie.layers.l3_session_notes.keeper import NoteKeeper, note_numbers
+from reverie.layers.l4_compaction.collapse import Collapse
+from reverie.layers.l4_compaction.ground import Ground
+from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.snip import Snip
+from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
+from reverie.layers.l5_extraction.extractor import Extractor
+from reverie.layers.l6_dreaming.dreaming import Dreaming
+from reverie.memory.opening import OpenedMemory
+from reverie.memory.recall.runner import Recall
+from reverie.models.base import Request, Response
+from reverie.models.request_log import RequestLog
+from reverie.models.sending import RetryPolicy
+from reverie.runtime.parts import Parts
+from reverie.runtime.tasks import Tasks
+from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.session_log import Clock
+from reverie.tools.base import ReadCache, ToolOutput
+from reverie.types import Block, Purpose, ToolUseBlock
+
+_INSTRUCTION_FILES = frozenset({"AGENTS.md", "CLAUDE.md", "AGENTS.local.md", "CLAUDE.local.md"})
+
+
+async def _nothing() -> None:
+    return None
+
+
+async def _no_hook(_effect: RunHook) -> EffectResult:
+    return EffectResult(ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What only the owner of the loop can do. A loop without hooks and agents leaves the defaults."""
+
+    forks: Forks
+    ask: Callable[[Conversation, AskFork], Awaitable[EffectResult]]
+    """Asks the model once about a conversation, without tools."""
+    render_header: Callable[[SessionHeader], SessionHeader]
+    """Renders the prefix again, as after a compaction."""
+    ensure_header: Callable[[], None]
+    """Renders the prefix if there is none yet."""
+    in_turn: Callable[[], bool]
+    """Whether a turn is running: then nobody else may change the context."""
+    on_clear: Callable[[], Awaitable[None]] = _nothing
+    run_hook: Callable[[RunHook], Awaitable[EffectResult]] = _no_hook
+    attached: Callable[[], Sequence[Block]] = tuple
+    """What a compaction brings along that others want the model to see again."""
+
+
+class Engine:
+    """The layers around one conversation. `companions` are asked after layer 3, in their order."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        host: Host,
+        *,
+        tasks: Tasks,
+        accounts: Accounts,
+        memory: OpenedMemory | None,
+        companions: Sequence[Companion] = (),
+        interactive: bool,
+        emit: Callable[[Event], None],
+        clock: Clock,
+    ) -> None:
+        self._parts = parts
+        self._host = host
+        self._emit = emit
+        self._memory = memory
+        self._folder = parts.places.tool_results(parts.log.session_id)
+        self._effects = Effects(
+            parts.settings,
+            parts.flags,
+            parts.limits.window,
+            self._folder,
+            ask_fork=lambda effect: host.ask(self.conversation, effect),
+            run_hook=host.run_hook,
+            wait_for=tasks.settle,
+        )
+        self.notes = NoteKeeper(parts, tasks, host.forks, auto_on=self.auto_on, emit=emit)
+        self.compaction = Compaction(self._ground())
+        self.compactor = Compactor(
+            parts,
+            self.compaction,
+            lambda: self.conversation,
+            ensure_header=host.ensure_header,
+            in_turn=host.in_turn,
+            set_notes_aside=self.notes.set_aside,
+            on_clear=host.on_clear,
+            emit=emit,
+        )
+        self.conversation = self._converse(accounts, (self.compactor, self.notes, *companions), clock)
+        self.extractor = Extractor(
+            parts,
+            tasks,
+            host.forks,
+            memory=memory.directory if memory is not None else None,
+            interactive=interactive,
+            emit=emit,
+            clock=clock,
+        )
+        self.recall: Recall | None = None
+        self.dreaming: Dreaming | None = None
+        if memory is not None:
+            self.recall = Recall(
+                parts,
+                memory.directory,
+                why_not_ask=lambda: host.forks.unwanted(Purpose.RECALL),
+                takes_over=lambda why: host.forks.takes_over(Purpose.RECALL, why),
+                emit=emit,
+                clock=clock,
+            )
+            self.dreaming = Dreaming(
+                parts, tasks, host.forks, memory, ensure_header=host.ensure_header, emit=emit, clock=clock
+            )
+
+    # -- what a loop calls ----------------------------------------------------------------------------------------
+
+    async def begin_turn(self, query: str, read: ReadCache) -> None:
+        """A message of the user is recorded: limits as they are set now, and the memories that fit it."""
+        self.conversation.thresholds = self._parts.limits_now()
+        if self.recall is not None and query.strip():
+            await self.recall.recall(query, read)
+
+    async def prepare(self, max_tokens: int) -> Request:
+        """Runs layers 1, 2 and 4 and assembles the next request."""
+        return await self.conversation.prepare(max_tokens)
+
+    async def observe(self, response: Response) -> None:
+        """Records a response; its usage calibrates the count, and notes may be due."""
+        await self.conversation.observe(response)
+        await self.conversation.after_response()
+
+    async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
+        """Layer 1 for one result: itself, or what stands for it once it is on disk."""
+        return await self.conversation.keep(call, output)
+
+    def end_turn(self, *, answered: bool) -> None:
+        """A turn is over: extraction starts in the background."""
+        self.extractor.turn_ended(answered=answered)
+
+    def idle(self, *, answered: bool) -> None:
+        """The user has the answer: the gates of the dream are asked."""
+        if answered and self.dreaming is not None:
+            self.dreaming.after_turn()
+
+    async def close(self) -> None:
+        if self.recall is not None:
+            await self.recall.close()
+
+    # -- how it is put together -----------------------------------------------------------------------------------
+
+    def _converse(self, accounts: Accounts, companions: tuple[Companion, ...], clock: Clock) -> Conversation:
+        parts = self._parts
+        log_to = parts.settings.debug.request_log
+        return Conversation(
+            log=parts.log,
+            model=parts.model,
+            thresholds=parts.limits,
+            emit=self._emit,
+            pipeline=Pipeline(self._stages(), parts.flags.on, self._stage_failed),
+            retry=RetryPolicy.of(parts.settings),
+            request_log=RequestLog(log_to) if log_to is not None else None,
+            around=Around(companions, self._effects.keep, self._effects.carry_out),
+            clock=clock,
+            account=accounts.main(),
+            ask=self._host.ask,
+        )
+
+    def _stages(self) -> dict[str, Stage | SteppedStage]:
+        parts = self._parts
+        return {
+            "tool_result_budget": MessageBudget(self._folder, self._effects.limits),
+            "snip": Snip(),
+            "microcompact": Microcompact(
+                parts.facts,
+                parts.model.capabilities,
+                warning_at=parts.limits.warning,
+                is_on=parts.flags.on,
+                numbers=lambda: Numbers(**self._numbers(Numbers, "microcompact")),
+                folder=self._folder,
+            ),
+            "collapse": Collapse(self._collapse_at, str(parts.places.cwd)),
+            "autocompact": AutoCompact(self.compaction),
+            "reactive": Reactive(self.compaction),
+        }
+
+    def _numbers(self, kind: type[Any], section: str) -> dict[str, Any]:
+        """The numbers of a layer as they hold now: the settings, and what flags change of them."""
+        given, number = getattr(self._parts.settings, section), self._parts.flags.number
+        return {f.name: number(f"{section}.{f.name}", getattr(given, f.name)) for f in fields(kind)}
+
+    def _collapse_at(self) -> float:
+        given = self._parts.settings.compaction.collapse_at_pct
+        return self._parts.flags.number("compaction.collapse_at_pct", given)
+
+    def auto_on(self) -> bool:
+        """Whether the context may be compacted without being asked, whatever the switch."""
+        flags, window = self._parts.flags, self._parts.settings.window
+        off = window.disable_compact or window.disable_autocompact or flags.on("context_collapse")
+        return not off and flags.on("compaction.auto")
+
+    def _ground(self) -> Ground:
+        parts, places = self._parts, self._parts.places
+
+        def numbers() -> CompactionNumbers:
+            given = CompactionNumbers(**self._numbers(CompactionNumbers, "compaction"))
+            return given.for_window(parts.limits.window)
+
+        return Ground(
+            cwd=places.cwd,
+            home=places.home,
+            transcript=places.transcript(parts.log.session_id),
+            requests=places.session(parts.log.session_id) / "requests",
+            notes=places.session_notes(parts.log.session_id),
+            template=places.notes_config / "template.md",
+            render_header=self._host.render_header,
+            numbers=numbers,
+            note_numbers=lambda: note_numbers(parts),
+            is_on=parts.flags.on,
+            auto_on=self.auto_on,
+            leave_out=self._restored_otherwise,
+            attachments=self._host.attached,
+        )
+
+    def _restored_otherwise(self, path: Path) -> bool:
+        """Memory and instruction files are shown again anyway, and notes stand for themselves."""
+        folders = [self.notes.path.parent]
+        if self._memory is not None:
+            folders.append(self._memory.directory.root)
+        return path.name in _INSTRUCTION_FILES or any(path.is_relative_to(folder) for folder in folders)
+
+    def _stage_failed(self, name: str, error: Exception) -> None:
+        self._parts.background.write("stage_failed", stage=name, error=f"{type(error).__name__}: {error}")
+        self._emit(Notice(f"the layer {name} failed and was left out: {error}", "warning", "layers"))

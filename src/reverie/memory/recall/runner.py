@@ -1,0 +1,194 @@
+"""Recall for a running conversation: finds what fits a message and records it beside the message.
+
+A model selects where there is one to ask; the local ranker does where it is slow, fails, or must not be asked. What
+fails here is logged and leaves the turn as if there were no memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from time import monotonic
+from typing import Any, TypeVar, cast
+
+from reverie.errors import ReverieError, UserError
+from reverie.events import Event, Notice
+from reverie.memory.directory import MemoryDirectory
+from reverie.memory.recall.ranker import Candidate, Ranker, Ranking
+from reverie.memory.recall.selection import Selector
+from reverie.memory.recall.showing import MAX_FILES, Shown, injection, why_not
+from reverie.memory.recall.verify import RepoNames
+from reverie.memory.scan import NEWEST, ScanEntry, scan
+from reverie.memory.taxonomy import MemoryType
+from reverie.runtime.parts import Parts
+from reverie.storage.transcript.records import Surfaced
+from reverie.storage.transcript.session_log import Clock
+from reverie.tools.base import ReadCache
+from reverie.tools.ripgrep import find_ripgrep
+from reverie.types import JsonObject, Message, Origin, TextBlock
+
+T = TypeVar("T")
+
+_RECENT_CALLS = 12
+_RECENT_ENTRIES = 60
+_GRACE_S = 0.25
+"""What the local ranker and the look at the repository get when the selecting model has used up the time."""
+
+
+class Recall:
+    """One a conversation. `why_not_ask`: why the model must not select now; `takes_over` hears why the ranker does."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        directory: MemoryDirectory,
+        *,
+        why_not_ask: Callable[[], str | None],
+        takes_over: Callable[[str], None],
+        emit: Callable[[Event], None],
+        clock: Clock,
+    ) -> None:
+        self._parts = parts
+        self._directory = directory
+        self._why_not_ask = why_not_ask
+        self._takes_over = takes_over
+        self._emit = emit
+        self._clock = clock
+        self._selector = Selector(parts)
+        self._ranker: Ranker | None = None
+        self._repo = RepoNames(parts.places.checkout, find_ripgrep)
+        self._thread: ThreadPoolExecutor | None = None
+
+    async def recall(self, query: str, read: ReadCache) -> None:
+        """Finds what fits a person's message and records it beside the message. Never raises but when cancelled.
+
+        A run that chose nothing is recorded as such; one that never ran leaves no record.
+        """
+        parts = self._parts
+        if not parts.flags.on("recall"):
+            return
+        shown_bytes = sum(parts.log.view.surfaced.values())
+        if why_not(query, shown_bytes, limit=parts.settings.memory.recall_session_bytes) is not None:
+            return
+        try:
+            memories, by = await self._find(query, self._known(read))
+        except (ReverieError, TimeoutError) as error:
+            parts.background.write("recall_failed", error=str(error) or "it took too long")
+            return
+        text = injection(memories, self._now()) if memories else ""
+        names = tuple(memory.name for memory in memories)
+        parts.log.append(Surfaced(names, len(text.encode("utf-8", "replace")), by=by))
+        if memories:
+            parts.log.append_message(Message("user", (TextBlock(text, Origin.RECALLED),)), isMeta=True)
+            gone = sum(len(memory.gone) for memory in memories)
+            stale = f"; {gone} of the things they name are gone" if gone else ""
+            self._emit(Notice(f"recalled {', '.join(names)}{stale}", source="memory"))
+
+    async def _find(self, query: str, known: set[str]) -> tuple[list[Shown], str]:
+        """The memories to show and who chose them. The local ranker stands in for a model that is slow or fails."""
+        tools = self._tools_in_use()
+        until = monotonic() + self._parts.settings.memory.recall_ceiling_s
+        local = asyncio.ensure_future(self._in_thread(lambda: self._rank(query, tools, known)))
+        try:
+            names, by = None, "model"
+            if self._selector.available and not self._is_kept_from_model():
+                names = await self._select(query, tools, known, local, until)
+                if self._selector.failed:
+                    self._takes_over(self._selector.failed)
+            if names is None:
+                async with asyncio.timeout(max(until - monotonic(), _GRACE_S)):
+                    names, by = [candidate.path for candidate in (await local).shown], "ranker"
+        finally:
+            local.cancel()
+        return await self._looked_up(names, until), by
+
+    def _is_kept_from_model(self) -> bool:
+        """Whether the model must not be asked now."""
+        why = self._why_not_ask()
+        if why is not None:
+            self._takes_over(why)
+        return why is not None
+
+    async def _select(
+        self, query: str, tools: Sequence[str], known: set[str], local: asyncio.Future[Ranking], until: float
+    ) -> list[str] | None:
+        """What the model chooses; beyond what a list can hold, among those that the ranker puts first."""
+        try:
+            async with asyncio.timeout(max(until - monotonic(), 0.0)):
+                found = await asyncio.to_thread(scan, self._directory.root)
+                entries = [entry for entry in found.entries if entry.name not in known]
+                if found.total > NEWEST:
+                    ranked = (await asyncio.shield(local)).ranked[:NEWEST]
+                    entries = [self._entry(candidate) for candidate in ranked]
+        except TimeoutError:
+            return None
+        if not entries:
+            return []
+        return await self._selector.select(query, entries, tools, max(until - monotonic(), 0.0))
+
+    def _entry(self, one: Candidate) -> ScanEntry:
+        path = self._directory.root / one.path
+        return ScanEntry(one.path, path, one.mtime, 0, one.name, one.description, MemoryType.read(one.type), None)
+
+    def _rank(self, query: str, tools: Sequence[str], known: set[str]) -> Ranking:
+        if self._ranker is None:
+            places, root = self._parts.places, self._directory.root
+            self._ranker = Ranker.open(root, places.search_index(root), models_dir=places.models)
+        return self._ranker.rank(query, tools_in_use=tools, exclude=known, now=self._now(), limit=MAX_FILES)
+
+    async def _looked_up(self, names: Sequence[str], until: float) -> list[Shown]:
+        """The texts, each with what it names in vain; a repository too large to look through is not looked through."""
+        found = await asyncio.to_thread(self._read, names)
+        try:
+            async with asyncio.timeout(max(until - monotonic(), _GRACE_S)):
+                gone = await self._in_thread(lambda: [self._repo.gone(one.text) for one in found])
+        except TimeoutError:
+            return found
+        return [
+            Shown(one.name, one.path, one.text, one.modified, missing) for one, missing in zip(found, gone, strict=True)
+        ]
+
+    def _read(self, names: Sequence[str]) -> list[Shown]:
+        found = list[Shown]()
+        for name in names:
+            with suppress(UserError):  # removed since it was chosen
+                document = self._directory.read(name)
+                found.append(Shown(name, self._directory.root / name, document.text, document.modified))
+        return found
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """In a thread of our own, one piece at a time: one that is not waited for any longer still ends in peace."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="reverie-recall")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _known(self, read: ReadCache) -> set[str]:
+        """What was shown already, or read by the agent itself."""
+        root = self._directory.root
+        opened = {path.relative_to(root).as_posix() for path in read.newest() if path.is_relative_to(root)}
+        return set(self._parts.log.view.surfaced) | opened
+
+    def _tools_in_use(self) -> list[str]:
+        used = dict[str, None]()
+        for entry in reversed(self._parts.log.view.entries[-_RECENT_ENTRIES:]):
+            for call in entry.message.tool_uses:
+                if call.name == "Bash":
+                    given: Any = call.input
+                    command = cast(JsonObject, given).get("command", "") if isinstance(given, dict) else ""
+                    used[f"Bash({str(command)[:200]})"] = None
+                else:
+                    used[call.name] = None
+        return list(used)[:_RECENT_CALLS]
+
+    def _now(self) -> float:
+        return self._clock().timestamp()
+
+    async def close(self) -> None:
+        if self._thread is not None:
+            ranker = self._ranker
+            if ranker is not None:
+                self._thread.submit(ranker.close)
+            self._thread.shutdown(wait=False)
+        await self._selector.close()
