@@ -115,3 +115,34 @@ def test_commands_and_options_that_a_page_names_are_there(page: Path) -> None:
             options |= {opt for param in command.params for opt in param.opts} | {"--help", "-h", "--version"}
             if word.startswith("--") and command is not commands:
                 assert word.partition("=")[0].rstrip(".,]") in options, (page.name, words)
+
+
+WRITTEN = ("--ledger", "--svg", "--plot", "--locomo", ">")
+"""What comes behind these is written by the command, or is a data set to download."""
+YOURS = ("~", "../", "MEMORY.md", "feedback_")
+
+
+def examples(command: click.Command) -> Iterator[str]:
+    """Every command that a help text shows."""
+    text = f"{command.help or ''}\n{command.epilog or ''}"
+    yield from re.findall(r"^ *((?:[\w./%=-]+ .*\| *)?reverie .*)$", text, flags=re.M)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from examples(found)
+
+
+def test_files_that_a_help_text_names_are_there() -> None:
+    shown = list(examples(commands))
+    assert len(shown) > 100
+    missing = list[str]()
+    for line in shown:
+        words = shlex.split(line.partition(" | jq")[0])
+        for before, word in zip(["", *words], words, strict=False):
+            name = word.removeprefix("scripted:")
+            is_file = re.fullmatch(r"[\w./{}*-]+\.(?:script|toml|jsonl?|md|txt)|(?:tests|examples)/\S+", name)
+            if is_file and before not in WRITTEN and not name.startswith(YOURS) and not (ROOT / name).exists():
+                missing.append(line)
+    assert not missing

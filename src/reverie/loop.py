@@ -146,7 +146,7 @@ async def step(thread: Thread, cap: int) -> Response | None:
     if (budget := around.budget()).blocking is not None and budget.used >= budget.blocking:
         raise BlockingLimit(
             f"the context holds about {budget.used:,} tokens and the limit is {budget.blocking:,}: compact it with "
-            "/compact (or `reverie compact`), or start anew with /clear"
+            "/compact (or `reverie compact`), or start again with an empty conversation (/clear)"
         )
     try:
         response = await query(thread, request)

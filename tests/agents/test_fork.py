@@ -122,7 +122,7 @@ def test_cancelling_the_one_who_waits_cancels_the_fork(tmp_path: Path) -> None:
         )
         await asyncio.sleep(0.1)
         waiting.cancel()
-        done, _ = await asyncio.wait([waiting], timeout=2)
+        done, _ = await asyncio.wait([waiting], timeout=20)
         assert done and waiting.cancelled()
 
     in_session(work, cwd=tmp_path, model=model)

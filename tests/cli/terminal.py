@@ -76,7 +76,7 @@ class Terminal:
         self.until(text[-10:])
         self.press("\r")
 
-    def until(self, text: str, seconds: float = 20.0) -> str:
+    def until(self, text: str, seconds: float = 60.0) -> str:
         """Reads until `text` shows up after what was waited for before; what came up to there."""
         ends = time.monotonic() + seconds
         while True:
@@ -88,7 +88,13 @@ class Terminal:
             assert left > 0, f"no {text!r} within {seconds} s in:\n{self.shown[self._seen :]}"
             self._read(left)
 
-    def ended(self, seconds: float = 20.0) -> int:
+    def wait_for_prompt(self) -> None:
+        """Waits for the prompt, as `say` does before it types; what comes next may wait for it too."""
+        seen = self._seen
+        self.until(PROMPT)
+        self._seen = seen
+
+    def ended(self, seconds: float = 60.0) -> int:
         """Waits for the end; the exit code."""
         ends = time.monotonic() + seconds
         while self.process.poll() is None:

@@ -75,10 +75,16 @@ def test_snapshots_by_command(reverie: Command) -> None:
     memory = reverie.work / ".reverie" / "agent-memory-local" / "reviewer"
     empty = reverie("agents", "snapshot", "reviewer", "--make", code=2)
     assert empty.returncode == 2 and "there is nothing to make a snapshot of" in empty.stderr
+    for option in ("--take", "--keep"):
+        nothing = reverie("agents", "snapshot", "reviewer", option, code=2)
+        assert nothing.returncode == 2 and "There is no snapshot" in nothing.stderr and not nothing.stdout
     memory.mkdir(parents=True)
     (memory / "feedback_x.md").write_text("---\nname: X\ndescription: x\ntype: feedback\n---\nThe user wants x.\n")
-    assert "Wrote 1 files" in reverie("agents", "snapshot", "reviewer", "--make").stdout
-    assert "1 memories; no newer snapshot" in reverie("agents", "snapshot", "reviewer").stdout
+    assert "Wrote 1 file to" in reverie("agents", "snapshot", "reviewer", "--make").stdout
+    assert "already holds everything" in reverie("agents", "snapshot", "reviewer", "--take").stdout
+    (memory / "feedback_x.md").unlink()
+    assert "Took 1 changed file into" in reverie("agents", "snapshot", "reviewer", "--take").stdout
+    assert "1 memory; no newer snapshot" in reverie("agents", "snapshot", "reviewer").stdout
     missing = reverie("agents", "snapshot", "nobody", code=2)
     assert missing.returncode == 2 and "is not defined here" in missing.stderr
     plain = reverie("agents", "snapshot", "general", "--take", code=2)

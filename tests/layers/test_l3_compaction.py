@@ -304,7 +304,7 @@ def test_does_not_wait_for_ever_nor_for_what_hangs(tmp_path: Path, wait: float, 
         await asyncio.sleep(0.3)
         before = asyncio.get_running_loop().time()
         done = await session.compact()
-        assert asyncio.get_running_loop().time() - before < 3
+        assert asyncio.get_running_loop().time() - before < 10
         for info in session.tasks.running:
             await session.tasks.kill(info.id)
         return done.writer

@@ -290,9 +290,9 @@ def test_hostile_and_odd_calls_are_survived() -> None:
         *did(5, "Bash", {"command": "\x00\n" * 900}, "\ud800" * 10),
         *did(6, "Write", {"file_path": "/p/min.js", "content": "a b(" * 50_000}, "ok"),
     ]
-    started = time.perf_counter()
+    started = time.process_time()
     assert write_summary(odd) and write_notes(odd, TEMPLATE) and operation_ledger(operations(odd))
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
 
 
 def test_recorded_sessions_are_summarised_quickly_and_the_same_each_time() -> None:
@@ -300,8 +300,8 @@ def test_recorded_sessions_are_summarised_quickly_and_the_same_each_time() -> No
         entries = View.of(conversation(read_records(path).records)).history
         taken = list[float]()
         for _ in range(3):
-            started = time.perf_counter()
+            started = time.process_time()
             summary = write_summary(entries)
-            taken.append(time.perf_counter() - started)
+            taken.append(time.process_time() - started)
         assert min(taken) < 0.5
         assert summary == write_summary(entries) and len(encoded(summary)) <= Limits().total

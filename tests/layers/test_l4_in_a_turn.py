@@ -61,7 +61,7 @@ def test_at_the_end_of_the_round_and_the_turn_goes_on(tmp_path: Path, own_home: 
 
 
 def test_in_the_last_round_it_is_done_before_the_turn_ends(tmp_path: Path, own_home: Path) -> None:
-    play = 'call Read {"file_path": "f1.txt"}\n---\nwait 0.3\nsay That was all.\n'
+    play = 'call Read {"file_path": "f1.txt"}\n---\nwait 1\nsay That was all.\n'
     model = opening(tmp_path, own_home, play)
 
     async def work(session: Session) -> None:
@@ -70,7 +70,8 @@ def test_in_the_last_round_it_is_done_before_the_turn_ends(tmp_path: Path, own_h
             async for event in stream:
                 events.append(event)
                 if isinstance(event, ToolFinished):
-                    await asyncio.sleep(0.1)  # the next request is out
+                    while not session.conversation.sent_messages[-1].tool_results:  # noqa: ASYNC110 (the next request is out)
+                        await asyncio.sleep(0.001)
                     asking = asyncio.ensure_future(session.compact())
         assert (await asking).writer == "fork" and len(boundaries(session)) == 1
         assert isinstance(events[-1], TurnEnded) and events[-1].reason == "answered"

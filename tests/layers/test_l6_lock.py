@@ -174,3 +174,27 @@ def test_never_two_holders_and_never_stuck(tmp_path: Path) -> None:
     assert not state.held and state.pid is None
     assert state.mtime == state.last_success == (None if succeeded is None else pytest.approx(succeeded, abs=0.001))
     assert lock.take(time.time()) is not None, "after everything it can be taken"
+
+
+def test_nothing_is_left_when_the_disk_is_full(tmp_path: Path) -> None:
+    """A file-size limit of zero in a process of its own: the name can be made, its content cannot be written."""
+    (tmp_path / SIDE).touch()
+    code = (
+        "import resource, signal, sys, time; from pathlib import Path\n"
+        "from reverie.errors import ReverieError\n"
+        "from reverie.layers.l6_dreaming.lock import ConsolidationLock\n"
+        "lock = ConsolidationLock(Path(sys.argv[1])); holding = lock.take(time.time())\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "try: lock._put(b'1', 1)\n"
+        "except OSError: print('refused')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "refused\n", done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == [NAME, SIDE]
+
+
+def test_what_a_killed_process_left_goes_when_the_next_session_begins(tmp_path: Path) -> None:
+    left = tmp_path / f"{NAME}.0123456789ab.tmp"
+    left.touch()
+    assert not ConsolidationLock(tmp_path).recover(time.time())
+    assert not left.exists()

@@ -42,7 +42,7 @@ async def tried(name: str, url: str) -> tuple[errors.ModelError, float]:
 def test_a_refused_connection_names_the_address_within_seconds(name: str) -> None:
     port = closed_port()
     error, taken = asyncio.run(tried(name, f"http://me:secret@127.0.0.1:{port}"))
-    assert isinstance(error, errors.NoConnection) and taken < 4
+    assert isinstance(error, errors.NoConnection) and taken < 10
     assert f"http://127.0.0.1:{port}" in str(error) and "secret" not in str(error)
     assert f"{name.split(':')[0].upper()}_BASE_URL" in str(error)
 
@@ -50,7 +50,7 @@ def test_a_refused_connection_names_the_address_within_seconds(name: str) -> Non
 @pytest.mark.parametrize("name", NAMES)
 def test_an_unknown_host_is_told_as_soon(name: str) -> None:
     error, taken = asyncio.run(tried(name, "http://no-such-host.invalid:8080"))
-    assert isinstance(error, errors.NoConnection) and taken < 4
+    assert isinstance(error, errors.NoConnection) and taken < 10
     assert "http://no-such-host.invalid:8080" in str(error)
 
 

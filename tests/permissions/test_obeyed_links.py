@@ -176,9 +176,9 @@ def test_texts_made_to_be_slow(work: Path) -> None:
     put(work, "Makefile", "A = $(A) $(A)\ninclude $(A)\n" + "include x.inc\n" * 20_000)
     put(work, "AGENTS.md", "@" * 200_000 + " @a" * 50_000)
     put(work, ".envrc", "$(" * 100_000)
-    started = time.monotonic()
+    started = time.process_time()
     writes(work, "src/app.py")
-    assert time.monotonic() - started < 3
+    assert time.process_time() - started < 3
 
 
 @pytest.mark.parametrize(

@@ -155,10 +155,10 @@ def test_a_tree_too_large_to_look_through_is_asked_about(home: Path) -> None:
 
 
 def test_globs_made_to_be_slow(home: Path) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     for command in ("cat " + "./*a" * 500 + "*", "cat " + " ".join(f"./a*{'b' * 90}*" for _ in range(80))):
         policy_for(Mode.ASK)(shell(command, home / "work"))
-    assert time.monotonic() - started < 3
+    assert time.process_time() - started < 3
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,17 @@ def test_names_that_mean_secrets(name: str) -> None:
 
 
 NOT_ONLY_BY_ONE_NAME = [
-    *("secrets.txt", "secrets.py", "secrets.conf", "secrets.xml", "secret.yaml", "secrets/db.txt", "app-secrets.json"),
+    *("secrets.txt", "secrets.sh", "secrets.toml", "secrets.env", "secrets.json", "secrets.gpg", "secrets.prod.yaml"),
+    *(
+        "secrets.yaml.bak",
+        "passwords.xlsx",
+        "secret.json~",
+        "secrets.conf",
+        "secrets.xml",
+        "secret.yaml",
+        "secrets/db.txt",
+        "app-secrets.json",
+    ),
     *("secrets-prod.yaml", ".zhistory", ".histfile", "fish_history", ".local/state/zsh/history", ".bash_history-1.tmp"),
     *("gcp-service_account.json", "service-account.yaml", "prod-service-account-2.json"),
     *(".env~", ".env-local", ".env_prod", "prod.env.bak", ".envrc.local", "server.key.bak", "server.key~", ".#.env"),
@@ -185,6 +195,19 @@ NOT_ONLY_BY_ONE_NAME = [
     *("kubeconfig", "kubeconfig.yaml", "dev.kubeconfig", ".vault_pass", ".vault_pass.txt", ".claude.json", ".kaggle/x"),
     *(".config/containers/auth.json", ".config/sops/age/keys.txt", ".cache/huggingface/token", ".oci/config"),
 ]
+
+
+SOURCE = ["secrets.py", "secrets.ts", "secret.rs", "test_secrets.py", "secrets.md", "secrets.d.ts", "passwords.go"]
+
+
+@pytest.mark.parametrize("name", SOURCE)
+def test_source_code_and_docs_about_secrets_are_ordinary_files(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("PUBLIC\n")
+    policy = policy_for(Mode.READ_ONLY)
+    assert policy(ToolCall("id", "Read", {"file_path": name}, True, tmp_path)) == Allow()
+    for command in (f"cat {name}", "grep -rn PUBLIC .", f"cat *{Path(name).suffix}"):
+        assert policy(shell(command, tmp_path)) == Allow(), command
+    assert why_secret("cat secrets.*", tmp_path)
 
 
 @pytest.mark.parametrize("name", NOT_ONLY_BY_ONE_NAME)
@@ -199,11 +222,11 @@ def test_copies_and_variants_of_secrets(tmp_path: Path, name: str) -> None:
 
 def test_a_search_passes_copies_and_variants_over(tmp_path: Path) -> None:
     context = make_context(tmp_path)
-    for name in (*NOT_ONLY_BY_ONE_NAME, "monkey.txt", "keys.py", "secretary.md", "notes.txt.old"):
+    for name in (*NOT_ONLY_BY_ONE_NAME, "monkey.txt", "keys.py", "secretary.md", "notes.txt.old", *SOURCE):
         (context.cwd / name).parent.mkdir(parents=True, exist_ok=True)
         (context.cwd / name).write_text("PRIVATE\n")
     found = text(use(context, "Grep", pattern="PRIVATE"))
-    assert sorted(found.splitlines()) == ["keys.py", "monkey.txt", "notes.txt.old", "secretary.md"]
+    assert sorted(found.splitlines()) == sorted(["keys.py", "monkey.txt", "notes.txt.old", "secretary.md", *SOURCE])
 
 
 def test_what_the_system_shows_of_a_process(tmp_path: Path) -> None:

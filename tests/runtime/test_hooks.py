@@ -267,9 +267,9 @@ def test_the_time_limit_kills_children_and_grandchildren(tmp_path: Path) -> None
         "sh -c 'sleep 100 & echo $! >> pids; sleep 100' & echo $! >> pids; trap '' TERM INT HUP; sleep 100; sleep 100"
     )
     began = time.monotonic()
-    outcome = fire(tmp_path, E.PRE_TOOL_USE, HookRule(command, timeout_s=0.5))
-    assert time.monotonic() - began < 5
-    assert "ran longer than 0.5 s and was ended" in outcome.notices[0].text and not outcome.blocked
+    outcome = fire(tmp_path, E.PRE_TOOL_USE, HookRule(command, timeout_s=2))
+    assert time.monotonic() - began < 30
+    assert "ran longer than 2 s and was ended" in outcome.notices[0].text and not outcome.blocked
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 2 and all(gone(pid) for pid in pids)
 
@@ -278,9 +278,15 @@ def test_the_time_limit_kills_children_and_grandchildren(tmp_path: Path) -> None
 def test_cancelling_the_turn_at_any_moment_kills_the_hook_and_its_children(tmp_path: Path) -> None:
     command = "echo $$ >> pids; sleep 100 & echo $! >> pids; sleep 100"
 
-    async def cancel(delay: float) -> None:
+    def begun() -> int:
+        return (tmp_path / "pids").read_text().count("\n") if (tmp_path / "pids").exists() else 0
+
+    async def cancel(delay: float, *, when_begun: bool = False) -> None:
+        before = begun()
         firing = asyncio.create_task(hooks(tmp_path, E.STOP, command).fire(E.STOP, {"text": "x" * 100_000}))
         await asyncio.sleep(delay)
+        while when_begun and begun() < before + 2:  # noqa: ASYNC110 (it is another process)
+            await asyncio.sleep(0.01)
         firing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await firing
@@ -289,8 +295,8 @@ def test_cancelling_the_turn_at_any_moment_kills_the_hook_and_its_children(tmp_p
     began = time.monotonic()
     for number in range(rounds):
         asyncio.run(cancel(0.03 * number / rounds))
-    asyncio.run(cancel(0.5))
-    assert time.monotonic() - began < 5 + rounds
+    asyncio.run(cancel(0, when_begun=True))
+    assert time.monotonic() - began < 30 + rounds
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) >= 2 and all(gone(pid) for pid in pids)
 
@@ -298,7 +304,7 @@ def test_cancelling_the_turn_at_any_moment_kills_the_hook_and_its_children(tmp_p
 def test_a_process_left_behind_does_not_hold_the_session(tmp_path: Path) -> None:
     began = time.monotonic()
     outcome = fire(tmp_path, E.SESSION_START, "sleep 100 & echo $! > pid; echo context")
-    assert time.monotonic() - began < 5 and outcome.context == ("context",)
+    assert time.monotonic() - began < 30 and outcome.context == ("context",)
     left = int((tmp_path / "pid").read_text())
     os.kill(left, 9)  # it lives: a hook may start a server
 

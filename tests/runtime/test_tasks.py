@@ -207,7 +207,7 @@ def test_drain_waits_for_what_ends_in_time_and_kills_the_rest(tmp_path: Path) ->
         one, two = tasks.start(NOTES, "a", forever), tasks.start(NOTES, "b", forever)
         began = asyncio.get_running_loop().time()
         killed = await tasks.drain(0.1)
-        assert 0.1 <= asyncio.get_running_loop().time() - began < 2
+        assert 0.1 <= asyncio.get_running_loop().time() - began < 20
         assert {info.id for info in killed} == {one.id, two.id} and {info.state for info in killed} == {S.KILLED}
         assert tasks.running == ()
 

@@ -262,19 +262,19 @@ DEEP = {
 def test_depth_is_refused_in_no_time(tmp_path: Path, name: str) -> None:
     path = tmp_path / "x.toml"
     path.write_text(DEEP[name])
-    began = time.perf_counter()
+    began = time.process_time()
     assert "nested deeper than 64 levels" in refusal(path)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_checking_for_depth_takes_linear_time(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     for unit in ('"\\"', "a", "a-", '"', "'", "a .\t", '""', '\\"'):
         path.write_text("x = 1 #" + unit * ((MAX_TOML - 10) // len(unit)))
-        began = time.perf_counter()
+        began = time.process_time()
         with contextlib.suppress(SettingsError):
             TomlFile.read(path)
-        assert time.perf_counter() - began < 5, unit
+        assert time.process_time() - began < 5, unit
 
 
 def test_a_number_of_many_digits_is_a_sentence(tmp_path: Path) -> None:

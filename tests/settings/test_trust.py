@@ -407,7 +407,7 @@ def test_nothing_that_lies_in_a_folder_breaks_a_command(load: Load, repo: Path, 
     assert not load().hooks.Stop
     trust_all(load(), repo)
     assert load().hooks.Stop
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
 
 
 def test_a_folder_with_very_many_files_says_so_and_still_sees_what_is_named(load: Load, repo: Path) -> None:

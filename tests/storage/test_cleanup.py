@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -91,3 +93,40 @@ def test_a_session_cleans_up_in_the_background(tmp_path: Path, own_home: Path) -
             assert not own.exists(), "nothing in that session's transcript names it"
 
     asyncio.run(work())
+
+
+def test_a_session_that_leaves_nothing_leaves_no_folder(tmp_path: Path) -> None:
+    async def opened() -> Path:
+        async with await Session.open(cwd=tmp_path, model=script(tmp_path, "say Hello.\n")) as session:
+            folder = session.parts.places.session(session.id)
+            assert (folder / Lease.NAME).exists()
+        return folder
+
+    assert not asyncio.run(opened()).exists()
+
+
+def test_the_folder_of_a_killed_session_goes_unless_it_is_just_beginning(tmp_path: Path) -> None:
+    for name in ("killed", "beginning", "memory", "went_on", "open"):
+        (tmp_path / name).mkdir()
+        if name != "memory":
+            (tmp_path / name / Lease.NAME).write_text('{"pid": 1}')
+        if name != "beginning":
+            os.utime(tmp_path / name, (1_000, 1_000))
+    (tmp_path / "went_on.jsonl").touch()
+    with Lease.take(tmp_path / "open" / Lease.NAME, info={}):
+        os.utime(tmp_path / "open", (1_000, 1_000))
+        assert may_need_cleaning(tmp_path) and not may_need_cleaning(tmp_path / "open")
+        clean_tool_results(tmp_path, keep_days=0, keep_bytes=0)
+        left = sorted(path.name for path in tmp_path.iterdir() if path.is_dir())
+    assert left == ["beginning", "memory", "open", "went_on"]
+
+
+def test_no_folder_stays_when_the_disk_is_full_from_the_start(tmp_path: Path, own_home: Path) -> None:
+    code = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "from reverie.cli.app import commands; commands(['run', '--model', 'embedded', 'Hello'])\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, timeout=60)
+    [project] = (own_home / ".reverie" / "projects").iterdir()
+    assert [path.name for path in project.iterdir()] == ["memory"]

@@ -62,9 +62,13 @@ def list_command(cwd: Path, as_json: bool) -> None:
     "--keep", "what", flag_value="keep", help="Keep this memory as it is; the snapshot is not spoken of again."
 )
 def snapshot_command(kind: str, cwd: Path, as_json: bool, what: str | None) -> None:
-    """Make a snapshot of a kind's memory, take one in, or pass it over. Without an option, says how things are."""
+    """Make a snapshot of a kind's memory, take one in, or pass it over. Without an option, says how things are.
+
+    Exit codes: 0 done, 2 usage, also where there is no memory or no snapshot to do it with, 4 storage.
+    """
     from datetime import UTC, datetime
 
+    from reverie.cli.output import plural
     from reverie.storage.atomic import storage_error
 
     memory = _memory(kind, cwd.resolve())
@@ -74,10 +78,14 @@ def snapshot_command(kind: str, cwd: Path, as_json: bool, what: str | None) -> N
         match what:
             case "make":
                 count = memory.make_snapshot(datetime.now(UTC))
-                said = f"Wrote {count} files to {place.snapshot}; commit them to share them."
+                said = f"Wrote {plural(count, 'file')} to {place.snapshot}; commit them to share them."
             case "take":
                 count = memory.take_snapshot("Taken from the project's snapshot.")
-                said = f"Took {count} changed files into {memory.root}."
+                said = (
+                    f"Took {plural(count, 'changed file')} into {memory.root}."
+                    if count
+                    else f"{memory.root} already holds everything of the snapshot; nothing was changed."
+                )
             case "keep":
                 memory.pass_over()
                 count, said = 0, f"{memory.root} stays as it is."
@@ -87,7 +95,7 @@ def snapshot_command(kind: str, cwd: Path, as_json: bool, what: str | None) -> N
                     f"a newer snapshot of {newer:%Y-%m-%d} waits: --take or --keep" if newer else "no newer snapshot"
                 )
                 count = len(memory.directory.names())
-                said = f"{memory.root}: {count} memories; {waits}."
+                said = f"{memory.root}: {plural(count, 'memory', 'memories')}; {waits}."
     except OSError as error:
         raise storage_error(error, place.snapshot, "write the snapshot") from error
     if not as_json:

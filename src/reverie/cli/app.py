@@ -31,7 +31,7 @@ EXIT_CODES: Mapping[int, str] = {
     3: "the session is open in another process, which is named",
     4: "storage: the disk is full, read-only or gone",
     5: "the model could not answer",
-    6: "the window is full: compact, or start anew",
+    6: "the window is full: compact, or start again with an empty conversation",
     130: "cancelled (Ctrl-C); 143 when ended by SIGTERM",
     PIPE_CLOSED: "the reader of our output has gone",
 }

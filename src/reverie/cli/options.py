@@ -86,7 +86,9 @@ def session_option(help: str, *names: str, default: str | None = "last", multipl
     )
 
 
-def session_choice(default: str | None = "last", *, otherwise: str = "the newest of this folder") -> Callable[[F], F]:
+def session_choice(
+    default: str | None = "last", *, otherwise: str = "the newest session of this folder"
+) -> Callable[[F], F]:
     """`[SESSION]` or `-s/--session ID`, for commands that have no other argument; the command gets `session`."""
 
     def choice(function: F) -> F:

@@ -14,7 +14,7 @@ import click
 _EPILOG = """\b
 Examples:
   reverie simulate --port 8787
-  reverie simulate --script talk.script --ledger bill.jsonl
+  reverie simulate --script examples/port.script --ledger bill.jsonl
   reverie simulate --port 8787 --control-key for-my-tests
 
 \b

@@ -1,7 +1,7 @@
 """Where every file of Reverie's lives. Nothing else joins these paths, so that a place can move in one line.
 
 Transcripts go by the working directory, memory by the repository. Pure: nothing is created here but by `make_private`,
-and nothing is asked of the disk but which repository the working directory is in.
+and nothing is asked of the disk but which repository the working directory is in, and for an older name.
 """
 
 from __future__ import annotations
@@ -152,6 +152,10 @@ class Places:
 
     # The home.
 
+    def below_home(self, path: Path) -> Path:
+        """How `path` is named so that the home can be moved: from the home on if it is in there, else whole."""
+        return path.relative_to(self.home) if path.is_relative_to(self.home) else path
+
     @property
     def flags_file(self) -> Path:
         return self.home / "flags.toml"
@@ -185,7 +189,7 @@ class Places:
 
     def search_index(self, memory: Path) -> Path:
         """The derived index over a memory directory; it may be deleted at any time."""
-        return self.home / "indexes" / f"{_digest(str(memory))}.sqlite"
+        return self.home / "indexes" / f"{_digest(str(self.below_home(memory)))}.sqlite"
 
     @property
     def models(self) -> Path:
@@ -212,7 +216,8 @@ class Places:
 
     def team_sync(self, memory: Path) -> Path:
         """What a memory directory's team had in common with us at the last sync."""
-        return self.home / "team-sync" / slug(memory)
+        older = self.home / "team-sync" / slug(memory)  # named by the whole path, before the home could be moved
+        return older if older.is_dir() else self.home / "team-sync" / slug(self.below_home(memory))
 
     def agent_memory_user(self, kind: str) -> Path:
         return self.home / "agent-memory" / _agent_type(kind)

@@ -12,6 +12,12 @@ from fnmatch import fnmatchcase, translate
 from pathlib import Path
 
 _DATA = ("yaml", "yml", "json", "toml", "ini", "conf", "cfg", "txt", "xml", "properties", "csv", "env")
+_KEEPING = (
+    *(*_DATA, "json5", "jsonc", "ejson", "plist", "tsv", "lst", "list", "log", "dat", "bin", "db", "sqlite", "sqlite3"),
+    *("enc", "gpg", "pgp", "asc", "age", "sops", "kdbx", "zip", "gz", "tgz", "tar", "7z", "sh", "bash", "zsh", "fish"),
+    *("ps1", "bat", "cmd", "sql", "tf", "xls", "xlsx", "ods", "doc", "docx", "odt", "pdf", "rtf", "local", "out"),
+)
+"""Endings of files that values are kept in. `secrets.py` and `secrets.md` are source code and docs like any other."""
 
 # Each also with a variant behind it: .netrc.old, .env-local, .npmrc~.
 _STARTING_NAMES = (
@@ -33,7 +39,8 @@ SENSITIVE_NAMES: tuple[str, ...] = (
     *("credentials.csv", "credentials.tfrc.json", "application_default_credentials.json", "client_secret*.json"),
     *("*service-account*.json", "*service_account*.json", "*serviceaccount*.json"),
     *("*service-account*.y*ml", "*service_account*.y*ml"),
-    *("secrets.*", "secret.*", ".secrets", ".secrets.*", ".secret", "password.txt", "*.token"),
+    *(f"secret{many}.{kind}" for many in ("", "s") for kind in _DATA),
+    *(".secrets", ".secrets.*", ".secret", "password.txt", "*.token"),
     *("*.kubeconfig", "*-kubeconfig", "kaggle.json", "*.tfstate", "*.tfstate.*", "*.tfvars", "*.tfvars.json"),
     # keys and where keys are kept
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "id_xmss*", "*_rsa", "*_dsa", "*_ecdsa", "*_ed25519"),
@@ -46,7 +53,8 @@ SENSITIVE_NAMES: tuple[str, ...] = (
 
 VARIANT_NAMES: tuple[str, ...] = (
     *(f"{name}{ending}" for name in _STARTING_NAMES for ending in (".*", "-*", "_*", "~*")),
-    "passwords.*",
+    *(f"{name}.{kind}" for name in ("secret", "secrets", "passwords") for kind in _KEEPING),
+    *(f"{name}.*.{kind}" for name in ("secret", "secrets") for kind in _DATA),
     *(f"*{mark}secret{many}.{kind}" for mark in "-_." for many in ("", "s") for kind in _DATA),
     *(f"secret{many}{mark}*.{kind}" for mark in "-_" for many in ("", "s") for kind in _DATA),
 )

@@ -80,6 +80,7 @@ def gather(
         name,
         cwd=places.cwd,
         version=__version__,
+        home=places.home,
         git_branch=branch,
         fsync=settings.transcript.fsync,
         clock=clock,

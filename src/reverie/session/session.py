@@ -89,7 +89,7 @@ class Session(Assembly):
         chosen = builtin_tools(parts.settings.tools, window=parts.limits.window) if tools is None else tools
         session = cls(parts, outlet, interactive=interactive, tools=chosen, clock=clock, open_session=Session.open)
         close_open_calls(parts.log, CRASHED)
-        session.conversation.announced = unsent_break(parts.log.records) if parts.resumed else ()
+        session.conversation.announced = unsent_break(parts.log.records, parts.places.home) if parts.resumed else ()
         if parts.log.view.entries and parts.log.view.header is None:
             session.ensure_header()
         await session._listen()

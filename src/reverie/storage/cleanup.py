@@ -2,7 +2,8 @@
 
 A session that is open, or whose transcript is there and names a file, may read that file again: such files stay,
 however old. What is left belongs to deleted sessions, or was written just before a crash. Nothing but files in
-`tool-results` folders is touched; a file that cannot be removed is left for the next time.
+`tool-results` folders and the empty folder of a session that was killed is touched; what cannot be removed is left for
+the next time.
 """
 
 from __future__ import annotations
@@ -10,14 +11,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from reverie.errors import SessionBusy, StorageError
 from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.lease import Lease
 
 FOLDER = "tool-results"
 _DAY_S = 86_400
+_MEMORY = "memory"
+_STARTING_S = 60.0
+"""A session has this long from its lease to its first record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +42,8 @@ class _Kept:
 
 
 def may_need_cleaning(project: Path, *, skip: str = "") -> bool:
-    """Whether there are results of other sessions at all: one look at the folder, to save starting a task."""
-    return any(True for _ in _folders(project, skip))
+    """Whether there are results of other sessions, or what a killed one left: a look, to save starting a task."""
+    return any(True for _ in _folders(project, skip)) or any(True for _ in _abandoned(project, skip))
 
 
 def clean_tool_results(
@@ -114,12 +120,26 @@ def _named(transcript: Path) -> bytes | None:
         return None
 
 
-def _drop_empty(project: Path, skip: str) -> None:
-    for folder in list(_folders(project, skip)):
-        if (project / f"{folder.parent.name}.jsonl").exists():
+def _abandoned(project: Path, skip: str) -> Iterator[Path]:
+    """Folders of sessions without a transcript that hold at most a lease and results, and are not just beginning."""
+    try:
+        entries = {entry.name: entry for entry in os.scandir(project)}
+    except OSError:
+        return
+    for name, entry in entries.items():
+        if name in (skip, _MEMORY) or f"{name}.jsonl" in entries:
             continue
-        for empty in (folder, folder.parent):
-            try:
-                empty.rmdir()
-            except OSError:
-                break  # not empty, or in use: it stays
+        with suppress(OSError):
+            held = {one.name for one in os.scandir(entry)} if entry.is_dir(follow_symlinks=False) else {name}
+            is_old = entry.stat(follow_symlinks=False).st_mtime < time.time() - _STARTING_S
+            if held <= {FOLDER, Lease.NAME} and (is_old or FOLDER in held):
+                yield Path(entry.path)
+
+
+def _drop_empty(project: Path, skip: str) -> None:
+    for folder in list(_abandoned(project, skip)):
+        # What is not empty, or in use, stays.
+        with suppress(OSError, SessionBusy, StorageError):
+            if (folder / FOLDER).is_dir():
+                (folder / FOLDER).rmdir()
+            Lease.take(folder / Lease.NAME, info={}).release()

@@ -23,7 +23,7 @@ from typing import Any, cast
 
 from reverie.errors import SessionBusy, StorageError
 from reverie.parsing import load_json
-from reverie.storage.atomic import storage_error
+from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.types import JsonObject
 
 _HELD = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
@@ -49,13 +49,18 @@ class Lease:
     def take(path: Path, *, info: JsonObject) -> Lease:
         """Takes the lease or raises SessionBusy naming the holder's PID. `info` is what others are shown.
 
-        `pid`, `host` and `started` are added to it; `session` in it names the session in refusals. The folder must
-        exist.
+        `pid`, `host` and `started` are added to it; `session` in it names the session in refusals. A session's folder
+        is made; another must exist.
         """
         while True:
+            if path.name == Lease.NAME:
+                make_private_dir(path.parent)
             try:
                 fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             except OSError as error:
+                if isinstance(error, FileNotFoundError) and path.name == Lease.NAME:
+                    continue  # its last holder has just removed the folder
+                _drop_folder(path)
                 raise storage_error(error, path, "open the lease") from error
             kept = False
             try:
@@ -104,16 +109,20 @@ class Lease:
             raise storage_error(error, self.path, "write the lease") from error
 
     def release(self) -> None:
-        """Gives the lease back and removes its file. Twice is once; in a forked child the parent's lease stays."""
+        """Gives the lease back and removes its file, and the folder of a session that left nothing in it.
+
+        Twice is once; in a forked child the parent's lease stays.
+        """
         fd, self._fd = self._fd, None
         if fd is None:
             return
         _open_leases.discard(self)
         if os.getpid() == self._owner:
-            # Removed while still locked: whoever opened it meanwhile finds the name gone and opens anew.
+            # Removed while still locked: whoever opened it meanwhile finds the name gone and opens it again.
             with suppress(OSError, StorageError):
                 if _still_named(fd, self.path):
                     self.path.unlink()
+                    _drop_folder(self.path)
             with suppress(OSError):
                 fcntl.flock(fd, fcntl.LOCK_UN)  # a child forked without exec may share the descriptor
         os.close(fd)
@@ -125,6 +134,12 @@ class Lease:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def _drop_folder(path: Path) -> None:
+    if path.name == Lease.NAME:
+        with suppress(OSError):  # not empty: there is more to the session than its lease
+            path.parent.rmdir()
 
 
 def _lock(fd: int, path: Path) -> bool:

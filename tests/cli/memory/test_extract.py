@@ -217,3 +217,16 @@ def test_a_run_that_could_not_be_stored_is_a_failure(reverie: Command) -> None:
     place.write_text("a file in the place of the folder")
     for more in ((), ("--json",)):
         reverie("extract", "--model", mind(reverie, place), *more, str(path), code=4)
+
+
+def test_it_says_how_much_was_not_written_by_the_user(reverie: Command) -> None:
+    put_in = "<command-message>\nalways deploy on Fridays\n</command-message>"
+    path = transcript(reverie.work / "a.jsonl", [*TURNS, ("2026-03-10T09:00:00.000Z", put_in)])
+    model = mind(reverie, root(reverie))
+    told = reverie("extract", str(path), "--model", model).stdout
+    line = f"Nothing is learnt from what you did not write yourself: {len(put_in)} characters put in by another agent."
+    assert line in told.splitlines()
+    again = json.loads(reverie("extract", str(path), "--model", model, "--json", "--again").stdout)
+    assert again["not_yours"] == {"imported": len(put_in)}
+    own = transcript(reverie.work / "b.jsonl")
+    assert "did not write" not in reverie("extract", str(own), "--model", model).stdout

@@ -294,3 +294,18 @@ def test_on_a_terminal_a_person_is_asked(reverie: Command) -> None:
             terminal.press(f"{answer}\r")
             terminal.until(outcome)
     assert [one["file"] for one in asked(reverie, "memory", "list")["memories"]] == ["project_staging_port_2.md"]
+
+
+def test_an_import_goes_on_after_a_file_that_it_cannot_read(reverie: Command) -> None:
+    folder = reverie.work / "elsewhere"
+    folder.mkdir()
+    (folder / "a_large.md").write_text("x " * 600_000)
+    os.mkfifo(folder / "b_pipe.md")
+    (folder / "port.md").write_text("# Port\n\nThe staging port is 8443, behind the proxy.\n")
+    reverie.extra.pop("REVERIE_DISABLE_MEMORY", None)
+    done = reverie("memory", "import", str(folder), "--yes", code=1)
+    assert "Took in 1 memory." in done.stdout
+    assert "a_large.md: it has more than 1,000,000 bytes" in done.stderr and "b_pipe.md: " in done.stderr
+    told = json.loads(reverie("memory", "import", str(folder), "--json", "--dry-run", code=1).stdout)
+    assert [Path(one["source"]).name for one in told["unread"]] == ["a_large.md", "b_pipe.md"]
+    assert [one["action"] for one in told["pieces"]] == ["known"]

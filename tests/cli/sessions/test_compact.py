@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 from tests.cli.chat.test_chat import chat
 from tests.cli.conftest import Command
@@ -80,14 +79,14 @@ def test_on_a_live_session_it_is_the_session_that_acts(reverie: Command) -> None
         for number in (1, 2, 3):
             terminal.say(f"Question {number}.")
             terminal.until(f"Done with {number}.")
-        time.sleep(0.5)  # the turn is over
+        terminal.wait_for_prompt()
         assert "Pinned as 1." in reverie("pin", "Mind the reef").stdout
         done = json.loads(reverie("compact", "--json").stdout)
         assert done["writer"] == "fork" and "Mind the reef" in done["text"]
         terminal.until("Compacted")
         terminal.say("Another question.")
         terminal.until("Done with")
-        time.sleep(0.5)  # the turn is over
+        terminal.wait_for_prompt()
         assert "taken back" in reverie("compact", "undo").stdout
         terminal.say("/exit")
         assert terminal.ended() == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 from tests.cli.chat.test_chat import chat
@@ -43,7 +42,6 @@ def test_a_live_session_takes_its_notes_itself(reverie: Command) -> None:
     with chat(reverie, "--model", reverie.script(TALK + SUMMARY + "\n[notes]\nsay Nothing to add.\n")) as terminal:
         terminal.say("Question 1.")
         terminal.until("Done with 1.")
-        time.sleep(0.5)  # the turn is over
         terminal.say("/notes")
         terminal.until("There are no notes yet")
         refused = reverie("notes", "--update", code=1)

@@ -11,7 +11,7 @@ from reverie.errors import UserError
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.opening import OpenedMemory, open_memory
 from reverie.memory.taxonomy import MemoryType
-from reverie.memory.upkeep.importing import carry_out, pieces, plan_import
+from reverie.memory.upkeep.importing import Piece, carry_out, pieces, plan_import
 from reverie.paths import Places
 from reverie.settings import load_settings
 from tests.shared_data import data
@@ -45,7 +45,7 @@ def elsewhere(tmp_path: Path) -> Path:
 
 def test_a_memory_directory_comes_with_hooks_ages_and_its_own_prose(memory: OpenedMemory, elsewhere: Path) -> None:
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in elsewhere.iterdir()}
-    planned = plan_import(memory, [elsewhere.parent])
+    planned = plan_import(memory, [elsewhere.parent])[0]
     assert not memory.directory.names(), "looking writes nothing"
     assert [(one.action, one.name) for one in planned] == [
         ("add", "feedback_tabs.md"),
@@ -64,8 +64,8 @@ def test_a_memory_directory_comes_with_hooks_ages_and_its_own_prose(memory: Open
 
 
 def test_the_same_twice_is_known(memory: OpenedMemory, elsewhere: Path) -> None:
-    carry_out(memory, plan_import(memory, [elsewhere]), INFO)
-    again = plan_import(memory, [elsewhere])
+    carry_out(memory, plan_import(memory, [elsewhere])[0], INFO)
+    again = plan_import(memory, [elsewhere])[0]
     assert {one.action for one in again} == {"known"} and carry_out(memory, again, INFO) is None
 
 
@@ -74,7 +74,7 @@ def test_nothing_is_overwritten(memory: OpenedMemory, elsewhere: Path) -> None:
     memory.directory.transaction([], INFO)
     memory.directory.root.mkdir(parents=True, exist_ok=True)
     (memory.directory.root / "feedback_tabs.md").write_text(own)
-    carry_out(memory, plan_import(memory, [elsewhere]), INFO)
+    carry_out(memory, plan_import(memory, [elsewhere])[0], INFO)
     assert memory.directory.read("feedback_tabs.md").text == own
     assert "Indent with tabs" in memory.directory.read("feedback_tabs_2.md").text
 
@@ -82,7 +82,7 @@ def test_nothing_is_overwritten(memory: OpenedMemory, elsewhere: Path) -> None:
 def test_a_secret_stays_outside_and_the_rest_comes(memory: OpenedMemory, elsewhere: Path) -> None:
     token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
     (elsewhere / "deploys.md").write_text(f"Deploy with token {token} on Mondays.\n")
-    planned = plan_import(memory, [elsewhere])
+    planned = plan_import(memory, [elsewhere])[0]
     refused = [one for one in planned if one.action == "refused"]
     assert len(refused) == 1 and "deploys.md" in refused[0].piece.source and token not in refused[0].reason
     carry_out(memory, planned, INFO)
@@ -110,13 +110,14 @@ Never use tabs in YAML.
 def test_notes_are_taken_apart_at_their_headings(memory: OpenedMemory, tmp_path: Path) -> None:
     notes = tmp_path / "AGENTS.md"
     notes.write_text(NOTES)
-    found = pieces([notes])
+    found = [one for one in pieces([notes]) if isinstance(one, Piece)]
     assert [one.topic.name for one in found] == ["Commands", "Style"]
     assert "not one either" in found[0].topic.body
     assert found[1].topic.type is MemoryType.FEEDBACK and found[1].topic.description == "Style: Never use tabs in YAML."
     plain = tmp_path / "thoughts.md"
     plain.write_text("Releases are cut from the branch stable.\n")
     (one,) = pieces([plain])
+    assert isinstance(one, Piece)
     assert one.name == "project_thoughts.md" and one.topic.body.startswith("Releases")
 
 
@@ -125,18 +126,18 @@ def test_what_the_instruction_files_say_is_known(memory: OpenedMemory) -> None:
     notes.write_text(
         "## Style\nNever use tabs in YAML files of this project.\n\n## Build\nRun make build before a push.\n"
     )
-    assert {one.action for one in plan_import(memory, [notes])} == {"known"}
+    assert {one.action for one in plan_import(memory, [notes])[0]} == {"known"}
 
 
 def test_what_is_not_there_is_said(memory: OpenedMemory, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not there"):
         plan_import(memory, [tmp_path / "nothing"])
     (tmp_path / "empty").mkdir()
-    assert plan_import(memory, [tmp_path / "empty"]) == []
+    assert plan_import(memory, [tmp_path / "empty"])[0] == []
 
 
 def test_a_real_directory_comes_whole(memory: OpenedMemory) -> None:
     source = data("memory-dir/.claude/memory")
-    carry_out(memory, plan_import(memory, [source]), INFO)
+    carry_out(memory, plan_import(memory, [source])[0], INFO)
     for path in source.glob("*_*.md"):
         assert memory.directory.read(path.name).topic.body == path.read_text().partition("\n---\n")[2].lstrip("\n")

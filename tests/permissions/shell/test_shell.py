@@ -97,7 +97,7 @@ def test_a_single_quoted_argument_is_always_data() -> None:
 
 
 def test_hard_input_is_answered_quickly() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     for nasty in (
         "'" * 8000,
         '"$(' * 2600,
@@ -107,7 +107,7 @@ def test_hard_input_is_answered_quickly() -> None:
         "grep " + "a{9}" * 2000,
     ):
         why_not_read_only(nasty)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_importing_the_package_does_not_load_the_parser() -> None:

@@ -189,7 +189,8 @@ def log_command(limit: int, as_json: bool, cwd: Path) -> None:
     memory = memory_in(cwd)
     versions = list(memory.directory.log()) if memory.directory.history.head() else []
     entries = BackgroundLog(memory.places.background_log).read(kind="dream_")
-    runs = [entry for entry in entries if entry.fields.get("memory") == str(memory.directory.root)]
+    own = memory.places.below_home(memory.directory.root).parts  # a home that was moved keeps its log
+    runs = [entry for entry in entries if Path(str(entry.fields.get("memory"))).parts[-len(own) :] == own]
     if as_json:
         from reverie.cli.dream.log import dreams_and_runs
 

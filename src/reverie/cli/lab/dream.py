@@ -54,7 +54,7 @@ def dream(
     Examples:
       reverie lab dream scenarios --mind right
       reverie lab dream scenarios --model anthropic:claude-sonnet-5-5
-      reverie lab dream scenarios --model 'scripted:minds/{scenario}.script' --json
+      reverie lab dream tests/data/dream-own/tune --model embedded --json
       reverie lab dream --gates
       reverie lab dream --files 150
     """

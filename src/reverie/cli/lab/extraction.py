@@ -28,7 +28,7 @@ def extraction(file: Path | None, model: str | None, jobs: int, split: str | Non
 
     \b
     Examples:
-      reverie lab extraction cases.jsonl --model embedded
+      reverie lab extraction tests/data/extraction-own.jsonl --model embedded
       reverie lab extraction --gates
     """
     if gates == (file is not None):

@@ -78,7 +78,7 @@ def add_command(
     \b
     Examples:
       reverie memory add "Anna owns the billing service"
-      reverie memory add --file notes/release.md --type project
+      reverie memory add --file README.md --type project
       reverie memory add --type feedback
     """
     memory = memory_in(cwd)

@@ -37,7 +37,7 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
     \b
     Examples:
       reverie extract ~/.claude/projects/-home-me-shop --dry-run
-      reverie extract session.jsonl --model anthropic:claude-haiku-4-5
+      reverie extract ~/.claude/projects/-home-me-shop --model anthropic:claude-haiku-4-5
 
     Exit codes: 0 done, 1 a run failed, 4 it could not be stored, 5 the model could not answer. What failed is left for
     the next time.
@@ -77,6 +77,18 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
     return report.exit_code
 
 
+_WHOSE = {
+    "agent": "written by agents",
+    "hook": "of hooks",
+    "imported": "put in by another agent",
+    "notes": "of notes",
+    "page": "of web pages",
+    "plan": "of plans",
+    "summary": "of summaries",
+    "team": "of teammates",
+}
+
+
 def _show(report: Report, dry_run: bool) -> None:
     for change in report.changes:
         say(f"{change.verb} {change.file}  ({change.transcript}, {change.day})")
@@ -97,6 +109,11 @@ def _show(report: Report, dry_run: bool) -> None:
         cost = f", ${report.cost_usd:.4f}" if report.cost_usd else ""
         say(f"{sent:,} tokens sent, {int(report.tokens.get('output_tokens', 0)):,} written{cost}.")
     _tell(report.refused, "left out")
+    if others := {origin: size for origin, size in report.not_yours.items() if size}:
+        sizes = ", ".join(
+            f"{size:,} characters {_WHOSE.get(origin, origin)}" for origin, size in sorted(others.items())
+        )
+        say(f"Nothing is learnt from what you did not write yourself: {sizes}.")
     if report.failures:
         warn(f"{plural(len(report.failures), 'run')} failed: {report.failures[-1]}")
     if report.stopped:

@@ -17,6 +17,7 @@ from reverie.cli.memory.opening import (
     say_json,
     say_undo,
     version_json,
+    warn,
     wrapped,
 )
 from reverie.cli.output import columns, cut, one_line, plural
@@ -44,7 +45,9 @@ def command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: bool, cw
       reverie memory import ~/.claude/projects/-home-me-app/memory --dry-run
       reverie memory import ../old-app/.claude/memory ~/notes/app.md
 
-    Exit codes: 0 done, 1 you said no or all of it was refused, 2 usage, 4 storage.
+    A file that cannot be read is named with the reason, and the others are taken in.
+
+    Exit codes: 0 done, 1 you said no, all of it was refused or a file could not be read, 2 usage, 4 storage.
     """
     from reverie.memory.changes import WriteInfo, Writer
     from reverie.memory.upkeep.importing import carry_out, plan_import
@@ -52,7 +55,7 @@ def command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: bool, cw
     memory = memory_in(cwd)
     if not dry_run:
         memory.require_on("nothing is imported")
-    planned = plan_import(memory, paths)
+    planned, unread = plan_import(memory, paths)
     new = [one for one in planned if one.action == "add"]
     refused = [one for one in planned if one.action == "refused"]
     if not as_json:
@@ -68,7 +71,8 @@ def command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: bool, cw
             {"action": one.action, "file": one.name, "source": one.piece.source, "reason": one.reason or None}
             for one in planned
         ]
-        say_json({"dry_run": dry_run, "pieces": listed, "version": version_json(version)})
+        left = [{"source": one.source, "reason": one.reason} for one in unread]
+        say_json({"dry_run": dry_run, "pieces": listed, "unread": left, "version": version_json(version)})
     elif version is not None:
         say(f"Took in {plural(len(new), 'memory', 'memories')}.")
         say_undo(version)
@@ -76,7 +80,9 @@ def command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: bool, cw
         say(painted().dim("A dry run: nothing was taken in."))
     else:
         say("There was nothing new to take in.")
-    return 1 if refused and not new else 0
+    for one in unread if not as_json else ():
+        warn(f"Not read: {one.source}: {one.reason}.")
+    return 1 if unread or (refused and not new) else 0
 
 
 def _show(planned: list[Planned]) -> None:

@@ -50,7 +50,7 @@ def command(text: tuple[str, ...], kind: str | None, name: str, always_new: bool
     Examples:
       reverie remember "Integration tests use a real database, because a mock hid a broken migration"
       reverie remember "The freeze begins on Thursday" --type project
-      reverie remember --name "Release steps" < notes.md
+      git log -1 --format=%B | reverie remember --name "Last change"
 
     Exit codes: 0 saved, or known already; 1 memory is off; 2 refused (a secret) or usage; 4 storage.
     """

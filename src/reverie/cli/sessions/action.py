@@ -18,7 +18,9 @@ _CHANGING = frozenset({"compact", "undo", "rewind", "clear", "pin", "unpin", "no
 
 def action_options(function: F) -> F:
     """Adds `--session`, `--cwd` and `--json`."""
-    named = session_option("Which session; the beginning of its id is enough.  [default: the newest of this folder]")
+    named = session_option(
+        "Which session; the beginning of its id is enough.  [default: the newest session of this folder]"
+    )
     return named(cwd_option(json_option(function)))
 
 

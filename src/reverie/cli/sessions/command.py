@@ -254,7 +254,7 @@ def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, 
       reverie sessions delete last --yes
     """
     if not sessions and not also:
-        raise click.UsageError("Name the sessions to delete; `last` is the newest of this folder.")
+        raise click.UsageError("Name the sessions to delete; `last` is the newest session of this folder.")
     found = list({info.path: info for info in (_find(one, cwd) for one in (*sessions, *also))}.values())
     for info in found:
         files, held = _left_beside(info)

@@ -24,10 +24,10 @@ A team file is TOML:
   permission_mode = "ask"
 \b
 Examples:
-  reverie team docs.toml
-  reverie team docs.toml --json
-  reverie team status docs
-  reverie team stop docs
+  reverie team examples/team/team.toml
+  reverie team examples/team/team.toml --json
+  reverie team status example
+  reverie team stop example
 """
 
 
@@ -50,7 +50,7 @@ def command() -> None:
     """
 
 
-@command.command("run", epilog="\b\nExample:\n  reverie team run docs.toml")
+@command.command("run", epilog="\b\nExample:\n  reverie team run examples/team/team.toml")
 @click.argument("file", type=click.Path(path_type=Path))
 @json_lines_option
 @click.option("-m", "--model", metavar="NAME", help="For members whose model the file does not name.")
@@ -65,7 +65,7 @@ def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
     return run_async(lambda signals: run_team(signals, plan, file.resolve(), cwd.resolve(), model, as_json=as_json))
 
 
-@command.command("status", epilog="\b\nExample:\n  reverie team status docs --json")
+@command.command("status", epilog="\b\nExample:\n  reverie team status example --json")
 @click.argument("name", required=False)
 @json_option
 @cwd_option
@@ -76,7 +76,7 @@ def status_command(name: str | None, as_json: bool, cwd: Path) -> None:
     show_status(name, as_json, cwd)
 
 
-@command.command("stop", epilog="\b\nExample:\n  reverie team stop docs")
+@command.command("stop", epilog="\b\nExample:\n  reverie team stop example")
 @click.argument("name")
 @json_option
 @cwd_option

@@ -129,7 +129,7 @@ class Compaction:
                 return made
         if draft.smallest >= now.used:
             return f"the new context would be no smaller ({now.used:,} → {draft.smallest:,} tokens)"
-        return "what must stay (pins, system prompt, tools) leaves no room: remove pins, or start anew with /clear"
+        return "what must stay (pins, system prompt, tools) leaves no room: remove pins, or start again (/clear)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _NOTES_BYTES = 400_000
 _QUOTED = 400
 _TOO_LONG = (
     "the conversation is too long for its own summary, even without its first rounds: compact a part of it with "
-    "--up-to, or start anew with /clear"
+    "--up-to, or start again with an empty conversation (/clear)"
 )
 
 

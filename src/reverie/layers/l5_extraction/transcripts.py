@@ -27,13 +27,15 @@ from reverie.layers.l5_extraction.span import Span
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.opening import OpenedMemory, ProjectGate, open_memory
 from reverie.memory.topic_file import decode
+from reverie.origins import untagged
 from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.regular_files import read_head, read_regular
 from reverie.runtime.background_log import BackgroundLog
 from reverie.settings import Settings, load_settings
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
-from reverie.types import JsonObject
+from reverie.storage.transcript.view import Entry
+from reverie.types import JsonObject, Origin, TextBlock
 
 if TYPE_CHECKING:
     from reverie.memory.gate.write_gate import Refusal
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 OpenLearner: TypeAlias = Callable[[Settings, MemoryDirectory, Path], AbstractAsyncContextManager[Learner]]
 _HEAD_BYTES = 262_144
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-[^"]+)"')
+_OURS = (Origin.CODE, Origin.RECALLED)
 _VERBS = {"added": "remembered", "updated": "updated", "forgotten": "forgot"}
 
 
@@ -62,6 +65,8 @@ class Report:
     transcripts: int = 0
     turns: int = 0
     passed_over: int = 0
+    not_yours: dict[str, int] = field(default_factory=dict[str, int])
+    """Characters in messages of the user that the user did not write, by origin: nothing is learnt from them."""
     changes: list[Change] = field(default_factory=list[Change])
     refused: list[str] = field(default_factory=list[str])
     failures: list[str] = field(default_factory=list[str])
@@ -125,7 +130,7 @@ async def extract_all(
             try:
                 for number, file in enumerate(files, 1):
                     name = f"{number} of {len(files)}: {file.name}"
-                    state = _State(places.extracted, file, memory.directory.root, keep=not dry_run)
+                    state = _State(places, file, memory.directory.root, keep=not dry_run)
                     report.transcripts += 1
                     tell = _Telling(
                         report, file.name, lambda text, n=name: progress(f"{n}, {text}"), None if dry_run else log
@@ -152,6 +157,13 @@ class _Telling:
         self.report.refused.append(f"{kind}: {why}")
         self._log(f"extraction_{kind}", reason=why)
 
+    def not_yours(self, entries: Sequence[Entry]) -> None:
+        counted = self.report.not_yours
+        for block in (block for entry in entries if entry.message.role == "user" for block in entry.message.content):
+            if isinstance(block, TextBlock) and not block.origin.is_users and block.origin not in _OURS:
+                size = len(untagged(block.text).strip())
+                counted[block.origin.value] = counted.get(block.origin.value, 0) + size
+
     def failed(self, turn: int, error: ReverieError) -> None:
         self.report.failures.append(f"{self.name}, turn {turn}: {error}")
         self.report.exit_code = error.exit_code
@@ -173,6 +185,7 @@ async def _one(talk: Talk, state: _State, learner: Learner, own: OwnWrites, tell
     """One transcript. The cursor moves on success only, so a turn that failed is looked at with the next one."""
     done = 0 if again else max(talk.place_of(talk.learnt), state.done(talk))
     turns = list(spans(talk, done))
+    tell.not_yours(talk.entries[done:])
     tell.report.passed_over += len(talk.turns) - len(turns)
     start = turns[0][0] if turns else 0
     for number, (_, end) in enumerate(turns, 1):
@@ -202,16 +215,20 @@ def _log_refusal(log: BackgroundLog, refusal: Refusal) -> None:
 class _State:
     """How far a transcript has been looked through, for one memory directory."""
 
-    def __init__(self, folder: Path, transcript: Path, memory: Path, *, keep: bool) -> None:
-        key = f"{os.path.realpath(transcript)}\0{memory}"
-        self._path = folder / f"{hashlib.sha256(os.fsencode(key)).hexdigest()[:24]}.json"
-        self._about: JsonObject = {"transcript": os.path.realpath(transcript), "memory": str(memory)}
+    def __init__(self, places: Places, transcript: Path, memory: Path, *, keep: bool) -> None:
+        real = Path(os.path.realpath(transcript))
+        own, whole = (
+            places.extracted / f"{hashlib.sha256(os.fsencode(key)).hexdigest()[:24]}.json"
+            for key in (f"{places.below_home(real)}\0{places.below_home(memory)}", f"{real}\0{memory}")
+        )
+        self._path, self._readable = own, (own, whole)  # whole paths: what an older version wrote
+        self._about: JsonObject = {"transcript": str(real), "memory": str(memory)}
         self._keep = keep
 
     def done(self, talk: Talk) -> int:
         """How many entries were looked at; 0 if none, or the file is another one now."""
         try:
-            raw: Any = load_json(read_regular(self._path))
+            raw: Any = load_json(read_regular(next(filter(Path.is_file, self._readable), self._path)))
             given = cast(JsonObject, raw)
             count, last = int(given["entries"]), given.get("last")
         except (OSError, ValueError, TypeError, KeyError):

@@ -120,10 +120,14 @@ class ConsolidationLock:
 
     def recover(self, now: float) -> bool:
         """Takes away what a dead or late holder left and puts the last success back; whether there was anything."""
-        if not self.state(now).stale:
+        if not self.state(now).stale and not self._left():
             return False
         with self._alone():
             return self._recover(now)
+
+    def _left(self) -> list[Path]:
+        """What a process killed in `_put` left."""
+        return list(self.path.parent.glob(f"{NAME}.*.tmp"))
 
     def _recover(self, now: float) -> bool:
         state = self.state(now)
@@ -147,7 +151,7 @@ class ConsolidationLock:
     def _alone(self) -> Generator[None]:
         try:
             with exclusive(self._side, timeout_s=_WAIT_S, what="the lock of dreaming"):
-                for left in self.path.parent.glob(f"{NAME}.*.tmp"):  # by a process killed in `_put`
+                for left in self._left():
                     left.unlink(missing_ok=True)
                 yield
         except OSError as error:
@@ -158,11 +162,15 @@ class ConsolidationLock:
         temporary = self.path.with_name(f"{NAME}.{secrets.token_hex(6)}.tmp")
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            os.write(fd, body)
-            os.utime(fd, ns=(mtime_ns, mtime_ns))
-        finally:
-            os.close(fd)
-        temporary.replace(self.path)
+            try:
+                os.write(fd, body)
+                os.utime(fd, ns=(mtime_ns, mtime_ns))
+            finally:
+                os.close(fd)
+            temporary.replace(self.path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
 
     def _read(self) -> tuple[bytes, int | None]:
         try:

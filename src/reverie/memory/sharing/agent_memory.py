@@ -155,6 +155,8 @@ class AgentMemory:
     def take_snapshot(self, why: str) -> int:
         """Puts the snapshot's files into the memory, as one version; how many changed. Files it does not have stay."""
         files = self._snapshot_files()
+        if not files:
+            raise self._no_snapshot()
         changes = [Change(name, text) for name, text in files.items() if self._text(name) != text]
         if changes:
             self.directory.transaction(changes, WriteInfo(Writer.IMPORT, why))
@@ -167,6 +169,14 @@ class AgentMemory:
         if made is not None:
             make_private_dir(self.root)
             write_atomic(self.root / _TAKEN, json.dumps({"made": made.isoformat()}).encode() + b"\n")
+        elif not self._snapshot_files():
+            raise self._no_snapshot()
+
+    def _no_snapshot(self) -> UserError:
+        return UserError(
+            f"There is no snapshot of {self.place.kind}'s memory in {self.place.snapshot}, so there is nothing to take "
+            "or keep; `--make` makes one."
+        )
 
     def make_snapshot(self, now: datetime) -> int:
         """Writes this memory where colleagues begin from it; how many files it has."""

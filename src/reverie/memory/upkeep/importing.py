@@ -23,7 +23,7 @@ from reverie.memory.secrets.cutting import shortened
 from reverie.memory.taxonomy import INDEX, LOGS, MemoryType, file_name, index_of, pointer_of
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.regular_files import read_regular
-from reverie.storage.atomic import storage_error
+from reverie.storage.atomic import cause_of
 from reverie.storage.history.versions import Version
 
 _NOTES = re.compile(
@@ -61,26 +61,37 @@ class Planned:
     reason: str = ""
 
 
-def pieces(paths: Sequence[Path]) -> list[Piece]:
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A file or folder that could not be read, and why; the others are taken in all the same."""
+
+    source: str
+    reason: str
+
+
+def pieces(paths: Sequence[Path]) -> Iterator[Piece | Unread]:
     """Everything that could be taken in from these files and folders. `UserError` for what is not there."""
-    found: list[Piece] = []
     for path in paths:
-        if path.is_dir():
-            found += _of_folder(path)
-        elif path.exists():
-            found += _of_file(path, may_split=True)
-        else:
+        if not os.path.lexists(path):
             raise UserError(f"{path} is not there; name a memory directory, a folder of .md files, or a file of notes.")
-    return found
+    for path in paths:
+        try:
+            yield from _of_folder(path) if path.is_dir() else _of_file(path, may_split=True)
+        except OSError as error:
+            yield Unread(str(path), cause_of(error))
 
 
-def plan_import(memory: OpenedMemory, paths: Sequence[Path]) -> list[Planned]:
-    """What would become of each piece; writes nothing."""
+def plan_import(memory: OpenedMemory, paths: Sequence[Path]) -> tuple[list[Planned], list[Unread]]:
+    """What would become of each piece, and what could not be read; writes nothing."""
     directory = memory.directory
     there = {name: _bare(directory.read(name).text) for name in directory.names()}
     taken, bodies = set(there), {body: name for name, body in there.items() if body}
     planned: list[Planned] = []
+    unread: list[Unread] = []
     for piece in pieces(paths):
+        if isinstance(piece, Unread):
+            unread.append(piece)
+            continue
         body = _bare(piece.topic.text)
         if body in bodies:
             planned.append(Planned(piece, "known", bodies[body], "says the same"))
@@ -99,7 +110,7 @@ def plan_import(memory: OpenedMemory, paths: Sequence[Path]) -> list[Planned]:
         taken.add(name)
         bodies[body] = name
         planned.append(Planned(piece, "add", name))
-    return planned
+    return planned, unread
 
 
 def carry_out(memory: OpenedMemory, planned: Sequence[Planned], info: WriteInfo) -> Version | None:
@@ -127,16 +138,20 @@ def carry_out(memory: OpenedMemory, planned: Sequence[Planned], info: WriteInfo)
     return version
 
 
-def _of_folder(folder: Path) -> Iterator[Piece]:
+def _of_folder(folder: Path) -> Iterator[Piece | Unread]:
     """A memory directory, or what holds one, or any folder of Markdown files."""
     for inner in ("memory", ".claude/memory", ".reverie/memory"):
         if not (folder / INDEX).exists() and (folder / inner).is_dir():
             folder = folder / inner
             break
-    index = _read(folder / INDEX) if (folder / INDEX).is_file() else ""
+    closed: list[OSError] = []
+    index = _read(folder / INDEX) if os.path.lexists(folder / INDEX) else ""
+    if isinstance(index, Unread):
+        yield index
+        index = ""
     hooks = {entry.file: entry.hook for entry in entries(index)}
     count = 0
-    for above, folders, names in os.walk(folder):
+    for above, folders, names in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in (LOGS, "node_modules"))
         for name in sorted(names):
             path = Path(above, name)
@@ -147,6 +162,7 @@ def _of_folder(folder: Path) -> Iterator[Piece]:
                 raise UserError(f"{folder} holds more than {_MOST_FILES:,} files; name the folder with the memories.")
             relative = path.relative_to(folder).as_posix()
             yield from _of_file(path, may_split=False, hook=hooks.get(relative, ""))
+    yield from (Unread(str(error.filename), cause_of(error)) for error in closed)
     if index:
         yield from _prose(index, folder / INDEX)
 
@@ -160,8 +176,11 @@ def _prose(index: str, path: Path) -> Iterator[Piece]:
             yield _piece(TopicFile.parse(text), heading, f"{path} ({heading})", None)
 
 
-def _of_file(path: Path, *, may_split: bool, hook: str = "") -> Iterator[Piece]:
+def _of_file(path: Path, *, may_split: bool, hook: str = "") -> Iterator[Piece | Unread]:
     text = _read(path)
+    if isinstance(text, Unread):
+        yield text
+        return
     topic = TopicFile.parse(text)
     if not topic.body.strip() and not topic.description:
         return
@@ -225,13 +244,13 @@ def _title(heading: re.Match[str]) -> str:
     return said.rstrip("#").rstrip() or said
 
 
-def _read(path: Path) -> str:
+def _read(path: Path) -> str | Unread:
     try:
         if path.stat().st_size > _LARGEST:
-            raise UserError(f"{path} has more than {_LARGEST:,} bytes, too many for notes; leave it out.")
+            return Unread(str(path), f"it has more than {_LARGEST:,} bytes, too many for notes")
         return decode(read_regular(path, _LARGEST))
     except OSError as error:
-        raise storage_error(error, path, "read") from error
+        return Unread(str(path), cause_of(error))
 
 
 def _bare(text: str) -> str:

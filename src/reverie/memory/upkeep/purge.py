@@ -24,7 +24,7 @@ from reverie.memory.upkeep.purge_forms import Forms, Wanted
 from reverie.memory.upkeep.purged_record import PurgedRecord
 from reverie.paths.kept import Treatment, kept_at
 from reverie.regular_files import LARGEST, read_regular
-from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
+from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.history.objects import decode_tree
 from reverie.storage.history.purge import stored_objects, without_doubles
 from reverie.storage.history.state import SEEN
@@ -299,16 +299,8 @@ def _leased(file: _File) -> Generator[None]:
     if file.lease is None:
         yield
         return
-    folder = file.lease.parent
-    made = not folder.exists()
-    make_private_dir(folder)
-    try:
-        with Lease.take(file.lease, info={"session": folder.name, "purpose": "purge"}):
-            yield
-    finally:
-        if made:
-            with suppress(OSError):
-                folder.rmdir()
+    with Lease.take(file.lease, info={"session": file.lease.parent.name, "purpose": "purge"}):
+        yield
 
 
 def _rewrite(path: Path, forms: Forms) -> None:

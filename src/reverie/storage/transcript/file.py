@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -199,11 +200,14 @@ class Transcript:
             os.write(fd, b"\n")
 
     def close(self) -> None:
-        """Writes what is still unsaved, if the disk takes it now, and closes the file."""
+        """Writes what is still unsaved, if the disk takes it now, and closes the file; an empty one goes."""
         try:
             self.append(())
         finally:
             if self._fd is not None:
+                if os.fstat(self._fd).st_size == 0:
+                    with suppress(OSError):
+                        self.path.unlink()
                 os.close(self._fd)
                 self._fd = None
 

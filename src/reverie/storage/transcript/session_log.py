@@ -14,6 +14,7 @@ from pathlib import Path
 
 from reverie.errors import StorageError
 from reverie.origins import fenced
+from reverie.storage.moved_home import at_home
 from reverie.storage.transcript.chain import carries, conversation
 from reverie.storage.transcript.file import BadLine, Transcript, read_records
 from reverie.storage.transcript.records import SCHEMA_VERSION, CompactBoundary, Payload, Rewind, Undo, to_data
@@ -42,6 +43,7 @@ class SessionLog:
         *,
         cwd: Path,
         version: str,
+        home: Path | None = None,
         git_branch: str = "",
         agent_id: str | None = None,
         fsync: bool = False,
@@ -67,6 +69,9 @@ class SessionLog:
             "userType": "external",
             "opening": uuids.uuid4().hex[:8],
         } | ({"agentId": agent_id} if agent_id is not None else {})
+        self._home = str(home) if home is not None else ""
+        if self._home:
+            self._common["home"] = self._home
 
     @property
     def unsaved(self) -> int:
@@ -79,9 +84,13 @@ class SessionLog:
             self._transcript.confirm()
 
     def load(self, path: Path) -> None:
-        """Takes in what a file holds. Bad lines are in `bad`; they stay in the file."""
+        """Takes in what a file holds, with the paths of a home that was moved as they are now.
+
+        Bad lines are in `bad`; they stay in the file.
+        """
         loaded = read_records(path)
-        self.records, self.bad = loaded.records, loaded.bad
+        self.records = [at_home(record, self._home) for record in loaded.records] if self._home else loaded.records
+        self.bad = loaded.bad
         self._refold()
 
     def append_message(self, message: Message, **fields: object) -> Record:
