@@ -31,12 +31,14 @@ from reverie.layers.l4_compaction.by_code.definitions import definitions, withou
 from reverie.layers.l4_compaction.summary import compact_instructions
 from reverie.layers.l4_compaction.survival import inventory
 from reverie.memory.gate.evidence import content_terms, hard_facts, statements
+from reverie.memory.gate.turned import _is_dated  # pyright: ignore[reportPrivateUsage]
 from reverie.memory.index import entries, linked_files, load_index
 from reverie.memory.note import classify, doubt, title_of
 from reverie.memory.recall.ranking.text import terms, words
 from reverie.memory.recall.showing import chosen
 from reverie.memory.recall.verify import symbols
 from reverie.memory.references import named_files
+from reverie.memory.secrets.cutting import _pairs  # pyright: ignore[reportPrivateUsage]
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.topic_file import TopicFile
 from reverie.memory.upkeep.importing import _heading, _sections  # pyright: ignore[reportPrivateUsage]
@@ -98,6 +100,8 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "words": words,
     "search terms": terms,
     "secrets": find_secrets,
+    "pairs": _pairs,
+    "the same with a date": lambda text: _is_dated(text, text),
     "purge": Forms(["hunterGreen-4411"]).replaced_in_line,
     "kind of a note": classify,
     "doubt about a note": doubt,
@@ -143,6 +147,8 @@ UNITS = [
     "a b ",
     "A. ",
     "](",
+    "`](",
+    "1_,",
     "[a](b.md) ",
     "<!--",
     "<a>\n",
@@ -161,6 +167,10 @@ UNITS = [
     "never ",
     "please, ",
     "password = ",
+    "password is ",
+    "token:",
+    "key=",
+    'api_key="',
     "because ",
     "function is ",
     "$(",

@@ -258,7 +258,7 @@ def test_doctor_tells_how_memory_is_doing(reverie: Command) -> None:
 
 def test_looking_loads_no_event_loop_and_no_sdk(reverie: Command) -> None:
     reverie("remember", "The staging server listens on port 8417")
-    heavy = "('asyncio', 'anthropic', 'openai', 'openfeature', 'numpy', 'pydantic', 'detect_secrets', 'prompt_toolkit')"
+    heavy = "('asyncio', 'anthropic', 'openai', 'openfeature', 'numpy', 'pydantic', 'prompt_toolkit')"
     for args in (["memory", "list"], ["memory", "log"], ["recall", "which port does the staging server use?"]):
         code = (
             f"import sys; sys.argv = ['reverie', *{args!r}]\n"

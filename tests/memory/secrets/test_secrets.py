@@ -170,6 +170,26 @@ def test_a_name_to_sign_in_with_and_a_password_beside_it(text: str) -> None:
     assert text[found.start : found.end] == "Otter-Plinth-5520"
 
 
+@pytest.mark.parametrize("value", ["HFMVJ-F000", "6pFcta-haky79", "CQMLH.mn25", "abkd93kd"])
+@pytest.mark.parametrize(
+    "carrier", ["log in as admin / {} on the box", "sign in as carol: {}", "creds: bot / {}", "anmelden als eva / {}"]
+)
+def test_whatever_follows_a_name_to_sign_in_with_is_its_password(carrier: str, value: str) -> None:
+    assert find_secrets(carrier.format(value))
+
+
+@pytest.mark.parametrize("value", ["fqhOwx.3Ttq7", "3EPFjsi.HFSFdl9", "9jPPWUX.ZBIBBp3"])
+def test_a_short_drawn_value_of_all_kinds_of_characters_is_no_name(value: str) -> None:
+    assert find_secrets(f"password:\n  {value}\n") and find_secrets(f"ldapadd --password {value} -f users.ldif")
+
+
+@pytest.mark.parametrize("value", ["T1LVB_SRT9", "K31FU_WME53", "NT3EC_ZPC3"])
+def test_a_value_in_capitals_is_no_name_of_a_variable(value: str) -> None:
+    assert find_secrets(f"DB_PASSWORD={value}") and find_secrets(f"amqp://worker:{value}@mq.corp.test:5672/%2f")
+    for name in ("DB_PASSWORD", "OAUTH2_TOKEN", "K8S_SECRET_2", "I18N_KEY", "AWS_S3_KEY"):
+        assert not find_secrets(f"password = {name}")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -179,6 +199,9 @@ def test_a_name_to_sign_in_with_and_a_password_beside_it(text: str) -> None:
         "account team: release-2024.1 goes out on Friday",
         "Credentials are kept in 1Password, vault Team-2024.",
         "log in with the SSO / Okta tile",
+        "log in as admin / operator-2024, whichever works",
+        "sign in as viewer / release-manager2 on staging",
+        "account for HFMVJ / INV-20240 is closed",
     ],
 )
 def test_talk_of_signing_in_is_no_password(text: str) -> None:
@@ -207,6 +230,16 @@ def test_no_spoken_form_takes_long(piece: str) -> None:
     start = time.perf_counter()
     find_secrets(piece * (20_000 // len(piece)))
     assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize("piece", ["token:", "key=", 'api_key="', "password is ", "key-", "token\n"])
+def test_words_that_announce_are_read_in_little_time_and_hide_nothing(piece: str) -> None:
+    many = piece * (32_768 // len(piece))
+    start = time.process_time()
+    assert not find_secrets(many)
+    assert time.process_time() - start < 2
+    (found,) = find_secrets(text := f"{many}\ntoken: askOsdhBB7NnrwXPUKFK")
+    assert text[found.start :] == "askOsdhBB7NnrwXPUKFK"
 
 
 @pytest.mark.parametrize("value", ["askOsdhBB7NnrwXPUKFK", "70xbupPB11WGHHGxJojh", "wcazusn5POxNqqMwULPP"])

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
-import time
 import zlib
 from pathlib import Path
 
@@ -119,9 +117,9 @@ def planted(tmp_path: Path) -> Planted:
     return Planted(tmp_path)
 
 
-def purged(work: Path) -> Result:
+def purged(work: Path, secret: str = SECRET) -> Result:
     args = ["memory", "purge", "--yes", "-C", str(work)]
-    done = CliRunner().invoke(commands, args, input=SECRET, standalone_mode=False)
+    done = CliRunner().invoke(commands, args, input=secret, standalone_mode=False)
     assert done.exception is None, done.exception
     return done
 
@@ -148,6 +146,26 @@ def test_packed_versions_are_rid_of_names_too(planted: Planted) -> None:
     assert planted.found() == []
 
 
+@pytest.mark.parametrize(
+    "secret",
+    ["jyKcbduXgxDWm@xiCKDk", "correct horse battery staple", "open-sesame-please", "Sommerregenzeit", "Hunter2!"],
+)
+def test_names_made_of_a_secret_go_whatever_its_characters(tmp_path: Path, secret: str) -> None:
+    planted = Planted(tmp_path, secret)
+    assert any(planted.slug in name for name in planted.found())
+    assert purged(tmp_path, secret).return_value == 0
+    assert planted.found() == []
+    assert planted.memory.exists(f"reference_{PURGED_NAME}.md")
+
+
+def test_words_of_a_purged_phrase_stay_where_they_are_just_words(tmp_path: Path) -> None:
+    planted = Planted(tmp_path, "Green Mountain")
+    note = planted.places.home / "dreams" / "note.md"
+    note.write_text("The green mountain, in green-mountain.txt: Green Mountain.\n")
+    assert purged(tmp_path, "Green Mountain").return_value == 0
+    assert note.read_text() == "The green mountain, in [purged].txt: [purged].\n"
+
+
 def test_files_of_the_user_are_named_and_left(planted: Planted) -> None:
     own = planted.home / "settings.toml"
     own.write_text(f"# {SECRET}\n")
@@ -158,20 +176,28 @@ def test_files_of_the_user_are_named_and_left(planted: Planted) -> None:
     assert SECRET in own.read_text()
 
 
+_KILLED_AT = """
+import os, signal, sys
+left = int(sys.argv.pop(1))
+def watch(event, args):
+    global left
+    writes = event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR)
+    left -= bool(writes) or event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.utime")
+    if left == 0:
+        left = -1  # the kill is such an event too
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(watch)
+from reverie.cli.app import app
+app()
+"""
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("at", [step / 10 for step in range(count(2, 12))])
-def test_a_purge_that_was_killed_is_finished_by_the_next(planted: Planted, at: float) -> None:
-    code = "import os, sys; os.write(1, b'.'); from reverie.cli.app import app; app()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, "memory", "purge", "--yes", "-C", str(planted.work), SECRET],
-        env={**os.environ}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    assert process.stdout is not None
-    process.stdout.read(1)
-    time.sleep(0.15 + at)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
+@pytest.mark.parametrize("step", range(20, 200, count(90, 4)))
+def test_a_purge_that_was_killed_before_any_write_is_finished_by_the_next(planted: Planted, step: int) -> None:
+    args = ["memory", "purge", "--yes", "-C", str(planted.work), SECRET]
+    killed = subprocess.run([sys.executable, "-c", _KILLED_AT, str(step), *args], capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
     assert purged(planted.work).return_value == 0
     assert planted.found() == []
 

@@ -71,7 +71,8 @@ def _alike(one: str, other: str) -> float:
 
 def _is_dated(one: str, was: str) -> bool:
     """Whether it is the same with a day written out: words such as `next Monday` have become a date."""
-    new, old = values(one) - values(was), values(was) - values(one)
+    here, there = values(one), values(was)
+    new, old = here - there, there - here
     is_relative = bool(DATE_WORDS.search(was)) and not any(_is_date(value) for value in old)
     return is_relative and bool(new) and all(_is_date(value) for value in new)
 

@@ -72,9 +72,9 @@ _LOGIN = re.compile(
     r"user(?:name)?|account|konto)\b"
 )
 _SIGN_IN: Final = (
-    r"(?:log(?:ged)?[ -]?ins?|sign(?:ed)?[ -]?in|einloggen|anmelden|anmeldung|zugang(?:sdaten)?|credentials?|creds"
-    r"|acceso|iniciar sesión|usuario|account|konto|user(?:[ -]?name)?|benutzer(?:name)?)[ \t]*"
-    r"(?:(?:is|are|as|with|mit|als|con|como|ist|es|for|für|para)[ \t]+|[:=][ \t]*)?"
+    r"(?:(?P<sign>log(?:ged)?[ -]?ins?|sign(?:ed)?[ -]?in|einloggen|anmelden|anmeldung|zugang(?:sdaten)?"
+    r"|credentials?|creds|acceso|iniciar sesión)|usuario|account|konto|user(?:[ -]?name)?|benutzer(?:name)?)[ \t]*"
+    r"(?P<says>(?:is|are|as|with|mit|als|con|como|ist|es|for|für|para)[ \t]+|[:=][ \t]*)?"
 )
 # `login news / …`, `sign in as deploy with …`: whatever the name is, what follows is its password.
 _SIGNED_IN = re.compile(rf"(?i)\b{_SIGN_IN}[\w.@+-]{{2,30}}[ \t]*(?:[/:|]|[ \t](?:with|mit|con))[ \t]*$")
@@ -277,8 +277,12 @@ def pairs(text: str) -> Iterator[Hit]:
         glued = _GLUED.match(word) or (_NAME_BEFORE.match(word) if signing_in else None)
         if glued:
             before, at, value = before + glued[0], at + glued.end(), value[glued.end() :]
-        known = _NAMED.search(before) or _SIGNED_IN.search(before) or (signing_in and glued)
+        signed_in = _SIGNED_IN.search(before)
+        known = _NAMED.search(before) or signed_in or (signing_in and glued)
         named = known and (is_chosen(value) or is_striking(value))
+        if signed_in and signed_in["sign"] and signed_in["says"]:  # `log in as NAME / …`: nothing else is said so
+            plain = is_code(value) or (wordlike(value) and not re.search(r"[A-Z]|\d[a-z]", value))
+            named = named or (is_password(value, least=8) and not plain)
         bracketed = _IN_BRACKETS.search(before) and is_chosen(value)
         signs = re.search(r"[!@$%^&*+?~#]", value) and is_striking(value)
         if named or bracketed or (signs and _LOGIN.search(before.rpartition("\n")[2])):

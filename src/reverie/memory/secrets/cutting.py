@@ -6,6 +6,7 @@ For titles, descriptions and first sentences. It only takes away: what a person 
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 
 _CLOSES = {
     ")": "(", "]": "[", "}": "{", ">": "<", "”": "“", "»": "«", "›": "‹", "’": "‘",
@@ -64,20 +65,23 @@ def _goes_on(line: str, place: int) -> bool:
 
 def _pairs(text: str) -> list[tuple[int, int]]:
     """Where brackets and quotation marks open and close; what has no partner is none."""
-    found, opened = list[tuple[int, int]](), list[int]()
+    found, opened, count = list[tuple[int, int]](), list[int](), Counter[str]()
     for place, char in enumerate(text):
         before, after = text[place - 1 : place], text[place + 1 : place + 2]
         wanted = _CLOSES.get(char, char if char in _EITHER else "")
-        if char == "“" and "„" in (text[one] for one in opened):
+        if char == "“" and count["„"]:
             wanted = "„"
         is_apostrophe = char in "'’" and after.isalnum()
-        if wanted and not is_apostrophe and not (char in ">'" and before in ("", " ")):
-            partner = next((one for one in reversed(opened) if text[one] == wanted), None)
-            if partner is not None:
-                found.append((partner, place))
-                del opened[opened.index(partner) :]
-                continue
+        if count[wanted] and not is_apostrophe and not (char in ">'" and before in ("", " ")):
+            partner = opened.pop()
+            while text[partner] != wanted:  # opened inside and not closed: it has no partner
+                count[text[partner]] -= 1
+                partner = opened.pop()
+            count[wanted] -= 1
+            found.append((partner, place))
+            continue
         is_start = char in _OPENS or char in _EITHER
         if is_start and not (char in "<'" and (after in ("", " ") or before.isalnum())):
             opened.append(place)
+            count[char] += 1
     return found

@@ -7,6 +7,7 @@ text, return no values, and cost next to nothing where the text has none of thei
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -43,7 +44,8 @@ _QUOTED = re.compile(
     r"\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'|`([^`\n]{1,300})`|“([^”\n]{1,300})”"
     r"|«\s?([^»\n]{1,300}?)\s?»|「([^」\n]{1,300})」|„([^“\n]{1,300})“"
 )
-_MOST_WORDS: Final = 2_000  # of one kind in a text: more is made to keep us busy
+_MOST_INSIDE: Final = 4  # announcing words inside one value
+_LONGEST: Final = 256  # characters of a token that stands somewhere near such a word
 _BARE = re.compile(r"[^\s\"'`<>|,;、，。；]{1,256}")
 _SET = re.compile(
     r"[\"'`*_\])}]{0,4}[ \t]{0,3}(?:\[[^\]\n]{0,20}\][ \t]?)?"
@@ -103,18 +105,52 @@ def announced(text: str) -> Iterator[Hit]:
     lower = text.lower()
     if len(lower) != len(text):
         lower = "".join(low if len(low := char.lower()) == 1 else char for char in text)
-    seen: set[int] = set()
-    for known, is_strong in ((PASSWORD_WORDS, True), (KEY_WORDS, False)):
-        for word in known:
-            at = lower.find(word)
-            for _ in range(_MOST_WORDS):
-                if at < 0:
-                    break
-                yield from _behind(text, lower, at, word, is_strong, seen)
-                at = lower.find(word, at + len(word))
+    found = [
+        (at, word, is_strong)
+        for known, is_strong in ((PASSWORD_WORDS, True), (KEY_WORDS, False))
+        for word in known
+        for at in _places(lower, word)
+    ]
+    if found:
+        reading = _Reading(text, lower, sorted({at for at, _, _ in found}))
+        for at, word, is_strong in found:
+            yield from _behind(reading, at, word, is_strong)
 
 
-def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: set[int]) -> Iterator[Hit]:
+def _places(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + len(word))
+
+
+class _Reading:
+    """A text with its announcing words. No stretch of it is judged more than a few times, however many words it has."""
+
+    def __init__(self, text: str, lower: str, places: list[int]) -> None:
+        self.text, self.lower, self._places = text, lower, places
+        tokens = (match.span() for match in TOKEN.finditer(text))
+        self._tokens = [(start, end) for start, end in tokens if 8 <= end - start <= _LONGEST]
+        self._seen: set[int] = set()
+
+    def value_end(self, start: int) -> int:
+        """Before where a value that begins here ends: none holds many announcing words."""
+        number = bisect_left(self._places, start) + _MOST_INSIDE
+        return self._places[number] if number < len(self._places) else len(self.text) + 1
+
+    def new_tokens(self, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+        """The tokens that begin in a stretch, each only once in the life of the reading."""
+        for number in range(bisect_left(self._tokens, (begin, 0)), len(self._tokens)):
+            start, end = self._tokens[number]
+            if start >= stop:
+                return
+            if start not in self._seen:
+                self._seen.add(start)
+                yield start, end
+
+
+def _behind(reading: _Reading, at: int, word: str, is_strong: bool) -> Iterator[Hit]:
+    text, lower = reading.text, reading.lower
     end = at + len(word)
     before = lower[max(0, at - 24) : at]
     hump = text[at].isupper() and text[at - 1 : at].islower()  # `dbPass`, `PrivateKey`
@@ -144,7 +180,7 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: se
         ("is", _IS_TIGHT.match(text, end)),
         ("gap", _GAP.match(text, end)),
     ):
-        value, start, quoted = _value(text, match.end()) if match else ("", 0, False)
+        value, start, quoted = _value(text, match.end(), reading.value_end(match.end())) if match else ("", 0, False)
         if not value:
             continue
         alone = quoted or not text[start + len(value) : start + len(value) + 200].partition("\n")[0].strip(
@@ -160,7 +196,7 @@ def _behind(text: str, lower: str, at: int, word: str, is_strong: bool, seen: se
             yield "a key or token", start, start + len(value)
             return
     if firm:
-        yield from _striking_nearby(text, at, end, is_strong, seen)
+        yield from _striking_nearby(reading, at, end, is_strong)
 
 
 def _spoken(text: str, end: int, least: int) -> Iterator[Hit]:
@@ -181,16 +217,16 @@ def _spoken(text: str, end: int, least: int) -> Iterator[Hit]:
             return
 
 
-def _value(text: str, start: int) -> tuple[str, int, bool]:
-    """What stands at `start`, where it begins, and whether it is quoted."""
+def _value(text: str, start: int, limit: int) -> tuple[str, int, bool]:
+    """What stands at `start` and ends before `limit`, where it begins, and whether it is quoted."""
     while text.startswith(("**", "__"), start):
         start += 2
     quoted = _QUOTED.match(text, start)
     if quoted:
         group = quoted.lastindex or 1
         return quoted[group], quoted.start(group), True
-    bare = _BARE.match(text, start)
-    if not bare:
+    bare = _BARE.match(text, start, limit)
+    if not bare or bare.end() == limit:
         return "", start, False
     opened = bare[0].partition("](")[0].lstrip("([{*_")  # the text of a link ends where its address begins
     start += len(bare[0].partition("](")[0]) - len(opened)
@@ -271,28 +307,22 @@ def _is_secret_key(value: str, how: str, quoted: bool, firm: bool) -> bool:
     return is_password(value, least=8) and classes(value) >= (2 if quoted or how == "set" else 3)
 
 
-def _striking_nearby(text: str, at: int, end: int, is_strong: bool, seen: set[int]) -> Iterator[Hit]:
-    """`remember the password so that I need not paste it: …`: the value stands elsewhere in the sentence.
-
-    `seen` are the tokens looked at for an earlier word; passwords are looked for first.
-    """
+def _striking_nearby(reading: _Reading, at: int, end: int, is_strong: bool) -> Iterator[Hit]:
+    """`remember the password so that I can find it: …`: the value stands elsewhere in the sentence."""
+    text = reading.text
     begin = max((m.end() for m in _SENTENCE_END.finditer(text, max(0, at - 200), at)), default=max(0, at - 200))
     stop = text.find("\n", end)
     stop = min(len(text) if stop < 0 else stop, end + 240)
-    for match in TOKEN.finditer(text, begin, stop):
-        value = match[0].partition("](")[0].strip("()[]{}.,;:*")
-        if len(value) < 8 or match.start() in seen:
+    for start, token_end in reading.new_tokens(begin, stop):
+        value = text[start:token_end].partition("](")[0].strip("()[]{}.,;:*")
+        if len(value) < 8 or HASH_WORDS.search(text[max(0, start - 40) : start]):
             continue
-        if is_strong:
-            seen.add(match.start())
-        if HASH_WORDS.search(text[max(0, match.start() - 40) : match.start()]):
-            continue
-        behind_colon = text[max(0, match.start() - 3) : match.start()].rstrip().endswith(":")
-        last = behind_colon and not text[match.end() : stop].strip(" .")
+        behind_colon = text[max(0, start - 3) : start].rstrip().endswith(":")
+        last = behind_colon and not text[token_end:stop].strip(" .")
         if is_strong and (is_striking(value) or (last and classes(value) >= 3 and is_password(value, least=8))):
-            yield "a password", match.start(), match.end()
+            yield "a password", start, token_end
         elif not is_code(value) and not re.search(r"[/\\=]\w|^\w+://", value) and is_random(value, 20):
-            yield "a key or token", match.start(), match.end()
+            yield "a key or token", start, token_end
 
 
 _SEPARATORS: Final = ("|", ",", ";", "\t")

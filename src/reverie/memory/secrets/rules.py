@@ -1,7 +1,6 @@
 """The marks of secrets: how tokens of many makers begin, what frames a key, which words announce a password.
 
-Data only. A maintained detector knows some of the makers too; these are here because it misses many, or knows only old
-forms of them. `secrets` runs the rules; `secret_shapes` judges the values.
+Data only. `secrets` runs the rules; `secret_shapes` judges the values.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _MAKERS: Final = (
     ("a Google refresh token", rf"1//0{W}{{30,}}"),
     ("a GitHub token", rf"gh[pousr]_{W}{{16,}}"),
     ("a GitHub token", rf"github_pat_{W}{{16,}}"),
-    ("a GitLab token", rf"gl(?:pat|dt|rt|ptt|soat|cbt|ft|imt|agent|oas|ffct|rtr)-{W}{{16,}}"),
+    ("a GitLab token", rf"gl(?:pat|dt|rt|ptt|soat|cbt|ft|imt|agent|oas|ffct|rtr)-{W}{{16,}}|GR1348941{W}{{20}}"),
     ("a Slack token", r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{16,}"),
     ("a Slack app token", r"xapp-\d-[A-Za-z0-9-]{16,}"),
     ("a Stripe key", rf"(?:sk|rk)_(?:live|test|prod)_{T}{{10,}}"),
@@ -134,6 +133,7 @@ _MAKERS: Final = (
     ("a Slack webhook", r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}"),
     ("a Discord webhook", r"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{10,}/[A-Za-z0-9_-]{20,}"),
     ("a Teams webhook", r"(?:webhook\.office\.com|logic\.azure\.com)[:/][^\s\"'<>)]{40,}"),
+    ("a SoftLayer address", rf"api\.softlayer\.com/(?:soap|rest)/v[\d.]+/{H}{{64}}"),
     ("a Telegram bot address", rf"api\.telegram\.org/bot\d{{6,}}:{W}{{20,}}"),
 )  # fmt: skip
 

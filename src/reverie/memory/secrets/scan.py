@@ -7,10 +7,10 @@ to where a secret is kept must pass. It answers with kinds and places; the value
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from reverie.memory.secrets import carriers, forms
 from reverie.memory.secrets.rules import (
@@ -45,17 +45,6 @@ _LONG = re.compile(r"[A-Za-z0-9+/=_:-]{28,}")
 _STANDING = re.compile(r"(?<![\w/+.%=-])[A-Za-z0-9+/_=-]{32,}(?![\w/+%-])")
 _ENCODED_LOGIN = re.compile(r"[\w.@+-]+:([^\s:]{6,})")
 _MARK = re.compile(r"^(?:[A-Za-z]{2,8}[-_.:]){1,3}|^[A-Za-z]{2,4}(?=[A-Z0-9])")
-# What the maintained detector knows by pattern; those of its plug-ins that judge by keyword or entropy alone are left
-# out, because our own do that with fewer false alarms.
-_PLUGINS: Final = (
-    ("artifactory", "ArtifactoryDetector"), ("aws", "AWSKeyDetector"), ("azure_storage_key", "AzureStorageKeyDetector"),
-    ("cloudant", "CloudantDetector"), ("discord", "DiscordBotTokenDetector"), ("github_token", "GitHubTokenDetector"),
-    ("gitlab_token", "GitLabTokenDetector"), ("ibm_cloud_iam", "IbmCloudIamDetector"), ("jwt", "JwtTokenDetector"),
-    ("ibm_cos_hmac", "IbmCosHmacDetector"), ("mailchimp", "MailchimpDetector"), ("npm", "NpmDetector"),
-    ("openai", "OpenAIDetector"), ("pypi_token", "PypiTokenDetector"), ("sendgrid", "SendGridDetector"),
-    ("slack", "SlackDetector"), ("softlayer", "SoftlayerDetector"), ("square_oauth", "SquareOAuthDetector"),
-    ("stripe", "StripeDetector"), ("telegram_token", "TelegramBotTokenDetector"), ("twilio", "TwilioKeyDetector"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -92,9 +81,9 @@ def _scan(view: View, depth: int) -> Iterator[Found]:
     public = _public(text)
     for kind, start, end in _hits(text, public):
         yield Found(*view.place(start, end), kind)
+    shown = [view.place(*span) for span in public]
     together = joined(view)
     if together is not None:
-        shown = [view.place(*span) for span in public]
         for run in _RUN.finditer(together.text):
             for kind, start, end in _made(run[0]):
                 at = together.place(run.start() + start, run.start() + end)
@@ -110,12 +99,12 @@ def _scan(view: View, depth: int) -> Iterator[Found]:
                 and (classes(login[1]) >= 3 or not wordlike(login[1]))
             ):
                 yield Found(*other.span, "an encoded login")
-            if other.span is None or not _overlaps(other.span, [view.place(*span) for span in public]):
+            if other.span is None or not _overlaps(other.span, shown):
                 yield from _scan(other, depth - 1)
 
 
 def _public(text: str) -> list[tuple[int, int]]:
-    """Stretches that are public by their nature, however random they look."""
+    """Stretches that are public by their nature, however random they look; in order, none touches another."""
     found = [match.span() for match in PUBLIC_BLOCK.finditer(text)] if "-----BEGIN" in text else []
     end = 0
     for run in _LONG.finditer(text):
@@ -125,11 +114,18 @@ def _public(text: str) -> list[tuple[int, int]]:
         end = text.find("\n", run.end())
         end = len(text) if end < 0 else end
         found += [match.span() for match in PUBLIC.finditer(text, start, end)]
-    return found
+    apart: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if apart and start <= apart[-1][1]:
+            start, before = apart.pop()
+            end = max(before, end)
+        apart.append((start, end))
+    return apart
 
 
 def _overlaps(span: tuple[int, int], others: list[tuple[int, int]]) -> bool:
-    return any(start < span[1] and span[0] < end for start, end in others)
+    number = bisect_left(others, span[1], key=lambda other: other[0])
+    return number > 0 and others[number - 1][1] > span[0]
 
 
 def _hits(text: str, public: list[tuple[int, int]]) -> Iterator[forms.Hit]:
@@ -172,10 +168,6 @@ def _made_in(value: str) -> Iterator[forms.Hit]:
         tail = match["tail"]
         if not is_hex(tail) and classes(tail) == 3 and is_random(tail, 24):
             yield "a token", match.start(), match.end()
-    for secret in _known_to_detector(value):
-        if not is_placeholder(secret) and _is_drawn(secret):
-            at = max(0, value.find(secret))
-            yield "a key or token", at, at + len(secret)
 
 
 def _standing(text: str, run: re.Match[str]) -> Iterator[forms.Hit]:
@@ -207,16 +199,3 @@ def _stands_out(value: str) -> bool:
         and entropy(core) >= 4.1
         and from_base64(value) is None
     )
-
-
-def _known_to_detector(value: str) -> Iterator[str]:
-    for plugin in _detector():
-        yield from plugin.analyze_string(value)
-
-
-@cache
-def _detector() -> tuple[Any, ...]:
-    """The plug-ins of the maintained detector: loaded at the first long run, since that takes longer than a scan."""
-    from importlib import import_module
-
-    return tuple(getattr(import_module(f"detect_secrets.plugins.{module}"), name)() for module, name in _PLUGINS)

@@ -50,7 +50,9 @@ _LOOKUP = re.compile(
     r"| ^[A-Za-z_][\w.:]*\((?:[^)]*\)?)?;?$ | ^[A-Za-z_]\w*\[ "
     r"| ^https?://[^@\s]*$ | ^[A-Za-z]:\\"
 )
-_ENV_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{3,}")
+_ENV_NAME = re.compile(  # no digits among the letters of a part, but for `K8S` and `I18N`
+    r"(?!\d)(?:(?:[A-Z]+\d*|\d+|[A-Z]\d{1,2}[A-Z])_)+(?:[A-Z]+\d*|\d+|[A-Z]\d{1,2}[A-Z])|[A-Z]{3,}"
+)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->|-)[A-Za-z_][A-Za-z0-9_]*)*")
 _DIGIT_INSIDE = re.compile(r"(?<![^A-Za-z])\d{1,2}[A-Za-z]")  # names have their numbers at the end, or apart
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
@@ -157,7 +159,10 @@ def wordlike(value: str) -> bool:
     said = sum(len(part) for part in letters if _sayable(part))
     total = sum(map(len, letters))
     mean = total / len(letters)
-    drawn = len(value) >= 16 and _DIGIT_INSIDE.search(value) is not None and classes(value) >= 3
+    kinds = classes(value)
+    drawn = (kinds >= 3 and len(value) >= 16 and _DIGIT_INSIDE.search(value) is not None) or (
+        kinds == 4 and len(value) >= 10 and re.search(r"\d[A-Za-z]", value) is not None
+    )
     least = 4 if drawn or (digits and len(value) >= 24) else 3
     return (
         said >= (0.9 if drawn else 0.75) * total

@@ -11,6 +11,7 @@ import html
 import json
 import re
 import string
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,6 +83,9 @@ class Forms:
             plain.update(dict.fromkeys(_plain_forms(value)))
             runs.update(dict.fromkeys(_base64_cores(value)))
         parts = [re.escape(form) for form in sorted(plain, key=len, reverse=True)]
+        for value in self.values:  # words, or a few characters: only as a part of a name that we made
+            for name in map(re.escape, _as_names(value, _LEAST_NAME if _is_prose(value) else _LEAST_ENCODED)):
+                parts.append(rf"(?<=_){name}(?![^\W_])|(?<![^\W_]){name}(?=_|\.md\b)")
         if runs:
             cores = "|".join(re.escape(core) for core in sorted(runs, key=len, reverse=True))
             parts.append(rf"(?P<core>{cores})")
@@ -174,19 +178,23 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(one)
 
 
-def _as_names(value: str) -> Iterator[str]:
+def _as_names(value: str, least: int = _LEAST_NAME) -> Iterator[str]:
     """The value as the name of a file or a heading spells it: small letters, other characters left out."""
-    words = re.findall(r"[^\W_]+", value.lower())
-    if len(words) > 1 and sum(map(len, words)) >= _LEAST_NAME:
-        for between in ("_", "-", " "):
-            yield between.join(words)
-    elif words and len(words[0]) >= _LEAST_NAME:
-        yield words[0]
+    for small in {value.lower(), unicodedata.normalize("NFC", value).casefold()}:
+        words = re.findall(r"[^\W_]+", small)
+        if sum(map(len, words)) >= least:
+            yield from dict.fromkeys(between.join(words) for between in "_- ")
+
+
+def _is_prose(value: str) -> bool:
+    """Whether it consists of words as sentences have them, which also stand where nobody means the value."""
+    words = re.findall(r"[^\W_]+", value)
+    return all(word.isalpha() and word in (word.lower(), word.upper(), word.title()) for word in words)
 
 
 def _plain_forms(value: str) -> Iterator[str]:
-    if "\n" not in value and any(character.isdigit() for character in value):  # else a phrase, not a secret
-        yield from _as_names(value)
+    if "\n" not in value:
+        yield from (name for name in _as_names(value) if not _is_prose(value) or "_" in name or "-" in name)
     bodies = [value]
     if "\n" in value:  # a key block: tools show it line by line, with numbers in front
         bodies += [
