@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -78,6 +79,12 @@ def read_tail(path: _Name, most: int, *, follow: bool = True) -> tuple[bytes, bo
         start = max(0, os.fstat(file.fileno()).st_size - most)
         file.seek(start)
         return _up_to(file, most), start == 0
+
+
+def refuse_special(path: _Name) -> None:
+    """`OSError` where something else than a regular file is, before long work whose result shall be written there."""
+    with suppress(FileNotFoundError):
+        _check(os.stat(path), path)  # noqa: PTH116
 
 
 def _up_to(file: FileIO, most: int) -> bytes:

@@ -54,6 +54,12 @@ def test_only_regular_files_are_opened_and_only_so_much_is_read(tmp_path: Path) 
         ("sessions", "show"),
         ("extract",),
         ("memory", "add", "--type", "user", "--file"),
+        ("simulate", "--ledger"),
+        ("simulate", "--script"),
+        ("models", "add", "minilm", "--wheel"),
+        ("demo", "--svg"),
+        ("lab", "extraction"),
+        ("lab", "recall", "--locomo"),
     ],
 )
 def test_a_pipe_given_as_a_file_is_refused_at_once(reverie: Command, words: tuple[str, ...]) -> None:
@@ -78,6 +84,16 @@ def test_pipes_lying_about_stop_no_command(reverie: Command) -> None:
     for words in (("recall", "when do we deploy"), ("sessions", "list"), ("memory", "list"), ("doctor",), ("agents",)):
         done = reverie(*words, code=None, timeout=20)
         assert done.returncode in (0, 1), done.stderr
+
+
+def test_a_line_break_in_a_name_begins_no_line_in_a_listing(reverie: Command) -> None:
+    folder = reverie.work / ".claude" / "agents"
+    folder.mkdir(parents=True)
+    (folder / "a\nFAKE.md").write_text("---\nname: helper\ndescription: helps\n---\nHelp.\n")
+    (folder / "b\nFAKE.md").write_text("no agent\n")
+    done = reverie("agents")
+    assert "helper" in done.stdout and "FAKE.md" in done.stdout and "FAKE.md" in done.stderr
+    assert not any(line.startswith("FAKE") for line in (done.stdout + done.stderr).splitlines())
 
 
 def test_our_own_styles_pass_and_nobody_elses() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from reverie.cli.options import cwd_option, json_option
+from reverie.cli.output import one_line
 
 if TYPE_CHECKING:
     from reverie.agents.definition import AgentDefinition
@@ -122,12 +123,13 @@ def _list(cwd: Path, as_json: bool) -> None:
     for kind in found.kinds.values():
         memory = f"; memory: {kind.memory.value}" if kind.memory is not None else ""
         where = f" ({kind.source}{memory})" if kind.source is not None else ""
-        click.echo(f"{kind.name:<{wide}}{kind.description}{where}")
+        click.echo(f"{kind.name:<{wide}}{one_line(kind.description + where)}")
     for one in at_work:
         doing = one.get("doing") or one.get("title")
-        click.echo(f"at work: {one['name']} ({one['mode']}, {one['seconds']} s, session {one['session'][:8]}): {doing}")
+        who = f"at work: {one['name']} ({one['mode']}, {one['seconds']} s, session {one['session'][:8]})"
+        click.echo(one_line(f"{who}: {doing}"))
     for problem in found.problems:
-        click.echo(problem, err=True)
+        click.echo(one_line(problem), err=True)
 
 
 def _at_work(places: Places) -> list[JsonObject]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ MAX_PATTERNS = 200
 
 _PATHS = re.compile(r"paths[ \t]*:(?P<value>.*)", re.DOTALL)
 _ITEM = re.compile(r"[ \t]*-[ \t]+(?P<value>.*)", re.DOTALL)
+_MARK = re.compile(r"[,{}'\"]|[^\s,{}'\"]++")
 _COMMENT = re.compile(r"(?:^|[ \t])#.*", re.DOTALL)
 
 
@@ -120,17 +121,17 @@ def _scalar(text: str) -> str:
 
 def _commas(text: str) -> list[str]:
     """Parts between commas, those inside braces and quotes left alone."""
-    parts, depth, quote, part = list[str](), 0, "", ""
-    for char in text:
+    cuts, depth, quote, is_blank = [-1], 0, "", True
+    for found in _MARK.finditer(text):
+        char = found[0]
         if quote:
             quote = "" if char == quote else quote
-        elif char in "'\"" and not part.strip():
+        elif char in "'\"" and is_blank:
             quote = char
         elif char in "{}":
             depth = max(0, depth + (1 if char == "{" else -1))
-        if char == "," and not depth and not quote:
-            parts.append(part)
-            part = ""
-        else:
-            part += char
-    return [*parts, part]
+        is_comma = char == "," and not depth and not quote
+        if is_comma:
+            cuts.append(found.start())
+        is_blank = is_comma
+    return [text[start + 1 : end] for start, end in pairwise([*cuts, len(text)])]

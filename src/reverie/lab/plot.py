@@ -13,6 +13,7 @@ from typing import Any
 from reverie.errors import StorageError, UserError
 from reverie.lab.replay.policies import BASELINE, OURS
 from reverie.lab.replay.report import Replayed, totals
+from reverie.regular_files import refuse_special
 
 _COLOURS = {
     "resend": "#bbbbbb",
@@ -38,6 +39,7 @@ def check_plot(path: Path) -> None:
         raise UserError(f"{path} is not a picture: end its name in .png, .svg or .pdf.")
     if not path.resolve().parent.is_dir():
         raise UserError(f"{path.resolve().parent} is not a folder; make it first.")
+    refuse_special(path)
 
 
 def draw(done: Sequence[Replayed], path: Path) -> None:

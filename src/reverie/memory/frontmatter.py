@@ -21,11 +21,11 @@ _FENCE = re.compile(r"---[ \t]*\r?\n?")
 _KEY = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r\n]|$)")
 _NESTED_KEY = re.compile(r"([ ]+)([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r\n]|$)")
 _COMMENT_OR_BLANK = re.compile(r"[ \t]*(?:#[^\n]*)?\r?\n?")
-_DOUBLE = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_SINGLE = re.compile(r"'((?:[^']|'')*)'")
+_DOUBLE = re.compile(r'"((?:[^"\\]++|\\.)*+)"')
+_SINGLE = re.compile(r"'((?:[^']++|'')*+)'")
 # A plain scalar that every YAML reader takes as this very text: no indicator in front, no `: ` or ` #` inside.
 _PLAIN = re.compile(
-    r"(?![-?:,\[\]{}#&*!|>'\"%@`])(?:[^\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff:#]|:(?=[^\s])|(?<=[^\s])#)+"
+    r"(?![-?:,\[\]{}#&*!|>'\"%@`])(?:[^\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff:#]++|:(?=[^\s])|(?<=[^\s])#)++"
 )
 # Plain text that other readers would take for a number, a date, a truth value or nothing.
 _TYPED = re.compile(
@@ -34,7 +34,8 @@ _TYPED = re.compile(
 )
 _VALUE = re.compile(
     r"""(?x) (?P<gap>[ \t]*)
-    (?P<value> "(?:[^"\\]|\\.)*" | '(?:[^']|'')*' | [^"'\s#][^\r\n]*? | [^\s#][^\r\n]*? | )
+    (?P<value> "(?:[^"\\]++|\\.)*+" | '(?:[^']++|'')*+'
+        | [^\s#](?:[^ \t\r\n]++|[ \t]++(?!\#|\r?\n?\Z))*+ | )
     (?P<rest>[ \t]*(?:(?<=[ \t])\#[^\r\n]*)?) (?P<end>\r?\n?) \Z"""
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b", "a": "\a", "b": "\b", "v": "\v", "f": "\f"}

@@ -18,10 +18,10 @@ LINE_CHARACTERS = 150
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 # An entry is a list item that begins with a link; titles may hold balanced brackets, targets stand bare or in <>.
-_TITLE = r"\[(?P<title>(?:[^\[\]\\\n]|\\.|\[[^\[\]\n]*\])*)\]"
-_TARGET = r"\((?:<(?P<angled>[^<>\n]*)>|(?P<bare>(?:[^()\s]|\([^()\s]*\))*))(?:[ \t]+\"[^\"\n]*\")?\)"
+_TITLE = r"\[(?P<title>(?:[^\[\]\\\n]++|\\.|\[[^\[\]\n]*+\])*+)\]"
+_TARGET = r"\((?:<(?P<angled>[^<>\n]*)>|(?P<bare>(?:[^()\s]++|\([^()\s]*+\))*+))(?:[ \t]+\"[^\"\n]*\")?\)"
 _ENTRY = re.compile(rf"(?P<lead>[ \t]*[-*+][ \t]+){_TITLE}{_TARGET}(?P<rest>[^\r\n]*)(?P<end>\r?\n?)")
-_LINK = re.compile(rf"(?<!!){_TITLE}{_TARGET}")
+_LINK = re.compile(rf"(?<![!\\]){_TITLE}{_TARGET}")
 _DASH = re.compile(r"\A[ \t]*(?:—|–|--|-|:)?[ \t]*")
 _BACKTICKS = re.compile(r"`+")
 _SIMPLE = re.compile(r"[\w-][\w.-]*\.md")

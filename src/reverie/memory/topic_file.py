@@ -6,11 +6,14 @@ bytes that are not UTF-8. A broken head is readable and reported. It never touch
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reverie.memory.frontmatter import Frontmatter, split
 from reverie.memory.taxonomy import MemoryType, Trust
+
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class TopicFile:
         text = decode(content) if isinstance(content, bytes) else content
         front = split(text)
         problems = list(front.problems)
-        if any("\udc80" <= char <= "\udcff" for char in text):
+        if _NOT_UTF8.search(text):
             problems.append("it holds bytes that are not UTF-8")
         kind_text = front.values.get(front.key_of("type"), "")
         kind = MemoryType.read(kind_text)

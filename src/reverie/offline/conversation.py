@@ -17,7 +17,9 @@ from reverie.types import Block, JsonObject, Message, Origin, Purpose, TextBlock
 
 _HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.*)$")
 _MEMORY = re.compile(r"^## (?P<path>/.+) \((?P<age>saved [^()]+)\)$")
-_LETTER = re.compile(r'^<letter\b[^>]*? from="(?P<sender>[^"]*)"[^>]*>\n[^\n]*\n(?P<text>.*?)\n?</letter>$', re.DOTALL)
+_LETTER = re.compile(
+    r'^<letter\b(?>[^>]*? from="(?P<sender>[^"]*)")[^>]*+>\n[^\n]*\n(?P<text>.*?)\n?</letter>$', re.DOTALL
+)
 _TASKS = ("<agent-text>", "<reverie-task>")
 _NUMBERED = re.compile(r"^\s*(?P<line>\d+)(?:\t|→|\s\|\s?|:\s?)(?P<text>.*)$")
 

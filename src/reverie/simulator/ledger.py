@@ -6,11 +6,13 @@ Kept in memory and, if asked, appended to a file as JSON lines. Never decides wh
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reverie.errors import StorageError, UserError
+from reverie.regular_files import open_regular
 from reverie.simulator.explain import Miss
 from reverie.types import Usage
 
@@ -87,7 +89,7 @@ class Ledger:
     def writable(path: Path) -> None:
         """Refuses a file that rows cannot be appended to, before anything is served."""
         try:
-            path.open("a", encoding="utf-8").close()
+            os.close(open_regular(path, append=True))
         except OSError as error:
             raise UserError(f"The ledger {path} cannot be written: {error.strerror or error}.") from error
 
@@ -98,7 +100,8 @@ class Ledger:
             return
         try:
             # Half a surrogate pair becomes its own JSON escape.
-            with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            fd = open_regular(self._path, append=True)
+            with os.fdopen(fd, "a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(json.dumps(row.wire(), ensure_ascii=False) + "\n")
         except OSError as error:
             raise StorageError(f"The ledger {self._path} cannot be written: {error.strerror or error}.") from error

@@ -254,6 +254,21 @@ def test_files_are_completed_after_an_at_sign(reverie: Command) -> None:
         terminal.until("[read @harbour.py]")
 
 
+def test_a_file_name_cannot_turn_the_line_around_in_a_completion(reverie: Command) -> None:
+    (reverie.work / "har\u202eyp.exe").write_text("")
+    (reverie.work / "harbour\nFAKE").write_text("")
+    with chat(reverie, "--model", reverie.script("say [{text}]\n")) as terminal:
+        terminal.until(PROMPT)
+        terminal.press("read @har")
+        terminal.until("harbour FAKE")
+        terminal.until("har<U+202E>yp.exe")
+        terminal.press(TAB)
+        time.sleep(0.3)
+        terminal.press("\r")
+        time.sleep(0.3)
+        assert "\u202e" not in terminal.raw
+
+
 def test_a_chat_is_resumed_with_a_recap(reverie: Command) -> None:
     reverie("run", "--model", reverie.script("say The answer was seven.\n---\nsay Once more.\n"), "What was it?")
     with chat(reverie, "--continue") as terminal:

@@ -148,8 +148,9 @@ def memories() -> None:
 
 async def lamps() -> None:
     """The long session: results on disk and cleared, notes, forks, recalled memories, compactions, an undo, a pin."""
-    from reverie.session import Session
     from reverie.storage.session_log import utc_now
+
+    from reverie.session import Session
     from reverie.types import Purpose
 
     model = play("lamps", LAMPS)
@@ -302,6 +303,7 @@ def team() -> None:
         shutil.copy(file, PLAYS / file.name)
     reverie("team", "run", "team.toml", cwd=PLAYS)
     from reverie.agents.letters import new_letter
+
     from reverie.agents.team import Team
     from reverie.paths import Places
     from reverie.settings import load_settings

@@ -25,14 +25,15 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout.screen import Char
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from reverie.cli.chat.input import TWICE_S, Verdict
 from reverie.cli.diff_preview import Pages
-from reverie.cli.output import Paint
-from reverie.cli.screen import clean, guarded, raw_stream
+from reverie.cli.output import Paint, one_line
+from reverie.cli.screen import clean, guarded, printable, raw_stream
 from reverie.errors import StorageError
 from reverie.origins import SHORT_PASTE, fence
 from reverie.paths import make_private
@@ -47,6 +48,11 @@ _PLAIN = Style.from_dict({"bottom-toolbar": "noreverse", "completion-menu.comple
 
 SlashCompletion = Callable[[str], Iterable[tuple[str, int, str]]]
 """What can follow a line that begins with a slash: text, how far back it begins, and what it is."""
+
+
+# What this library draws itself (completions, what is typed or pasted) shows the same characters as the writer does.
+_DRAWN = (*range(0x80, 0x3000), *range(0xD800, 0xE000), *range(0xFE00, 0x10000), *range(0xE0000, 0xE0100))
+Char.display_mappings |= {chr(code): shown for code in _DRAWN if (shown := printable(chr(code))) != chr(code)}
 
 
 class TerminalInput:
@@ -285,7 +291,7 @@ class _ChatCompleter(Completer):
         text = document.text_before_cursor
         if text.startswith("/") and "\n" not in text:
             for word, back, about in self._slash(text):
-                yield Completion(word, start_position=-back, display_meta=about)
+                yield Completion(word, start_position=-back, display=one_line(word), display_meta=one_line(about))
         elif found := _AT.search(text):
             yield from self._paths(found[1])
 
@@ -299,7 +305,7 @@ class _ChatCompleter(Completer):
         for entry in entries[: _MOST_PATHS * 10]:
             if entry.name.lower().startswith(name.lower()) and (name.startswith(".") or not entry.name.startswith(".")):
                 end = "/" if entry.is_dir() else ""
-                yield Completion(entry.name + end, start_position=-len(name))
+                yield Completion(entry.name + end, start_position=-len(name), display=one_line(entry.name + end))
 
 
 @contextmanager

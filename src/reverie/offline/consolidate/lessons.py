@@ -49,7 +49,7 @@ class Lesson:
     source: Source
 
 
-_INJECTED = re.compile(r"<(?P<tag>[a-z][\w-]*)\b[^>]*>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
+_INJECTED = re.compile(r"<(?P<tag>[a-z][\w-]*+)[^<>]*+>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
 _OPENING = re.compile(
     r"^(?:(?:no|nope|nah|yes|yeah|ok(?:ay)?|right|well|so|and|also|but|oh|hm+|actually|sorry|thanks|thank you|hey"
     r"|please"

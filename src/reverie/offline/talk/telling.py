@@ -18,7 +18,7 @@ _FILES = 40
 _MESSAGES = 5
 _TEXT = 160
 _FIELD = re.compile(r"^description:\s*(.+)$")
-_RECORDED = re.compile(r"^\w+ (?P<id>\w{7})\w* (?P<who>.*?) <[^>]*> (?P<at>\d{1,11}) [+-]\d{4}\t(?P<what>.*)$")
+_RECORDED = re.compile(r"^\w+ (?P<id>\w{7})\w* (?P<who>.*?) <[^<>]*+> (?P<at>\d{1,11}) [+-]\d{4}\t(?P<what>.*)$")
 _ME = re.compile(r"^(?:me|myself|mich|mir|mí|我|私)$", re.IGNORECASE)
 
 
