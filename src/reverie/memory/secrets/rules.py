@@ -154,6 +154,7 @@ SHAPED: Final = re.compile(
     r"|shp(?:at|ca|pa|ss)_(?P<m>[0-9a-f]{32})|pypi-(?P<n>AgEIcHlwaS5vcmc[\w-]{50,200})|dapi(?P<o>[0-9a-f]{32})"
     r"|sk-ant-(?:api|admin)\d\d-(?P<p>[\w-]{80,120})|lin_api_(?P<q>[A-Za-z0-9]{40})|figd_(?P<r>[\w-]{40})"
     r"|discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{17,20}/(?P<t>[\w-]{60,80})"
+    r"|maker\.ifttt\.com/trigger/[\w-]{1,60}(?:/json)?/with/key/(?P<v>[\w-]{22,43})"
     r"|hooks\.slack\.com/services/T[A-Z0-9]{8,12}/B[A-Z0-9]{8,12}/(?P<u>[A-Za-z0-9]{24})"
     r"|glsa_(?P<s>[A-Za-z0-9]{32}_[0-9a-f]{8}))(?![A-Za-z0-9_-])"
 )
