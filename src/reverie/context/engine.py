@@ -7,9 +7,8 @@ do (`Host`) and never calls a layer itself. It runs no turn and knows no screen.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from reverie.context.accounts import Accounts
 from reverie.context.compactor import Compactor
@@ -200,18 +199,13 @@ class Engine:
                 parts.model.capabilities,
                 warning_at=parts.limits.warning,
                 is_on=parts.flags.on,
-                numbers=lambda: Numbers(**self._numbers(Numbers, "microcompact")),
+                numbers=lambda: parts.numbers(Numbers, "microcompact"),
                 folder=self._folder,
             ),
             "collapse": Collapse(self._collapse_at, str(parts.places.cwd)),
             "autocompact": AutoCompact(self.compaction),
             "reactive": Reactive(self.compaction),
         }
-
-    def _numbers(self, kind: type[Any], section: str) -> dict[str, Any]:
-        """The numbers of a layer as they hold now: the settings, and what flags change of them."""
-        given, number = getattr(self._parts.settings, section), self._parts.flags.number
-        return {f.name: number(f"{section}.{f.name}", getattr(given, f.name)) for f in fields(kind)}
 
     def _collapse_at(self) -> float:
         given = self._parts.settings.compaction.collapse_at_pct
@@ -226,10 +220,6 @@ class Engine:
     def _ground(self) -> Ground:
         parts, places = self._parts, self._parts.places
 
-        def numbers() -> CompactionNumbers:
-            given = CompactionNumbers(**self._numbers(CompactionNumbers, "compaction"))
-            return given.for_window(parts.limits.window)
-
         return Ground(
             cwd=places.cwd,
             home=places.home,
@@ -238,7 +228,7 @@ class Engine:
             notes=places.session_notes(parts.log.session_id),
             template=places.notes_config / "template.md",
             render_header=self._host.render_header,
-            numbers=numbers,
+            numbers=lambda: parts.numbers(CompactionNumbers, "compaction").for_window(parts.limits.window),
             note_numbers=lambda: note_numbers(parts),
             is_on=parts.flags.on,
             auto_on=self.auto_on,

@@ -7,7 +7,6 @@ own is made of is in `own_context.py`; who may start whom is in `agents/spawn.py
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 
 from reverie.agents.definition import AgentDefinition, Definitions, coordinating, listing, load_definitions
@@ -195,10 +194,7 @@ class Spawning(Companion):
         return self._parts.flags.number(f"agents.{key}", getattr(self._parts.settings.agents, key))
 
     def numbers(self) -> AgentNumbers:
-        given, number = self._parts.settings.agents, self._parts.flags.number
-        return AgentNumbers(
-            **{f.name: number(f"agents.{f.name}", getattr(given, f.name)) for f in fields(AgentNumbers)}
-        )
+        return self._parts.numbers(AgentNumbers, "agents")
 
     def is_on(self, flag: str) -> bool:
         return self._parts.flags.on(flag)

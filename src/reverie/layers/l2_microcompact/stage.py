@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 from reverie.layers.base import Break, BreakCause, Commit, Now, Steps
-from reverie.layers.l2_microcompact.cache_edits import to_delete
 from reverie.layers.l2_microcompact.economic import Outlook, Rates, best_cut, outlook, told
 from reverie.layers.l2_microcompact.results import Held, ResultIndex
 from reverie.layers.l2_microcompact.server_edits import wanted
-from reverie.layers.l2_microcompact.time_based import old_results
 from reverie.models.base import Capabilities
 from reverie.models.catalogue import ModelFacts
 from reverie.models.window import scaled
@@ -73,11 +71,15 @@ class Microcompact:
         return self._at_server(view, index, now)
 
     def _by_time(self, index: ResultIndex, now: Now) -> Commit | None:
-        answered = index.answered_at
-        if answered is None or (now.time - answered).total_seconds() < _SHORTEST_PAUSE_S or not self._is_on(TIME):
+        """After a long pause the server's cache is gone anyway: what is old goes before everything is written again.
+
+        Asked again it finds nothing left to do. A clock that went back makes no answer old.
+        """
+        rested_s = (now.time - index.answered_at).total_seconds() if index.answered_at is not None else 0.0
+        if rested_s < _SHORTEST_PAUSE_S or not self._is_on(TIME):
             return None
         numbers = self._numbers()
-        old = old_results(index, now.time, pause_minutes=numbers.pause_minutes, keep_recent=numbers.keep_recent)
+        old = _but_the_newest(index, numbers.keep_recent) if rested_s >= numbers.pause_minutes * 60 else []
         return _cleared("time", old, "the conversation rested and the cache is gone") if old else None
 
     def _by_price(self, view: View, index: ResultIndex, now: Now) -> Commit | None:
@@ -90,11 +92,15 @@ class Microcompact:
         return _cleared("economic", cut.chosen, "carrying them would cost more") if cut is not None else None
 
     def _in_cache(self, index: ResultIndex) -> Commit | None:
+        """Deletes old results inside the server's cache, for endpoints that can: messages and prefix stay.
+
+        Once sent, a deletion is sent again in its place with every later request.
+        """
         if not self._capabilities.cache_edits or not self._is_on(CACHE_EDITS):
             return None
         numbers = self._numbers()
-        gone = to_delete(index, above=numbers.cache_edits_above, keep_recent=numbers.keep_recent)
-        if not gone:
+        gone = _but_the_newest(index, numbers.keep_recent)
+        if not gone or len(index.held) <= numbers.cache_edits_above:
             return None
         edits = CacheEdits(tuple(held.call_id for held in gone), sum(held.tokens for held in gone))
         return Commit((edits,), notice=told(gone, "deleted from the server's cache"))
@@ -121,6 +127,11 @@ class Microcompact:
         return Commit(
             (ServerEdits(body),), breaks=Break(BreakCause.SERVER_EDITS, "the server is asked to clear differently")
         )
+
+
+def _but_the_newest(index: ResultIndex, keep_recent: int) -> list[Held]:
+    """All results but the newest (one at least), and none that the model has not seen yet."""
+    return [held for held in index.held[: -max(1, keep_recent)] if held.since < index.rounds]
 
 
 def _at_once(commit: Commit) -> Steps:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -38,10 +38,8 @@ SERIAL = "notes"
 
 
 def note_numbers(parts: Parts) -> NoteNumbers:
-    """The numbers of layer 3 as they hold now: the settings, what flags change of them, and the window."""
-    given, number = parts.settings.notes, parts.flags.number
-    values = {f.name: number(f"notes.{f.name}", getattr(given, f.name)) for f in fields(NoteNumbers)}
-    return NoteNumbers(**values).for_window(parts.limits.window)
+    """The numbers of layer 3 as they hold now, for the window."""
+    return parts.numbers(NoteNumbers, "notes").for_window(parts.limits.window)
 
 
 class NoteKeeper(Companion):

@@ -6,17 +6,17 @@ What fails here is counted, logged and tried again from the same cursor; it neve
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
 from reverie.layers.base import Fork, Forks
 from reverie.layers.l5_extraction.gates import Gate, Turn, stopped_by
-from reverie.layers.l5_extraction.learning import Learnt, extraction_numbers, learn
-from reverie.layers.l5_extraction.notice import notice
+from reverie.layers.l5_extraction.learning import Learnt, Numbers, learn
 from reverie.layers.l5_extraction.own_writes import OwnWrites
 from reverie.layers.l5_extraction.span import Span, new_since
 from reverie.layers.l5_extraction.state import WRITER, State
+from reverie.layers.l5_extraction.writes import Done
 from reverie.memory.directory import MemoryDirectory
 from reverie.runtime.heartbeat import Heartbeat
 from reverie.runtime.parts import Parts
@@ -27,6 +27,7 @@ from reverie.storage.transcript.view import Entry
 from reverie.types import Purpose
 
 SERIAL = "extraction"
+_WORDS: Mapping[Done, str] = {"added": "remembered", "updated": "updated", "forgotten": "forgot"}
 
 
 class Extractor:
@@ -76,7 +77,7 @@ class Extractor:
         )
         if shut is not None:
             return shut
-        every = extraction_numbers(parts).every_turns
+        every = parts.numbers(Numbers, "extraction").every_turns
         if self._task is not None and self._task.info.state.is_over:  # also one that was killed before it began
             self._state = self._state.killed()
             self._task = None
@@ -168,7 +169,7 @@ class Extractor:
                 fork,
                 span,
                 memory,
-                extraction_numbers(parts),
+                parts.numbers(Numbers, "extraction"),
                 session=parts.log.session_id,
                 today=began.astimezone().date(),
                 keeps_index=not parts.prefix_flag("recall.no_index"),
@@ -195,3 +196,13 @@ class Extractor:
                 f"learning from the conversation has failed three times in a row: {said} (`reverie doctor` says more)"
             )
             self._emit(Notice(text, "warning", "memory"))
+
+
+def notice(done: Mapping[str, Done]) -> str | None:
+    """What the user is told after a run, in one sentence; None if no topic file was written."""
+    parts = [
+        f"{word} {', '.join(name for name, what in done.items() if what == kind)}"
+        for kind, word in _WORDS.items()
+        if kind in done.values()
+    ]
+    return "; ".join(parts) + " (`reverie memory log` shows it, `memory undo` takes it back)" if parts else None

@@ -21,7 +21,6 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.scan import scan
 from reverie.permissions.background import BackgroundWriter
 from reverie.runtime.heartbeat import run_figures
-from reverie.runtime.parts import Parts
 from reverie.tools.base import Keeper
 from reverie.types import JsonObject, Purpose, Usage
 
@@ -59,17 +58,6 @@ class Learnt:
             "denied": len(self.denied),
             **run_figures(self.usage, rounds=self.rounds),
         }
-
-
-def extraction_numbers(parts: Parts) -> Numbers:
-    """The settings, and what flags change of them."""
-    given, number = parts.settings.extraction, parts.flags.number
-    return Numbers(
-        every_turns=number("extraction.every_turns", given.every_turns),
-        max_rounds=number("extraction.max_rounds", given.max_rounds),
-        run_s=number("extraction.run_s", given.run_s),
-        most_losses=number("extraction.most_losses", given.most_losses),
-    )
 
 
 async def learn(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from reverie import __version__
 from reverie.layers.base import Fork
-from reverie.layers.l5_extraction.learning import Learnt, extraction_numbers, learn
+from reverie.layers.l5_extraction.learning import Learnt, Numbers, learn
 from reverie.layers.l5_extraction.span import Span, with_short_results
 from reverie.layers.l5_extraction.state import WRITER
 from reverie.memory.directory import MemoryDirectory
@@ -128,7 +128,7 @@ class Learner:
             self._fork(log),
             span if span.before is None or span.before.message.role == "assistant" else replace(span, before=None),
             self._memory,
-            extraction_numbers(parts),
+            parts.numbers(Numbers, "extraction"),
             session=parts.log.session_id,
             today=day,
             keeps_index=not (header is not None and header.flags.get("recall.no_index")),

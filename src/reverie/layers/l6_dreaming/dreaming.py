@@ -68,16 +68,6 @@ class _Run:
     way: str = ""
 
 
-def gate_numbers(parts: Parts) -> GateNumbers:
-    """The numbers of the gates as they hold now."""
-    given, number = parts.settings.dream, parts.flags.number
-    return GateNumbers(
-        hours=number("dream.hours", given.hours),
-        scan_minutes=number("dream.scan_minutes", given.scan_minutes),
-        transcripts=number("dream.transcripts", given.transcripts),
-    )
-
-
 class Dreaming:
     """One a session, where there is a memory."""
 
@@ -119,7 +109,7 @@ class Dreaming:
                 is_on=lambda: parts.flags.on("dream"),
                 daily_log=self._keeps_log,
                 is_remote=lambda: parts.settings.remote.enabled,
-                numbers=lambda: gate_numbers(parts),
+                numbers=lambda: parts.numbers(GateNumbers, "dream"),
                 folders=transcript_folders(parts.places),
                 current=lambda: parts.log.session_id,
                 waiting=self.proposals.count,
