@@ -1,4 +1,4 @@
-"""Six floors, bottom up, ordered by cost: what a cheap layer takes care of, a dearer one need not.
+"""Layers 1 to 6, ordered by cost: what a cheap layer takes care of never reaches an expensive one.
 
-Each layer is a package of its own and a stage of `context/pipeline.py`; the seventh, `agents/`, stands above the loop.
+Each is a package with its rules and its runner. `context/pipeline.py` has their order; layer 7 is `agents/`.
 """

@@ -1,7 +1,6 @@
-"""The floor where everything meets: a session wires layers, loop and tools together and carries out what they decide.
+"""Where everything meets: a session joins the engine, the loop, tools, agents and hooks. It composes, and nothing else.
 
-`session.py` is the composition root and the public API, `wiring.py` the one place a layer is plugged in; each other
-module does one thing for them. The public names are loaded on first use, so that a part costs only itself.
+`session.py` is the public API, `assembly.py` makes every part once. The public names are loaded on first use.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Settings:
     parts: tuple[Part, ...] = field(default=(), compare=False, repr=False)
     """What can act in the folder's own files, ignored or not: what `reverie trust` shows."""
     flag_env: Mapping[str, str] = field(default_factory=_no_strings)
-    """The `REVERIE_FLAG_*` variables as they are; `flags.py` knows what they mean."""
+    """The `REVERIE_FLAG_*` variables as they are; `flags/` knows what they mean."""
     env: Mapping[str, str] = field(default_factory=_no_strings, compare=False, repr=False)
     """The environment as it was read, for processes we start; everything else asks a setting."""
     sources: Mapping[str, tuple[Source, ...]] = field(default_factory=_no_sources, compare=False, repr=False)

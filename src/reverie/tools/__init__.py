@@ -1,0 +1,1 @@
+"""What agents can call. A tool never decides whether it may run."""

@@ -1,0 +1,1 @@
+"""Messages between agents: their form, mailboxes on disk, who is there, and the way to whoever is meant."""

@@ -1,0 +1,1 @@
+"""`reverie chat` on a terminal or a pipe, and its slash commands."""

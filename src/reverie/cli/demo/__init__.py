@@ -1,0 +1,1 @@
+"""`reverie demo`: three days with an agent, played from real sessions."""

@@ -1,0 +1,1 @@
+"""`reverie doctor`: is everything there, and if not, what to do."""

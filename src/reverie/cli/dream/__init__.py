@@ -1,0 +1,1 @@
+"""`reverie dream`: run, watch, review and undo dreams."""

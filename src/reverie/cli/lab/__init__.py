@@ -1,0 +1,1 @@
+"""`reverie lab`: the measurements as commands."""

@@ -1,0 +1,1 @@
+"""Commands about what is remembered: look, change, import, purge, recall."""

@@ -1,0 +1,1 @@
+"""Commands about conversations: list, show, cost, context, compact, notes, tasks."""

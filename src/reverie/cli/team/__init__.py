@@ -1,0 +1,1 @@
+"""`reverie team`: start, watch and end a team of processes."""

@@ -1,0 +1,1 @@
+"""How well a mind puts memory in order, and what asking for a dream costs."""

@@ -1,0 +1,1 @@
+"""How well a mind learns from conversations, and what a closed gate costs."""

@@ -1,0 +1,1 @@
+"""How well memories are found, and how well recall keeps silent."""

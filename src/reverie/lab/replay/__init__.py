@@ -1,0 +1,1 @@
+"""What a recorded session would have cost under other policies."""

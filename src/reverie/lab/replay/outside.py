@@ -1,7 +1,8 @@
 """What changes a request outside our pipeline: LangChain's middleware, and the server's own clearing.
 
 LangChain is the installed package, asked through its public middleware, on the same messages. It is imported here and
-in `overhead.py` only. For the server this only works out what it cleared, which its response counts but does not name.
+in `lab/overhead.py` only. For the server this only works out what it cleared: its response counts that and does not
+name it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Verify at use: what a memory names in this repository is looked up before the memory is shown.
 
-Files by `references.py`, symbols written as code by a search with a time limit. One listing serves for half a minute.
+Files by `memory/references.py`, symbols written as code by a search with a time limit. One listing serves for half a
+minute.
 Never says that something exists, only what was not found; where it cannot look, it says nothing.
 """
 

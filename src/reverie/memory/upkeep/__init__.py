@@ -1,0 +1,1 @@
+"""Looks after the directory: check, repair, undo, import, purge."""

@@ -1,0 +1,1 @@
+"""Proves that a shell command only reads, or says why not."""
