@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 from reverie.models.base import UNPARSED_INPUT, Marker, Request
@@ -100,6 +101,12 @@ def prefix_parts(request: Request, rendered: Rendered | None = None) -> list[str
     for message in request.messages:
         parts += each(message)
     return parts
+
+
+def shared(before: Sequence[str], after: Sequence[str]) -> int:
+    """How many parts two prefixes have in common, from the start."""
+    differ = (i for i, (old, new) in enumerate(zip(before, after, strict=False)) if old != new)
+    return next(differ, min(len(before), len(after)))
 
 
 def canonical(request: Request) -> bytes:
