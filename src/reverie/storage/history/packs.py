@@ -7,8 +7,11 @@ dulwich is imported only where there is a pack.
 
 from __future__ import annotations
 
+import struct
 import weakref
-from collections.abc import Iterable
+import zlib
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Literal
@@ -44,31 +47,33 @@ class Pack:
         from dulwich.objects import ObjectID
         from dulwich.pack import PackFileDisappeared
 
-        try:
+        with self._reading(), suppress(PackFileDisappeared):  # packed again meanwhile: it is in another one
             return bool(self._pack.data) and ObjectID(name.encode()) in self._pack
-        except PackFileDisappeared:  # packed again meanwhile: it is in another one
-            return False
-        except Exception as error:
-            raise self._damaged() from error
+        return False
 
     def names(self) -> list[str]:
         """Every object of the pack."""
-        try:
+        with self._reading():
             return [name.decode() for name in self._pack]
-        except Exception as error:
-            raise self._damaged() from error
 
     def get(self, name: str) -> tuple[Kind, bytes]:
         from dulwich.objects import ObjectID
 
-        try:
+        with self._reading():
             number, data = self._pack.get_raw(ObjectID(name.encode()))
             return _TYPES[number], data
-        except Exception as error:
-            raise self._damaged() from error
 
-    def _damaged(self) -> HistoryDamaged:
-        return HistoryDamaged(self.stem.parents[2], f"{self.stem.name} cannot be read")
+    @contextmanager
+    def _reading(self) -> Generator[None]:
+        """Whatever dulwich raises for bytes that are not a pack becomes one sentence."""
+        from dulwich.errors import ApplyDeltaError, ChecksumMismatch
+        from dulwich.pack import UnresolvedDeltas
+
+        plain = (AssertionError, LookupError, OSError, OverflowError, TypeError, ValueError, struct.error, zlib.error)
+        try:
+            yield
+        except (*plain, ApplyDeltaError, ChecksumMismatch, UnresolvedDeltas) as error:
+            raise HistoryDamaged(self.stem.parents[2], f"{self.stem.name} cannot be read") from error
 
 
 def write_pack(folder: Path, objects: Iterable[tuple[Kind, bytes]]) -> None:
