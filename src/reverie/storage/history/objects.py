@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import cast
 
 from reverie.regular_files import LARGEST, read_regular
-from reverie.storage.atomic import storage_error
+from reverie.storage.atomic import remove, storage_error, write_new
 from reverie.storage.history.packs import HistoryDamaged, Kind, Pack, write_pack
 
 _KINDS: tuple[Kind, ...] = ("blob", "tree", "commit", "tag")
 _HEX = re.compile(r"[0-9a-f]{40}")
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _SPEED = 1  # zlib level of loose objects; packing compresses them again
 
 FILE = "100644"
@@ -129,20 +128,11 @@ class ObjectStore:
         temporary = self.folder / f"tmp_obj_{os.urandom(8).hex()}"
         try:
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            fd = os.open(temporary, _NEW_FILE, 0o400)
+            write_new(temporary, packed, 0o400, fsync=fsync)
             try:
-                try:
-                    view = memoryview(packed)
-                    while view:
-                        view = view[os.write(fd, view) :]
-                    if fsync:
-                        os.fsync(fd)
-                finally:
-                    os.close(fd)
                 temporary.replace(path)
             except BaseException:
-                with suppress(OSError):
-                    temporary.unlink()
+                remove(temporary)
                 raise
         except OSError as error:
             raise storage_error(error, self.folder.parent, "write to the history") from error
