@@ -26,7 +26,8 @@ from reverie.models.base import (
     ThinkingDelta,
     ToolCallStarted,
 )
-from reverie.models.script import Fault, Script, ScriptedReply
+from reverie.models.script import Script, ScriptedReply
+from reverie.models.script_syntax import Fault
 from reverie.types import JsonObject, Origin, Usage, parse_block
 
 CHUNK = 40
