@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from reverie.models.request_log import prefix_breaks
 from tests.counts import SOAK
+from tests.prefix_breaks import prefix_breaks
 
 # The suite tries the same examples every time, however slow the machine; the soak looks for new ones.
 settings.register_profile("suite", deadline=None, derandomize=not SOAK)

@@ -172,7 +172,6 @@ def test_foreign_text_is_parsed_in_one_place() -> None:
 READS_ITS_OWN = {  # package data, /proc, and the measurements over data of our own
     "prompts.py",
     "regular_files.py",
-    "tools/description.py",
     "tools/process.py",
     "memory/recall/ranking/manner.py",
     "memory/recall/encoder.py",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.models.request_log import prefix_breaks, read_log
+from reverie.models.request_log import read_log
 from reverie.paths import Places
 from reverie.settings import load_settings
 from reverie.storage.transcript.chain import conversation
@@ -20,6 +20,7 @@ from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.sessions import list_sessions
 from reverie.storage.transcript.view import View
 from tests.counts import SOAK, count
+from tests.prefix_breaks import prefix_breaks
 from tests.sessions import script
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -46,7 +46,7 @@ from reverie.memory.topic_file import TopicFile
 from reverie.memory.upkeep.importing import _heading, _sections  # pyright: ignore[reportPrivateUsage]
 from reverie.memory.upkeep.purge_forms import Forms
 from reverie.models.tokens import estimate_text
-from reverie.models.tool_input import read_input
+from reverie.models.wire import read_input
 from reverie.offline.consolidate.gather import Said
 from reverie.offline.consolidate.index_rows import rows
 from reverie.offline.consolidate.lessons import cleaned, heard

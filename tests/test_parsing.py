@@ -11,7 +11,7 @@ import pytest
 from reverie.agents.definition import read_definition
 from reverie.instructions.rules import split_rule
 from reverie.memory.frontmatter import split
-from reverie.models.tool_input import read_input
+from reverie.models.wire import read_input
 from reverie.parsing import (
     MAX_DEPTH,
     MAX_YAML,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reverie.context.day_book import BACKGROUND, Caps, DayBook
-from reverie.context.ledger import Entry, Ledger, entry
+from reverie.context.ledger import Entry, entry
 from reverie.events import Event, Notice
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import input_equivalents
@@ -99,20 +99,6 @@ def test_a_book_that_cannot_be_written_still_caps_its_own_process(tmp_path: Path
     book.add(spent(50))
     assert book.today().tokens == 50
     assert caps(book, tokens=50).may_spend(Purpose.NOTES)
-
-
-def test_the_book_is_derived_and_can_be_made_again(tmp_path: Path) -> None:
-    book = DayBook(tmp_path, clock=lambda: NOON)
-    ledger = Ledger(CATALOGUE)
-    ledger.entries = [spent(10), spent(20, Purpose.MAIN), spent(5, Purpose.DREAM)]
-    for one in ledger.entries:
-        book.add(one)
-    day = NOON.astimezone().date()
-    written = book.path(day).read_bytes()
-    book.path(day).write_bytes(b"garbage\n" * 100)
-    book.rebuild(day, ledger)
-    assert book.path(day).read_bytes() == written
-    assert book.today().tokens == 15
 
 
 def test_old_books_are_thrown_away(tmp_path: Path) -> None:

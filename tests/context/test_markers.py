@@ -14,9 +14,9 @@ from reverie.context.request import (
     LOOKBACK,
     MAX_IMAGES,
     End,
+    ImageCount,
     assemble,
     end_of,
-    images_left_out,
     place_markers,
 )
 from reverie.models.base import Capabilities, Request
@@ -183,11 +183,11 @@ def test_images_are_left_out_in_batches_so_that_most_requests_keep_the_prefix() 
     def talk(images: int) -> tuple[Message, ...]:
         return tuple(Message("user", (ImageBlock(source), TextBlock(f"image {i}"))) for i in range(images))
 
-    assert [images_left_out(talk(n)) for n in (0, MAX_IMAGES)] == [0, 0]
-    counts = [images_left_out(talk(MAX_IMAGES + n)) for n in range(1, 2 * IMAGE_BATCH + 1)]
+    assert [ImageCount().left_out(talk(n)) for n in (0, MAX_IMAGES)] == [0, 0]
+    counts = [ImageCount().left_out(talk(MAX_IMAGES + n)) for n in range(1, 2 * IMAGE_BATCH + 1)]
     assert counts == [IMAGE_BATCH] * IMAGE_BATCH + [2 * IMAGE_BATCH] * IMAGE_BATCH
     shown = assemble(
-        header(), talk(101), max_tokens=1, capabilities=BOTH, images_left_out=images_left_out(talk(101))
+        header(), talk(101), max_tokens=1, capabilities=BOTH, images_left_out=ImageCount().left_out(talk(101))
     ).messages
     left = [m for m in shown if any(isinstance(b, TextBlock) and b.text == IMAGE_LEFT_OUT for b in m.content)]
     assert left == list(shown[:IMAGE_BATCH])

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 
 from reverie import errors
 from reverie.models.base import Capabilities, Finished, ModelEvent, Request, TextDelta
-from reverie.models.request_log import RequestLog, prefix_breaks, read_log
+from reverie.models.request_log import RequestLog, read_log
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
 from reverie.models.sending import Restarted, Retry, RetryPolicy, SendEvent, send
 from tests.models.requests import answered, collect, person, request, until
+from tests.prefix_breaks import prefix_breaks
 
 
 class Clock:

@@ -19,7 +19,6 @@ from reverie.permissions.policy import (
     Policy,
     Rules,
     accept_all,
-    deny_all,
     headless,
     interactive,
     policy_for,
@@ -165,7 +164,7 @@ def test_a_working_folder_behind_a_link(tmp_path: Path) -> None:
 
 
 def test_reasons_are_sentences() -> None:
-    for policy in (interactive, read_only, headless(interactive), deny_all("Nobody may call anything.")):
+    for policy in (interactive, read_only, headless(interactive)):
         for made in (call("Write", file_path="a", content="x"), call("Bash", command="rm -r x"), call("mcp__x__y")):
             decision: Decision = policy(made)
             assert isinstance(decision, Ask | Deny) and decision.reason.endswith("."), decision

@@ -13,8 +13,7 @@ import pytest
 
 from reverie.tools.base import ToolContext, ToolOutput
 from reverie.tools.bash import Bash
-from reverie.tools.environment import bare_environment
-from reverie.tools.process import Family
+from reverie.tools.process import Family, bare_environment
 from tests.tools.calls import make_context, refusal, text, use
 
 

@@ -17,7 +17,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from reverie.errors import StorageError
-from reverie.permissions.policy import deny_all, read_only
+from reverie.permissions.policy import read_only
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
 from reverie.tools.base import Caller, ReadCache, Tool, ToolContext, ToolOutput
 from reverie.tools.registry import BUILT_IN_ORDER, builtin_tools, in_order, tool_schemas
@@ -235,7 +235,7 @@ def test_policies_stand_before_the_tools(tmp_path: Path) -> None:
     (context.cwd / "f").write_text("x")
     calls = [ToolUseBlock("1", "Read", {"file_path": "f"}), ToolUseBlock("2", "Bash", {"command": "rm f"})]
     assert [output.is_error for _, output in run(calls, context)] == [False, True]
-    context.permission = answering(deny_all("A side question calls no tools."))
+    context.permission = answering(lambda _call: Deny("A side question calls no tools."))
     assert [text(output) for _, output in run(calls, context)] == ["A side question calls no tools."] * 2
 
 

@@ -22,8 +22,7 @@ from reverie.origins import fence
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.prompts import render
 from reverie.storage.transcript.view import View
-from reverie.tools.base import Caller, PermissionFunction, ReadCache, ToolOutput
-from reverie.tools.order import AgentOrder
+from reverie.tools.base import AgentOrder, Caller, PermissionFunction, ReadCache, ToolOutput
 from reverie.types import Block, Json, Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 
 PLACEHOLDER = "Started. It goes on in the background; what comes of it will arrive as a letter."

@@ -17,8 +17,7 @@ from reverie.agents.nest import Nest
 from reverie.agents.worktree import Worktree
 from reverie.runtime.tasks import TaskHandle
 from reverie.storage.transcript.session_log import SessionLog
-from reverie.tools.base import PermissionFunction, ToolOutput
-from reverie.tools.order import AgentOrder
+from reverie.tools.base import AgentOrder, PermissionFunction, ToolOutput
 from reverie.types import ToolUseBlock
 
 

@@ -18,8 +18,7 @@ from reverie.errors import UserError
 from reverie.layers.base import Companion
 from reverie.loop import Thread
 from reverie.storage.transcript.view import View
-from reverie.tools.base import ToolOutput
-from reverie.tools.order import AgentOrder
+from reverie.tools.base import AgentOrder, ToolOutput
 from reverie.types import Block, JsonObject, ToolUseBlock
 
 AGENT = "Agent"

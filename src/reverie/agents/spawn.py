@@ -24,8 +24,7 @@ from reverie.errors import ReverieError, UserError
 from reverie.events import Event, ToolStarted
 from reverie.prompts import render
 from reverie.runtime.tasks import Task, TaskHandle, TaskInfo, Tasks, TaskState
-from reverie.tools.base import ToolOutput
-from reverie.tools.order import AgentOrder
+from reverie.tools.base import AgentOrder, ToolOutput
 from reverie.types import Origin, Purpose, ToolUseBlock
 
 _WHY_NOT = {

@@ -15,11 +15,11 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.context.ledger import Entry, Ledger
+from reverie.context.ledger import Entry
 from reverie.errors import StorageError
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, open_regular
-from reverie.storage.atomic import make_private_dir, write_atomic
+from reverie.storage.atomic import make_private_dir
 from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.types import Purpose
 
@@ -69,13 +69,6 @@ class DayBook:
         """What all processes together have spent today. Reads only what was added since the last look."""
         self._catch_up(self.path(self._today()))
         return self._spent + self._unsaved
-
-    def rebuild(self, day: date, ledger: Ledger) -> None:
-        """Writes a day's file anew from the transcripts."""
-        make_private_dir(self._folder)
-        lines = [_line(one) for one in ledger.only(day=day).entries if one.purpose in BACKGROUND]
-        write_atomic(self.path(day), b"".join(lines))
-        self._day = None
 
     def _today(self) -> date:
         day = self._clock().astimezone().date()

@@ -178,11 +178,6 @@ class ImageCount:
         return max(0, -(-(self._images - MAX_IMAGES) // IMAGE_BATCH) * IMAGE_BATCH)
 
 
-def images_left_out(messages: Sequence[Message]) -> int:
-    """How many of the oldest images do not fit into a request, counted from the start."""
-    return ImageCount().left_out(messages)
-
-
 def without_images(messages: tuple[Message, ...], count: int) -> tuple[Message, ...]:
     """The messages with a text for each of the `count` oldest images."""
     out = list(messages)

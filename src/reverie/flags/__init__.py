@@ -140,19 +140,13 @@ class Flags:
 
     def numbers(self) -> dict[str, tuple[float, str]]:
         """The numbers that flags files or variables set, and where; another provider cannot be asked for a list."""
-        from reverie.flags.file_provider import FileProvider
-
-        if not isinstance(self._provider, FileProvider):
-            return {}
-        return {name: (value, self._source(name)) for name, value in self._provider.numbers().items()}
+        numbers = self._files.numbers() if self._files is not None else {}
+        return {name: (value, self._source(name)) for name, value in numbers.items()}
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What was ignored so far, and why: sentences to show once."""
-        from reverie.flags.file_provider import FileProvider
-
-        of_files = self._provider.warnings if isinstance(self._provider, FileProvider) else ()
-        return (*of_files, *self._warnings)
+        return (*(self._files.warnings if self._files is not None else ()), *self._warnings)
 
     def close(self) -> None:
         """Gives the provider back to OpenFeature, which shuts it down."""
@@ -174,11 +168,7 @@ class Flags:
             )
 
     def _source(self, name: str) -> str:
-        from reverie.flags.file_provider import FileProvider
-
-        if isinstance(self._provider, FileProvider):
-            return self._provider.source(name)
-        return self._provider.get_metadata().name
+        return self._files.source(name) if self._files is not None else self._provider.get_metadata().name
 
     def _warn(self, sentence: str) -> None:
         if sentence not in self._warnings:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
-from reverie import errors
 from reverie.models import wire
 from reverie.models.base import (
     Capabilities,
-    Finished,
     ModelEvent,
     Request,
     Response,
@@ -22,9 +20,8 @@ from reverie.models.base import (
     ThinkingDelta,
     ToolCallStarted,
 )
-from reverie.models.sdk import Sdk, mapped_errors, open_stream, own_headers
-from reverie.models.tool_input import read_input
-from reverie.models.wire import as_object
+from reverie.models.sdk import SdkModel
+from reverie.models.wire import as_object, read_input
 from reverie.types import Json, JsonObject, Origin, Usage, parse_block
 
 VENDOR_URL = "https://api.anthropic.com"
@@ -34,8 +31,12 @@ _NO_KEY = "none"
 _PIECES = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
-class AnthropicModel:
-    """One model at one endpoint. Everything it needs is passed in; it reads no environment."""
+class AnthropicModel(SdkModel):
+    """One Claude model at one endpoint."""
+
+    vendor = "anthropic"
+    setting = "ANTHROPIC_BASE_URL (model.anthropic_base_url)"
+    id_header = "request-id"
 
     def __init__(
         self,
@@ -48,65 +49,29 @@ class AnthropicModel:
         capabilities: Capabilities | None = None,
         betas: tuple[str, ...] = (),
     ) -> None:
-        self._model = model
+        keys = {"auth_token": token} if token and not key else {"api_key": key or _NO_KEY}
+        able = capabilities or Capabilities(True, ("5m", "1h"), context_edits=True, output_schema=True)
+        super().__init__(model, base_url or VENDOR_URL, "AsyncAnthropic", keys, timeout_s, able)
         self._betas = betas
-        self._url = base_url or VENDOR_URL
-        self._capabilities = capabilities or Capabilities(True, ("5m", "1h"), context_edits=True, output_schema=True)
 
-        def make(module: Any) -> Any:
-            # One of the two is always passed: without, the SDK would look for credentials on its own.
-            by_token = {"auth_token": token} if token and not key else {"api_key": key or _NO_KEY}
-            return module.AsyncAnthropic(
-                **by_token,
-                base_url=self._url,
-                timeout=module.Timeout(timeout_s, connect=min(30.0, timeout_s)),
-                max_retries=0,
-            )
-
-        self._sdk: Sdk[Any] = Sdk("anthropic", make)
-
-    @property
-    def name(self) -> str:
-        return f"anthropic:{self._model}"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._capabilities
-
-    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        module, client = await self._sdk.client()
+    def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         body = wire.body(request)
         betas = (*self._betas, *(beta for beta in request.betas if beta not in self._betas))
         fixed: JsonObject = {"model": body["model"], "max_tokens": body["max_tokens"], "messages": []}
-        headers = own_headers(self._url, request)
-        with mapped_errors(module, self._url, "ANTHROPIC_BASE_URL (model.anthropic_base_url)"):
+
+        def create(client: Any) -> Any:
             if betas or request.context_management is not None:
-                create = partial(client.beta.messages.create, **fixed, betas=list(betas), extra_headers=headers)
-            else:
-                create = partial(client.messages.create, **fixed, extra_headers=headers)
-            opened = await open_stream(create, body)
-            answer = _Answer(opened.response.headers.get("request-id"))
-            async with opened as events:
-                async for event in events:
-                    for made in answer.take(cast(JsonObject, event.to_dict(warnings=False))):
-                        yield made
-        if not answer.ended:
-            raise errors.Unreachable("The connection broke before the answer was complete.")
-        yield Finished(answer.response())
+                return partial(client.beta.messages.create, **fixed, betas=list(betas))
+            return partial(client.messages.create, **fixed)
 
-    async def listed(self) -> bool | None:
-        """Whether the server lists this model; None if it does not say."""
-        return await self._sdk.lists(self._model)
-
-    async def close(self) -> None:
-        await self._sdk.close()
+        return self._streamed(request, create, body, _Answer())
 
 
 class _Answer:
     """An answer as it arrives, event by event."""
 
-    def __init__(self, request_id: str | None) -> None:
-        self._request_id = request_id
+    def __init__(self) -> None:
+        self.request_id: str | None = None
         self._message: JsonObject = {}
         self._usage: JsonObject = {}
         self._blocks: dict[int, JsonObject] = {}
@@ -141,7 +106,7 @@ class _Answer:
             content=tuple(parse_block(self._whole(index), Origin.MODEL) for index in sorted(self._blocks)),
             stop_reason=str(self._message.get("stop_reason") or "end_turn"),
             usage=Usage.parse(self._usage) or Usage(),
-            request_id=self._request_id,
+            request_id=self.request_id,
             applied_edits=tuple(self._edits),
             raw_usage=self._usage,
         )

@@ -10,12 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast
 
-from reverie.models.features import SIZE, Feature, Features
-from reverie.types import Json, JsonObject
-
-_FORMAT = 1
+from reverie.models.features import Feature, Features
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,47 +103,6 @@ class Calibrator:
             for i, (row, added) in enumerate(zip(self.covariance, _uncertainty(_DRIFT), strict=True))
         )
         return Calibrator(weights, covariance, self.observations + 1)
-
-    def to_json(self) -> JsonObject:
-        """Plain JSON to keep; `from_json` gives an equal calibrator."""
-        return {
-            "format": _FORMAT,
-            "classes": [feature.name.lower() for feature in Feature],
-            "weights": list(self.weights),
-            "covariance": [list(row) for row in self.covariance],
-            "observations": self.observations,
-        }
-
-    @staticmethod
-    def from_json(raw: Json) -> Calibrator | None:
-        """Reads what `to_json` gave; None if it is damaged or of another version: then begin with the prior."""
-        if not isinstance(raw, dict):
-            return None
-        match cast("JsonObject", raw):
-            case {
-                "format": int(version),
-                "classes": [*classes],
-                "weights": [*weights],
-                "covariance": [*rows],
-                "observations": int(observations),
-            } if version == _FORMAT and classes == [feature.name.lower() for feature in Feature]:
-                numbers = _numbers(weights)
-                matrix = tuple(_numbers(row) for row in rows)
-                if numbers is None or len(matrix) != SIZE:
-                    return None
-                square = tuple(row for row in matrix if row is not None)
-                return Calibrator(numbers, square, observations) if len(square) == SIZE else None
-            case _:
-                return None
-
-
-def _numbers(raw: Json) -> tuple[float, ...] | None:
-    if not isinstance(raw, list):
-        return None
-    given = cast("list[Any]", raw)
-    if len(given) != SIZE or not all(isinstance(n, int | float) and math.isfinite(n) for n in given):
-        return None
-    return tuple(float(n) for n in given)
 
 
 @cache

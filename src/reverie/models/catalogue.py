@@ -17,6 +17,8 @@ from typing import Any, Literal, cast
 from reverie.errors import SettingsError
 from reverie.parsing import load_toml
 from reverie.regular_files import read_regular_text
+from reverie.settings.fields import Kind
+from reverie.settings.kinds import NOWHERE, Choice, Misfit, Numeric, Switch, Text, Texts
 
 Provider = Literal["anthropic", "openai", "embedded", "scripted", "unknown"]
 Window1M = Literal["none", "beta", "native"]
@@ -232,43 +234,29 @@ def _check_entry(path: Path, where: str, value: object) -> dict[str, Any]:
         kind = kinds.get(key)
         if kind is None:
             _unknown(path, key, tuple(kinds), where)
-        elif not _fits(key, kind, given):
-            raise SettingsError(f"{path}: `{where}.{key}` is {given!r}, but must be {_wanted(key, kind)}.")
+        else:
+            try:
+                kind.check(given, NOWHERE)
+            except Misfit as misfit:
+                raise SettingsError(f"{path}: `{where}.{key}` is {given!r}, but must be {misfit.wanted}.") from misfit
     return entry
 
 
 @cache
-def _kinds() -> dict[str, str]:
-    return {field.name: str(field.type) for field in fields(ModelFacts) if field.name not in _COMPUTED}
+def _kinds() -> dict[str, Kind]:
+    return {
+        field.name: _kind(field.name, str(field.type)) for field in fields(ModelFacts) if field.name not in _COMPUTED
+    }
 
 
-def _fits(key: str, kind: str, given: object) -> bool:
+def _kind(key: str, wanted: str) -> Kind:
     if key in _CHOICES:
-        return given in _CHOICES[key]
-    if kind == "bool":
-        return isinstance(given, bool)
-    if kind.startswith("int"):
-        smallest = 0 if key == "cache_minimum" else 1
-        return isinstance(given, int) and not isinstance(given, bool) and given >= smallest
-    if kind.startswith("float"):
-        return isinstance(given, int | float) and not isinstance(given, bool) and given >= 0
-    if kind.startswith("tuple"):
-        return isinstance(given, list) and all(isinstance(item, str) for item in cast("list[object]", given))
-    return isinstance(given, str)
-
-
-def _wanted(key: str, kind: str) -> str:
-    if key in _CHOICES:
-        return "one of " + ", ".join(_CHOICES[key])
-    if kind == "bool":
-        return "true or false"
-    if kind.startswith("int"):
-        return "a whole number of tokens"
-    if kind.startswith("float"):
-        return "a number that is not negative"
-    if kind.startswith("tuple"):
-        return "a list of strings"
-    return "a string"
+        return Choice(_CHOICES[key])
+    if wanted.startswith("int"):
+        return Numeric(whole=True, minimum=0 if key == "cache_minimum" else 1)
+    if wanted.startswith("float"):
+        return Numeric(whole=False)
+    return Switch() if wanted == "bool" else Texts() if wanted.startswith("tuple") else Text()
 
 
 def _unknown(path: Path, key: str, valid: tuple[str, ...], where: str = "") -> None:

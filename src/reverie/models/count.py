@@ -1,6 +1,6 @@
 """How large the context is right now: what the last response reported, and an estimate of what came after it.
 
-`count_context` answers for one moment. A `ContextMeter` follows a conversation, message by message, and teaches its
+A `ContextMeter` follows a conversation, message by message, and teaches its
 calibrator at every response. Never asks a server, never reads a transcript: whoever walks one feeds it.
 """
 
@@ -13,36 +13,8 @@ from reverie.models.calibration import Calibrator
 from reverie.models.features import ROUND, Features, begins_turn, measure_blocks, measure_message
 from reverie.types import Block, Message, ThinkingBlock, Usage
 
-_PLAUSIBLE_SHARE = 0.7
-_PLAUSIBLE_SLACK = 10
-"""Recorded output is believed from this share of what its content weighs; below, it was read off mid-stream."""
 _MOST_OFF = 2.0
 """An estimate is corrected by at most this factor, either way."""
-
-
-def count_context(
-    usage: Usage | None, appended: Iterable[Block], calibrator: Calibrator, *, response: Iterable[Block] = ()
-) -> int:
-    """Tokens of the context: all four usage fields of the last response, and an estimate of what was appended since.
-
-    `response` is that response's own content. Recorded output is often taken from the middle of a stream: where it
-    cannot be the output of this content, the content is estimated instead. Without usage everything is estimated, so
-    pass the whole conversation as `appended`.
-    """
-    added = max(0.0, calibrator.estimate(measure_blocks(appended)))
-    if usage is None:
-        return round(added + max(0.0, calibrator.estimate(measure_blocks(response))))
-    return round(usage.prompt + output_tokens(usage, response, calibrator) + added)
-
-
-def output_tokens(usage: Usage, response: Iterable[Block], calibrator: Calibrator) -> int:
-    """The output of a response: as recorded, or estimated from its content where the record is implausibly low.
-
-    More than the content explains is believed: thinking may have been left out of it.
-    """
-    content = max(0.0, calibrator.estimate(measure_blocks(response)))
-    recorded = usage.output_tokens
-    return recorded if recorded >= _PLAUSIBLE_SHARE * content - _PLAUSIBLE_SLACK else round(content)
 
 
 @dataclass(frozen=True, slots=True)

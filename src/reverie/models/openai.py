@@ -11,14 +11,12 @@ import json
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
-from reverie import errors
 from reverie.models import openai_wire, wire
 from reverie.models.base import (
     Capabilities,
-    Finished,
     ModelEvent,
     Request,
     Response,
@@ -26,9 +24,8 @@ from reverie.models.base import (
     ThinkingDelta,
     ToolCallStarted,
 )
-from reverie.models.sdk import Sdk, mapped_errors, open_stream, own_headers
-from reverie.models.tool_input import read_input
-from reverie.models.wire import as_object
+from reverie.models.sdk import SdkModel
+from reverie.models.wire import as_object, read_input
 from reverie.types import Block, Json, JsonObject, Origin, TextBlock, ThinkingBlock, ToolUseBlock, Usage
 
 VENDOR_URL = "https://api.openai.com/v1"
@@ -43,8 +40,12 @@ _STOP_REASONS = {
 }
 
 
-class OpenAIModel:
-    """One model at one endpoint. Everything it needs is passed in; it reads no environment."""
+class OpenAIModel(SdkModel):
+    """One model at one endpoint."""
+
+    vendor = "openai"
+    setting = "OPENAI_BASE_URL (model.openai_base_url)"
+    id_header = "x-request-id"
 
     def __init__(
         self,
@@ -55,52 +56,17 @@ class OpenAIModel:
         timeout_s: float = 600.0,
         capabilities: Capabilities | None = None,
     ) -> None:
-        self._model = model
-        self._url = url = base_url or VENDOR_URL
-        self._is_vendor = (urlsplit(url).hostname or "").endswith(("openai.com", "openai.azure.com"))
-        self._capabilities = capabilities or Capabilities(output_schema=True)
+        able = capabilities or Capabilities(output_schema=True)
+        super().__init__(model, base_url or VENDOR_URL, "AsyncOpenAI", {"api_key": key or _NO_KEY}, timeout_s, able)
+        self._is_vendor = (urlsplit(self._url).hostname or "").endswith(("openai.com", "openai.azure.com"))
 
-        def make(module: Any) -> Any:
-            return module.AsyncOpenAI(
-                api_key=key or _NO_KEY,
-                base_url=url,
-                timeout=module.Timeout(timeout_s, connect=min(30.0, timeout_s)),
-                max_retries=0,
-            )
-
-        self._sdk: Sdk[Any] = Sdk("openai", make)
-
-    @property
-    def name(self) -> str:
-        return f"openai:{self._model}"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._capabilities
-
-    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        module, client = await self._sdk.client()
+    def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         body = openai_wire.body(request, vendor=self._is_vendor)
-        answer = _Answer(request)
-        with mapped_errors(module, self._url, "OPENAI_BASE_URL (model.openai_base_url)"):
-            headers = own_headers(self._url, request)
-            create = partial(client.chat.completions.create, model=body["model"], messages=[], extra_headers=headers)
-            opened = await open_stream(create, body)
-            answer.request_id = opened.response.headers.get("x-request-id")
-            async with opened as chunks:
-                async for chunk in chunks:
-                    for made in answer.take(cast(JsonObject, chunk.to_dict(warnings=False))):
-                        yield made
-        if not answer.ended:
-            raise errors.Unreachable("The connection broke before the answer was complete.")
-        yield Finished(answer.response())
 
-    async def listed(self) -> bool | None:
-        """Whether the server lists this model; None if it does not say."""
-        return await self._sdk.lists(self._model)
+        def create(client: Any) -> Any:
+            return partial(client.chat.completions.create, model=body["model"], messages=[])
 
-    async def close(self) -> None:
-        await self._sdk.close()
+        return self._streamed(request, create, body, _Answer(request))
 
 
 @dataclass(slots=True)
@@ -129,11 +95,11 @@ class _Answer:
     def ended(self) -> bool:
         return self._stop is not None
 
-    def take(self, chunk: JsonObject) -> Iterator[ModelEvent]:
-        self._id = self._id or str(chunk.get("id") or "")
-        self._model = self._model or str(chunk.get("model") or "")
-        self._usage = as_object(chunk.get("usage")) or self._usage
-        choices: list[Json] = chunk.get("choices") or []
+    def take(self, event: JsonObject) -> Iterator[ModelEvent]:
+        self._id = self._id or str(event.get("id") or "")
+        self._model = self._model or str(event.get("model") or "")
+        self._usage = as_object(event.get("usage")) or self._usage
+        choices: list[Json] = event.get("choices") or []
         for choice in choices[:1]:
             given = as_object(choice)
             self._stop = str(given.get("finish_reason") or "") or self._stop

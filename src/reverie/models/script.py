@@ -23,7 +23,7 @@ from reverie.models.script_syntax import (
     ANY_PURPOSE,
     PLACEHOLDER,
     Call,
-    FaultKind,
+    Fault,
     Fill,
     Reply,
     Say,
@@ -43,18 +43,6 @@ CLOSING = "That is the end of the script."
 
 _FOREVER = float("inf")
 _PROSE = "The quick brown fox jumps over the lazy dog while the keeper of the lighthouse writes down the hour. "
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What goes wrong instead of (or, for `cut`, in the middle of) the reply."""
-
-    kind: FaultKind
-    retry_after: float | None = None
-    after_chars: int = 0
-    actual: int = 0
-    limit: int = 0
-    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +90,7 @@ class Script:
         section = self._sections.get(purpose) or self._sections.get(ANY_PURPOSE) or Section()
         position = _position(messages, purpose)
         found = _matched(section, messages) or _at(section.steps, position)
-        reply, loop = found or (Reply((Say(CLOSING),)), None)
+        reply, loop = found or (Reply([Say(CLOSING)]), None)
         scene = _Scene(messages, purpose, position, loop or 1)
         content = [block for part in reply.parts for block in scene.blocks(part)]
         calls = any(block["type"] == "tool_use" for block in content)
@@ -121,7 +109,7 @@ class Script:
             key = (purpose, position, reply.line, index)
             if rule.times is None or self._struck[key] < rule.times:
                 self._struck[key] += 1
-                return Fault(rule.kind, rule.retry_after, rule.after_chars, rule.actual, rule.limit, rule.message)
+                return rule
         return None
 
 

@@ -69,8 +69,11 @@ Part: TypeAlias = Say | Think | Fill | Call
 
 
 @dataclass(frozen=True, slots=True)
-class FaultRule:
-    """A fault and how often it strikes before the reply gets through; None is always."""
+class Fault:
+    """What goes wrong instead of (or, for `cut`, in the middle of) the reply.
+
+    `times`: how often it strikes before the reply gets through; None is always.
+    """
 
     kind: FaultKind
     times: int | None = 1
@@ -81,15 +84,18 @@ class FaultRule:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply:
-    parts: tuple[Part, ...] = ()
+    """One reply; it is complete once its lines are read. `empty`: it has no content on purpose."""
+
+    parts: list[Part] = field(default_factory=list[Part])
     stop: str | None = None
-    faults: tuple[FaultRule, ...] = ()
+    faults: list[Fault] = field(default_factory=list[Fault])
     wait_s: float = 0.0
     slow_s: float = 0.0
     usage: JsonObject | None = None
     line: int = 0
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,23 +128,6 @@ def parse_sections(text: str, name: str) -> dict[str, Section]:
     return _Parser(text, name).sections()
 
 
-@dataclass(slots=True)
-class _Draft:
-    """A reply while its lines are read."""
-
-    parts: list[Part] = field(default_factory=list[Part])
-    stop: str | None = None
-    faults: list[FaultRule] = field(default_factory=list[FaultRule])
-    wait_s: float = 0.0
-    slow_s: float = 0.0
-    usage: JsonObject | None = None
-    line: int = 0
-    empty: bool = False
-
-    def done(self) -> Reply:
-        return Reply(tuple(self.parts), self.stop, tuple(self.faults), self.wait_s, self.slow_s, self.usage, self.line)
-
-
 class _Parser:
     def __init__(self, text: str, name: str) -> None:
         self._name = name
@@ -164,12 +153,12 @@ class _Parser:
         """Replies up to `end` (of the `closing` block), the next section or the end of the script."""
         opened = self._line
         steps: list[Step] = []
-        draft = _Draft()
+        draft = Reply()
 
-        def finish() -> _Draft:
+        def finish() -> Reply:
             if draft.line:
-                steps.append(draft.done())
-            return _Draft()
+                steps.append(draft)
+            return Reply()
 
         while self._next < len(self._lines):
             line = self._peek()
@@ -209,7 +198,7 @@ class _Parser:
             self._bad(f"this `{kind}` holds no reply")
         return body
 
-    def _statement(self, draft: _Draft, verb: str, rest: str) -> None:
+    def _statement(self, draft: Reply, verb: str, rest: str) -> None:
         if draft.empty or (verb == "empty" and draft.parts):
             self._bad("`empty` means no content: it stands alone; separate replies with a line `---`")
         match verb:
@@ -251,7 +240,7 @@ class _Parser:
         self._object(PLACEHOLDER.sub("0", given), "the input of a call")
         return Call(found["name"], given, times)
 
-    def _fault(self, rest: str) -> FaultRule:
+    def _fault(self, rest: str) -> Fault:
         kind, *words = rest.split() or [""]
         if kind not in get_args(FaultKind):
             self._unknown(kind, get_args(FaultKind), "fault")
@@ -280,8 +269,8 @@ class _Parser:
             self._bad(f"`{' '.join(message)}` means nothing to `fail {kind}`")
         first, second = (*numbers, 0, 0)[:2]
         if kind == "cut":
-            return FaultRule(kind, times, after_chars=first)
-        return FaultRule(kind, times, retry_after, actual=first, limit=second, message=" ".join(message))
+            return Fault(kind, times, after_chars=first)
+        return Fault(kind, times, retry_after, actual=first, limit=second, message=" ".join(message))
 
     def _times(self, rest: str) -> int | None:
         return None if rest == "forever" else self._number(rest, "repeat wants a number or `forever`")

@@ -26,7 +26,8 @@ from reverie.models.base import (
     ThinkingDelta,
     ToolCallStarted,
 )
-from reverie.models.script import Fault, Script, ScriptedReply
+from reverie.models.script import Script, ScriptedReply
+from reverie.models.script_syntax import Fault
 from reverie.types import JsonObject, Origin, Usage, parse_block
 
 CHUNK = 40
@@ -42,7 +43,7 @@ class _Sent:
     parts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def usage(self, request: Request, now: list[str], output: int) -> Usage:
-        shared = max((_shared(now, before) for before in self.parts.values()), default=0)
+        shared = max((wire.shared(now, before) for before in self.parts.values()), default=0)
         self.parts.pop(request.thread, None)
         self.parts[request.thread] = now
         if len(self.parts) > _THREADS_KEPT:
@@ -168,12 +169,3 @@ def _error(fault: Fault) -> errors.ModelError:
             return errors.AuthenticationFailed("The key was refused (scripted).", status=401)
         case _:
             assert_never(fault.kind)
-
-
-def _shared(now: list[str], before: list[str]) -> int:
-    count = 0
-    for mine, theirs in zip(now, before, strict=False):
-        if mine != theirs:
-            break
-        count += 1
-    return count

@@ -14,15 +14,16 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any, Generic, Protocol, TypeVar, cast
+from functools import partial
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from reverie import errors
 from reverie.errors import MissingExtra
-from reverie.models.base import PURPOSE_HEADER, Request
+from reverie.models.base import PURPOSE_HEADER, Capabilities, Finished, ModelEvent, Request, Response
 from reverie.models.server_errors import Refusal, model_error
 from reverie.types import JsonObject
 
@@ -80,6 +81,71 @@ class Sdk(Generic[C]):
             self._module.set_exception(
                 MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: pip install 'reverie[{name}]'")
             )
+
+
+class Answer(Protocol):
+    """An answer as it arrives, event by event."""
+
+    request_id: str | None
+
+    @property
+    def ended(self) -> bool: ...
+
+    def take(self, event: JsonObject) -> Iterable[ModelEvent]: ...
+
+    def response(self) -> Response: ...
+
+
+class SdkModel:
+    """One model at one endpoint, by a vendor's SDK. Everything it needs is passed in; it reads no environment."""
+
+    vendor: ClassVar[str]
+    """Of the module, and in front of the model's name."""
+    setting: ClassVar[str]
+    """Where the address comes from."""
+    id_header: ClassVar[str]
+
+    def __init__(
+        self, model: str, url: str, client: str, keys: JsonObject, timeout_s: float, capabilities: Capabilities
+    ) -> None:
+        """`client` is the SDK's class; `keys` are always passed: without, the SDK would look for some on its own."""
+        self._model = model
+        self._url = url
+        self.capabilities = capabilities
+
+        def make(module: Any) -> Any:
+            timeout = module.Timeout(timeout_s, connect=min(30.0, timeout_s))
+            return getattr(module, client)(**keys, base_url=url, timeout=timeout, max_retries=0)
+
+        self._sdk: Sdk[Any] = Sdk(self.vendor, make)
+
+    @property
+    def name(self) -> str:
+        return f"{self.vendor}:{self._model}"
+
+    async def listed(self) -> bool | None:
+        """Whether the server lists this model; None if it does not say."""
+        return await self._sdk.lists(self._model)
+
+    async def close(self) -> None:
+        await self._sdk.close()
+
+    async def _streamed(
+        self, request: Request, create: Callable[[Any], Callable[..., Any]], body: JsonObject, answer: Answer
+    ) -> AsyncGenerator[ModelEvent, None]:
+        """Sends a body by the method that `create` takes from the client, and plays what `answer` makes of it."""
+        module, client = await self._sdk.client()
+        with mapped_errors(module, self._url, self.setting):
+            send = partial(create(client), extra_headers=own_headers(self._url, request))
+            opened = await open_stream(send, body)
+            answer.request_id = opened.response.headers.get(self.id_header)
+            async with opened as events:
+                async for event in events:
+                    for made in answer.take(cast(JsonObject, event.to_dict(warnings=False))):
+                        yield made
+        if not answer.ended:
+            raise errors.Unreachable("The connection broke before the answer was complete.")
+        yield Finished(answer.response())
 
 
 def own_headers(url: str, request: Request) -> dict[str, str]:

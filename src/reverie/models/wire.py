@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 from reverie.models.base import UNPARSED_INPUT, Marker, Request
+from reverie.parsing import load_json
 from reverie.types import Json, JsonObject, Message
 
 PROVIDERS = ("anthropic", "openai", "scripted", "embedded")
@@ -30,6 +32,17 @@ def model_id(name: str) -> str:
 def as_object(value: object) -> JsonObject:
     """The value if it is a JSON object, else an empty one."""
     return cast(JsonObject, value) if isinstance(value, dict) else {}
+
+
+def read_input(raw: str) -> JsonObject:
+    """What a model wrote as the input of a call; what is not an object stands as text under `_unparsed`."""
+    if not raw.strip():
+        return {}
+    try:
+        given: Json = load_json(raw)
+    except ValueError:
+        return {UNPARSED_INPUT: raw}
+    return cast(JsonObject, given) if isinstance(given, dict) else {UNPARSED_INPUT: raw}
 
 
 def body(request: Request) -> JsonObject:
@@ -100,6 +113,12 @@ def prefix_parts(request: Request, rendered: Rendered | None = None) -> list[str
     for message in request.messages:
         parts += each(message)
     return parts
+
+
+def shared(before: Sequence[str], after: Sequence[str]) -> int:
+    """How many parts two prefixes have in common, from the start."""
+    differ = (i for i, (old, new) in enumerate(zip(before, after, strict=False)) if old != new)
+    return next(differ, min(len(before), len(after)))
 
 
 def canonical(request: Request) -> bytes:

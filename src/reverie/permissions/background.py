@@ -23,7 +23,7 @@ _WRITES = frozenset({"Write", "Edit"})
 
 
 class BackgroundWriter:
-    """The permission function of one run. `denied` counts refusals by tool; `last_reason` is the newest one.
+    """The permission function of one run. `denied` counts refusals by tool.
 
     `refuse_write` is asked about each file that could be written (relative to the memory directory) and may say why
     not; `refuse_read` about each path that would be searched or read.
@@ -42,7 +42,6 @@ class BackgroundWriter:
         self._refuse_read = refuse_read
         self._on_denied = on_denied
         self.denied: Counter[str] = Counter()
-        self.last_reason = ""
 
     async def __call__(self, call: ToolCall) -> Decision:
         """Allows the call, or denies it with a reason the agent can act on."""
@@ -50,7 +49,6 @@ class BackgroundWriter:
         if reason is None:
             return Allow()
         self.denied[call.tool] += 1
-        self.last_reason = reason
         self._on_denied(call.tool, reason)
         return Deny(reason)
 

@@ -126,16 +126,6 @@ def accept_all(call: ToolCall) -> Decision:
     return Allow()
 
 
-def deny_all(reason: str) -> Policy:
-    """For those who may call nothing, such as a side question: every call is denied with this reason."""
-
-    def decide(call: ToolCall) -> Decision:
-        del call
-        return Deny(reason)
-
-    return decide
-
-
 def headless(policy: Policy) -> Policy:
     """Where nobody can be asked: a question becomes a refusal that says how to allow the call."""
 

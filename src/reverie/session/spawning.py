@@ -35,8 +35,7 @@ from reverie.session.teammate_here import OpenSession, SharedModel, TeammateHere
 from reverie.session.watching import Watcher
 from reverie.storage.transcript.session_log import Clock, SessionLog
 from reverie.storage.transcript.view import View
-from reverie.tools.base import PermissionFunction, ToolOutput
-from reverie.tools.order import AgentOrder
+from reverie.tools.base import AgentOrder, PermissionFunction, ToolOutput
 from reverie.types import Block, Message, Origin, TextBlock, ToolUseBlock
 
 _HANDS_OVER = (

@@ -33,8 +33,7 @@ from reverie.session.hook_points import AskStop
 from reverie.session.remembering import evidence_of
 from reverie.settings import Settings
 from reverie.storage.transcript.session_log import SessionLog
-from reverie.tools.base import Caller, PermissionFunction, Tool, ToolContext, ToolOutput
-from reverie.tools.order import AgentOrder
+from reverie.tools.base import AgentOrder, Caller, PermissionFunction, Tool, ToolContext, ToolOutput
 from reverie.types import Origin, Purpose, ToolUseBlock
 
 OpenSession: TypeAlias = Callable[..., Awaitable[Any]]

@@ -7,7 +7,7 @@ reference page, `reverie settings`) is derived from them. Nothing here reads a f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import FrozenInstanceError, dataclass, field, fields
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, cast, dataclass_transform
 
 from reverie.settings.kinds import (
     LARGEST,
+    AsWritten,
     Choice,
     Counts,
     Frame,
@@ -52,7 +53,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(AsWritten):
     """A list of tables, each becoming one `element` (a dataclass of settings itself)."""
 
     element: type
@@ -80,9 +81,6 @@ class Tables:
                 raise Misfit(f"a table with `{entry.name}`", (index,))
         return self.element(**values)
 
-    def from_text(self, text: str) -> object:
-        return text
-
 
 Kind: TypeAlias = Switch | Numeric | Text | Pattern | Choice | Location | Texts | Paths | Counts | Tables
 """How a value is checked: `check` takes what TOML gave, `from_text` turns what a variable holds into the same."""
@@ -95,8 +93,10 @@ class Section:
     Generating them for all sections takes 11 ms, half as long as everything else a reading command does at start.
     """
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, live: bool = False) -> None:
+        """`live`: a flag may change every number of the section while a session runs."""
         dataclass(init=False, repr=False, eq=False)(cls)
+        cls.all_live = live
 
     def __init__(self, **values: object) -> None:
         for entry in fields(cast("Any", self)):
@@ -130,7 +130,10 @@ class Section:
 @cache
 def settings_of(section: type) -> Mapping[str, Setting]:
     """The settings of one section, by key, in the order they are written."""
-    return MappingProxyType({entry.name: entry.metadata["setting"] for entry in fields(section)})
+    found: dict[str, Setting] = {entry.name: entry.metadata["setting"] for entry in fields(section)}
+    if getattr(section, "all_live", False):
+        found |= {key: replace(one, live=True) for key, one in found.items() if isinstance(one.kind, Numeric)}
+    return MappingProxyType(found)
 
 
 def make(

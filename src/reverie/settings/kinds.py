@@ -49,6 +49,13 @@ class Misfit(Exception):
         self.valid = valid
 
 
+class AsWritten:
+    """A kind whose text, from a variable or the command line, is taken as it is."""
+
+    def from_text(self, text: str) -> object:
+        return text
+
+
 class Switch:
     wanted = "true or false"
 
@@ -95,7 +102,7 @@ class Numeric:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(AsWritten):
     """A string; `starts` lists the ways it may begin, if not any; `filled`: not blank."""
 
     wanted: str = "text in quotation marks"
@@ -109,11 +116,8 @@ class Text:
             raise Misfit(self.wanted)
         return value
 
-    def from_text(self, text: str) -> object:
-        return text
 
-
-class Pattern:
+class Pattern(AsWritten):
     wanted = "a regular expression, or * for all"
 
     def check(self, value: object, frame: Frame) -> str:
@@ -126,12 +130,9 @@ class Pattern:
                 raise Misfit(f"{self.wanted} ({error})") from error
         return value
 
-    def from_text(self, text: str) -> object:
-        return text
-
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(AsWritten):
     options: tuple[str, ...]
 
     @property
@@ -143,11 +144,8 @@ class Choice:
             raise Misfit(self.wanted)
         return value
 
-    def from_text(self, text: str) -> object:
-        return text
 
-
-class Location:
+class Location(AsWritten):
     """A path; `~/` means the user's home, a relative one starts at the folder of the settings file."""
 
     wanted = "a path in quotation marks"
@@ -156,9 +154,6 @@ class Location:
         if not isinstance(value, str) or not value or "\0" in value:
             raise Misfit(self.wanted)
         return frame.resolve(value)
-
-    def from_text(self, text: str) -> object:
-        return text
 
 
 def items_of(value: object, wanted: str) -> list[object]:
@@ -169,33 +164,28 @@ def items_of(value: object, wanted: str) -> list[object]:
 
 class Texts:
     wanted = "a list of texts"
+    of_each = "text in quotation marks, not empty"
 
-    def check(self, value: object, frame: Frame) -> tuple[str, ...]:
+    def check(self, value: object, frame: Frame) -> tuple[object, ...]:
         items = items_of(value, self.wanted)
         for index, item in enumerate(items):
             if not isinstance(item, str) or not item or "\0" in item:
-                raise Misfit("text in quotation marks, not empty", (index,))
-        return tuple(cast("list[str]", items))
+                raise Misfit(self.of_each, (index,))
+        return tuple(items)
 
     def from_text(self, text: str) -> object:
         return [text]
 
 
-class Paths:
+class Paths(Texts):
     wanted = "a list of paths"
+    of_each = "a path in quotation marks"
 
-    def check(self, value: object, frame: Frame) -> tuple[Path, ...]:
-        items = items_of(value, self.wanted)
-        for index, item in enumerate(items):
-            if not isinstance(item, str) or not item or "\0" in item:
-                raise Misfit("a path in quotation marks", (index,))
-        return tuple(frame.resolve(item) for item in cast("list[str]", items))
-
-    def from_text(self, text: str) -> object:
-        return [text]
+    def check(self, value: object, frame: Frame) -> tuple[object, ...]:
+        return tuple(frame.resolve(cast("str", item)) for item in super().check(value, frame))
 
 
-class Counts:
+class Counts(AsWritten):
     """A table from names of the user's choice to whole numbers over 0."""
 
     wanted = "a table of whole numbers over 0"
@@ -208,6 +198,3 @@ class Counts:
             if not isinstance(number, int) or isinstance(number, bool) or number <= 0:
                 raise Misfit("a whole number over 0", (name,))
         return MappingProxyType(dict(cast("Mapping[str, int]", table)))
-
-    def from_text(self, text: str) -> object:
-        return text

@@ -8,11 +8,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
-from reverie.settings.agent_sections import Agents
-from reverie.settings.background_sections import Dream, Extraction
-from reverie.settings.context_sections import Compaction, Notes
 from reverie.settings.fields import Setting, settings_of
-from reverie.settings.message_sections import Messages
+from reverie.settings.layer_sections import Agents, Compaction, Dream, Extraction, Messages, Notes
 from reverie.settings.sections import (
     Background,
     Budget,

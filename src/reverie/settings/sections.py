@@ -207,18 +207,16 @@ class ToolResults(Section):
     )
 
 
-class Microcompact(Section):
+class Microcompact(Section, live=True):
     """When old tool results are cleared from the conversation."""
 
-    pause_minutes: int = whole(60, "minutes", "After a pause this long, all but the newest are cleared.", live=True)
-    keep_recent: int = whole(5, "results", "The newest that stay, also for cache edits and the server.", live=True)
-    cache_edits_above: int = whole(
-        12, "results", "From more than this many on, cache edits delete all but the newest.", live=True
-    )
+    pause_minutes: int = whole(60, "minutes", "After a pause this long, all but the newest are cleared.")
+    keep_recent: int = whole(5, "results", "The newest that stay, also for cache edits and the server.")
+    cache_edits_above: int = whole(12, "results", "From more than this many on, cache edits delete all but the newest.")
     server_trigger: int = whole(
-        180_000, "tokens", "The server clears from here on, or from the warning threshold if that is lower.", live=True
+        180_000, "tokens", "The server clears from here on, or from the warning threshold if that is lower."
     )
-    server_target: int = whole(40_000, "tokens", "What the server's clearing leaves, about.", live=True)
+    server_target: int = whole(40_000, "tokens", "What the server's clearing leaves, about.")
 
 
 class Memory(Section):

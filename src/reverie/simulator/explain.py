@@ -7,7 +7,7 @@ never text. Explains; never changes what is billed.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
 from reverie.models.catalogue import ModelFacts
@@ -61,14 +61,8 @@ class Miss:
     input_equivalents: float
 
     def wire(self) -> dict[str, Any]:
-        return {
-            "cause": self.cause,
-            "path": self.path,
-            "against": self.against,
-            "lost_tokens": self.lost_tokens,
-            "cost_usd": self.cost,
-            "input_equivalents": self.input_equivalents,
-        }
+        told = asdict(self)
+        return told | {"cost_usd": told.pop("cost")}
 
 
 class Footprints(Generic[K]):

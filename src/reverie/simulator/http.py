@@ -121,35 +121,49 @@ def _server(simulator: Simulator) -> Any:
     return uvicorn.Server(config)
 
 
+def _answered(
+    endpoint: Callable[[_Site, Request, str], Awaitable[Response]],
+) -> Callable[[_Site, Request], Awaitable[Response]]:
+    """The answer with a name of its own, or the error in the form of the API that was asked."""
+
+    async def answer(site: _Site, request: Request) -> Response:
+        name = _request_id()
+        try:
+            return await endpoint(site, request, name)
+        except ApiError as error:
+            return _refused(request.url.path, error, name)
+        except Unreachable:
+            return _broken()
+        except ReverieError as error:
+            return _refused(request.url.path, ApiError(500, str(error)), name)
+
+    return answer
+
+
 class _Site:
     def __init__(self, simulator: Simulator) -> None:
         self._simulator = simulator
 
-    async def messages(self, request: Request) -> Response:
-        async def answer(name: str) -> Response:
-            body, headers = await _read(request), _headers(request)
-            if body.get("stream") is True:
-                return await _event_stream(self._simulator.stream(body, headers), name)
-            return _json(await self._simulator.messages(body, headers), name)
+    @_answered
+    async def messages(self, request: Request, name: str) -> Response:
+        body, headers = await _read(request), _headers(request)
+        if body.get("stream") is True:
+            return await _event_stream(self._simulator.stream(body, headers), name)
+        return _json(await self._simulator.messages(body, headers), name)
 
-        return await _answered(request, answer)
+    @_answered
+    async def count_tokens(self, request: Request, name: str) -> Response:
+        return _json(self._simulator.count_tokens(await _read(request), _headers(request)), name)
 
-    async def count_tokens(self, request: Request) -> Response:
-        async def answer(name: str) -> Response:
-            return _json(self._simulator.count_tokens(await _read(request), _headers(request)), name)
+    @_answered
+    async def chat(self, request: Request, name: str) -> Response:
+        body, headers = await _read(request), _headers(request)
+        if body.get("stream") is True:
+            return await _chunk_stream(self._simulator.chat_stream(body, headers), name)
+        return _json(dict(await self._simulator.chat(body, headers)), name)
 
-        return await _answered(request, answer)
-
-    async def chat(self, request: Request) -> Response:
-        async def answer(name: str) -> Response:
-            body, headers = await _read(request), _headers(request)
-            if body.get("stream") is True:
-                return await _chunk_stream(self._simulator.chat_stream(body, headers), name)
-            return _json(dict(await self._simulator.chat(body, headers)), name)
-
-        return await _answered(request, answer)
-
-    async def models(self, request: Request) -> Response:
+    @_answered
+    async def models(self, request: Request, name: str) -> Response:
         catalogue = self._simulator.meter.catalogue
         data: list[dict[str, Any]] = [
             {
@@ -164,59 +178,40 @@ class _Site:
             for model in catalogue.names
         ]
         page = {"object": "list", "data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]}
-        return _json(page, _request_id())
+        return _json(page, name)
 
-    async def ledger(self, request: Request) -> Response:
-        async def answer(name: str) -> Response:
-            self._check_key(request)
-            return _json(self._simulator.ledger.wire(), name)
+    @_answered
+    async def ledger(self, request: Request, name: str) -> Response:
+        self._check_key(request)
+        return _json(self._simulator.ledger.wire(), name)
 
-        return await _answered(request, answer)
-
-    async def clock(self, request: Request) -> Response:
-        async def answer(name: str) -> Response:
-            self._check_key(request)
-            clock = self._simulator.clock
-            if request.method == "POST":
-                seconds = step_of(await _read(request, key=False))
-                try:
-                    clock.advance(seconds)
-                except ValueError as error:
-                    raise invalid(f"advance_s: {error}") from error
-            return _json({"now": clock.now()}, name)
-
-        return await _answered(request, answer)
-
-    async def faults(self, request: Request) -> Response:
-        async def answer(name: str) -> Response:
-            self._check_key(request)
-            due = strike_of(await _read(request, key=False))
+    @_answered
+    async def clock(self, request: Request, name: str) -> Response:
+        self._check_key(request)
+        clock = self._simulator.clock
+        if request.method == "POST":
+            seconds = step_of(await _read(request, key=False))
             try:
-                self._simulator.fail_next(due.status, times=due.times, message=due.message, retry_after=due.retry_after)
+                clock.advance(seconds)
             except ValueError as error:
-                raise invalid(f"times: {error}") from error
-            return _json({"queued": due.times}, name)
+                raise invalid(f"advance_s: {error}") from error
+        return _json({"now": clock.now()}, name)
 
-        return await _answered(request, answer)
+    @_answered
+    async def faults(self, request: Request, name: str) -> Response:
+        self._check_key(request)
+        due = strike_of(await _read(request, key=False))
+        try:
+            self._simulator.fail_next(due.status, times=due.times, message=due.message, retry_after=due.retry_after)
+        except ValueError as error:
+            raise invalid(f"times: {error}") from error
+        return _json({"queued": due.times}, name)
 
     def _check_key(self, request: Request) -> None:
         """The control endpoints are for whoever started the server: a header, or `?key=` for a link."""
         given = request.headers.get(CONTROL_HEADER) or request.query_params.get("key") or ""
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self._simulator.control_key.encode()):
             raise ApiError(401, f"{CONTROL_HEADER}: send the control key that the simulator printed at its start")
-
-
-async def _answered(request: Request, answer: Callable[[str], Awaitable[Response]]) -> Response:
-    """The answer, or the error in the form of the API that was asked."""
-    name = _request_id()
-    try:
-        return await answer(name)
-    except ApiError as error:
-        return _refused(request.url.path, error, name)
-    except Unreachable:
-        return _broken()
-    except ReverieError as error:
-        return _refused(request.url.path, ApiError(500, str(error)), name)
 
 
 def _refused(path: str, error: ApiError, name: str) -> Response:

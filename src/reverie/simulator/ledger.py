@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -42,40 +42,16 @@ class Row:
 
     def wire(self) -> dict[str, Any]:
         """The row as JSON."""
-        return {
-            "number": self.number,
-            "at": self.at,
-            "endpoint": self.endpoint,
-            "model": self.model,
-            "workspace": self.workspace,
-            "purpose": self.purpose,
-            "message_id": self.message_id,
-            "usage": usage_wire(self.usage),
+        told = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cost"}
+        return told | {
+            "usage": self.usage.wire(),
             "prompt_tokens": self.usage.prompt,
             "cost_usd": self.cost,
-            "input_equivalents": self.input_equivalents,
-            "positions": self.positions,
-            "hit": self.hit,
             "written": list(self.written),
             "miss": None if self.miss is None else self.miss.wire(),
-            "compaction": None if self.compaction is None else usage_wire(self.compaction),
+            "compaction": None if self.compaction is None else self.compaction.wire(),
             "applied_edits": list(self.applied_edits),
-            "error": self.error,
         }
-
-
-def usage_wire(usage: Usage) -> dict[str, Any]:
-    """A usage object with the fields of the Messages API."""
-    return {
-        "input_tokens": usage.input_tokens,
-        "cache_creation_input_tokens": usage.cache_creation_input_tokens,
-        "cache_read_input_tokens": usage.cache_read_input_tokens,
-        "cache_creation": {
-            "ephemeral_5m_input_tokens": usage.cache_creation_5m,
-            "ephemeral_1h_input_tokens": usage.cache_creation_1h,
-        },
-        "output_tokens": usage.output_tokens,
-    }
 
 
 class Ledger:
@@ -114,7 +90,7 @@ class Ledger:
         return {
             "requests": len(self.rows),
             "errors": sum(row.error is not None for row in self.rows),
-            "usage": usage_wire(usage),
+            "usage": usage.wire(),
             "cost_usd": sum(row.cost for row in self.rows),
             "input_equivalents": sum(row.input_equivalents for row in self.rows),
             "hit_rate": usage.cache_read_input_tokens / prompt if prompt else 0.0,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
-from reverie.models.script import Fault, Script, ScriptedReply
+from reverie.models.script import Script, ScriptedReply
+from reverie.models.script_syntax import Fault
 from reverie.simulator.errors import ApiError
 
 Reply = ScriptedReply

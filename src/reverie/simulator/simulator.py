@@ -17,13 +17,13 @@ from typing import Any, cast
 from reverie.errors import ReverieError, Unreachable
 from reverie.models.base import PURPOSE_HEADER
 from reverie.models.catalogue import Catalogue
-from reverie.models.script import Fault
+from reverie.models.script_syntax import Fault
 from reverie.simulator import chat as wire
 from reverie.simulator.answer import Cut, Event, content_tokens, events, limited, stopped
 from reverie.simulator.clock import Clock
 from reverie.simulator.control import MOST_TIMES, Strike
 from reverie.simulator.errors import ApiError
-from reverie.simulator.ledger import Ledger, usage_wire
+from reverie.simulator.ledger import Ledger
 from reverie.simulator.meter import Billing, Caller, Meter, Opened
 from reverie.simulator.responder import EchoResponder, Reply, Responder, api_error
 from reverie.types import Usage
@@ -248,9 +248,9 @@ def _finished(body: Body, opened: Opened, reply: Reply) -> tuple[list[dict[str, 
 
 def _usage(opened: Opened, usage: Usage) -> dict[str, Any]:
     """The usage object; where the server may compact, with each of its runs apart."""
-    told = usage_wire(usage) | {"service_tier": "standard"}
+    told = usage.wire() | {"service_tier": "standard"}
     if opened.compact is not None:
         summary = opened.summary_usage
-        runs = [] if summary is None else [{"type": "compaction", **usage_wire(summary)}]
-        told["iterations"] = runs if opened.paused else [*runs, {"type": "message", **usage_wire(usage)}]
+        runs = [] if summary is None else [{"type": "compaction", **summary.wire()}]
+        told["iterations"] = runs if opened.paused else [*runs, {"type": "message", **usage.wire()}]
     return told

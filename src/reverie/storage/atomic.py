@@ -57,10 +57,10 @@ def _no_temporary() -> str:
     """Why no folder takes temporary files: Python tries each of them and keeps the reason to itself."""
     probe = _beside(_TEMPORARY / "probe")
     try:
-        _write_new(probe, b"probe", 0o600, fsync=False)
+        write_new(probe, b"probe", 0o600, fsync=False)
     except OSError as error:
         return cause_of(error)
-    _remove(probe)
+    remove(probe)
     return "no folder for temporary files can be written; set TMPDIR to one that can"
 
 
@@ -71,14 +71,14 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool = Tr
     """
     temporary = _beside(path)
     try:
-        _write_new(temporary, data, mode, fsync)
+        write_new(temporary, data, mode, fsync)
         try:
             temporary.replace(path)
         except BaseException:
-            _remove(temporary)
+            remove(temporary)
             raise
         if fsync:
-            _flush_folder(path.parent)
+            flush_folder(path.parent)
     except OSError as error:
         raise storage_error(error, path, "write") from error
 
@@ -92,15 +92,15 @@ def create_exclusive(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool 
         if os.path.lexists(path):  # cheap answer to the usual repetition; the link below decides
             return False
         temporary = _beside(path)
-        _write_new(temporary, data, mode, fsync)
+        write_new(temporary, data, mode, fsync)
         try:
             created = _link(temporary, path)
         finally:
-            _remove(temporary)
+            remove(temporary)
         if created is None:
             created = _create_in_place(path, data, mode, fsync)
         if created and fsync:
-            _flush_folder(path.parent)
+            flush_folder(path.parent)
         return created
     except OSError as error:
         raise storage_error(error, path, "create") from error
@@ -128,7 +128,7 @@ def _beside(path: Path) -> Path:
     return path.with_name(f".{secrets.token_hex(8)}.tmp")
 
 
-def _write_new(path: Path, data: bytes, mode: int, fsync: bool) -> None:
+def write_new(path: Path, data: bytes, mode: int, fsync: bool) -> None:
     """Writes a file that is not there yet; on any failure it is gone again."""
     fd = os.open(path, _NEW_FILE, mode)
     try:
@@ -142,7 +142,7 @@ def _write_new(path: Path, data: bytes, mode: int, fsync: bool) -> None:
         finally:
             os.close(fd)
     except BaseException:  # also Ctrl-C: nobody would ever clear the temporary file away
-        _remove(path)
+        remove(path)
         raise
 
 
@@ -161,13 +161,13 @@ def _link(temporary: Path, path: Path) -> bool | None:
 
 def _create_in_place(path: Path, data: bytes, mode: int, fsync: bool) -> bool:
     try:
-        _write_new(path, data, mode, fsync)
+        write_new(path, data, mode, fsync)
     except FileExistsError:
         return False
     return True
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     """Makes a rename or a new name durable."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -179,7 +179,7 @@ def _flush_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
     with suppress(OSError):
         path.unlink()
 

@@ -11,7 +11,6 @@ when the holder dies, however it dies, so a body without a lock means nothing. I
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
@@ -24,10 +23,9 @@ from typing import Any, cast
 from reverie.errors import SessionBusy, StorageError
 from reverie.parsing import load_json
 from reverie.storage.atomic import make_private_dir, storage_error
+from reverie.storage.locks import try_lock
 from reverie.types import JsonObject
 
-_HELD = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
-_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _LARGEST_BODY = 65_536
 _BODY_WAIT_S = 1.0  # between a winner's lock and its body lie microseconds; a loser looks again this long
 _PAUSE_S = 0.005
@@ -43,7 +41,7 @@ class Lease:
         self._fd: int | None = fd
         self._owner = os.getpid()
         self._started = time.time()
-        _forget_in_children(self)
+        _open_leases.add(self)
 
     @staticmethod
     def take(path: Path, *, info: JsonObject) -> Lease:
@@ -153,17 +151,7 @@ def _lock(fd: int, path: Path) -> bool:
 
 
 def _try_lock(fd: int, path: Path, kind: int) -> bool:
-    try:
-        fcntl.flock(fd, kind | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in _HELD:
-            return False
-        if error.errno in _NO_LOCKS:
-            raise StorageError(
-                f"Cannot lock {path}: this file system has no locks; set REVERIE_HOME to a folder on a local disk."
-            ) from error
-        raise storage_error(error, path, "lock") from error
-    return True
+    return try_lock(fd, path, kind, "set REVERIE_HOME to a folder on a local disk")
 
 
 def _still_named(fd: int, path: Path) -> bool:
@@ -228,17 +216,12 @@ def _busy(path: Path, body: JsonObject) -> SessionBusy:
 
 
 _open_leases: set[Lease] = set()
-_registered: list[bool] = []
-
-
-def _forget_in_children(lease: Lease) -> None:
-    """A child forked without exec shares the lock: it must let go of its copy, or the lease outlives the holder."""
-    _open_leases.add(lease)
-    if not _registered:
-        _registered.append(True)
-        os.register_at_fork(after_in_child=_release_all)
 
 
 def _release_all() -> None:
+    """A child forked without exec shares the locks: it must let go of its copies, or a lease outlives its holder."""
     for lease in list(_open_leases):
         lease.release()
+
+
+os.register_at_fork(after_in_child=_release_all)

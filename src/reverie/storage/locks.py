@@ -35,9 +35,6 @@ def exclusive(path: Path, *, timeout_s: float, what: str) -> Generator[None]:
     except OSError as error:
         raise storage_error(error, path, "open the lock") from error
     _open_locks.add(fd)
-    if not _registered:
-        _registered.append(True)
-        os.register_at_fork(after_in_child=_close_all)
     owner = os.getpid()
     try:
         _wait(fd, path, timeout_s, what)
@@ -54,16 +51,8 @@ def _wait(fd: int, path: Path, timeout_s: float, what: str) -> None:
     until = time.monotonic() + timeout_s
     pause = _FIRST_PAUSE_S
     while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if try_lock(fd, path, fcntl.LOCK_EX, f"keep {what} on a local disk"):
             return
-        except OSError as error:
-            if error.errno in _NO_LOCKS:
-                raise StorageError(
-                    f"Cannot lock {path}: this file system has no locks; keep {what} on a local disk."
-                ) from error
-            if error.errno not in _HELD:
-                raise storage_error(error, path, "lock") from error
         if time.monotonic() > until:
             raise LockTimeout(
                 f"{what[:1].upper()}{what[1:]} is being changed by another process for more than {timeout_s:g} s; "
@@ -73,8 +62,20 @@ def _wait(fd: int, path: Path, timeout_s: float, what: str) -> None:
         pause = min(pause * 2, _LONGEST_PAUSE_S)
 
 
+def try_lock(fd: int, path: Path, kind: int, instead: str) -> bool:
+    """Takes the lock of this kind unless somebody is in the way. `instead`: what to do where there are no locks."""
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _HELD:
+            return False
+        if error.errno in _NO_LOCKS:
+            raise StorageError(f"Cannot lock {path}: this file system has no locks; {instead}.") from error
+        raise storage_error(error, path, "lock") from error
+    return True
+
+
 _open_locks: set[int] = set()
-_registered: list[bool] = []
 
 
 def _close_all() -> None:
@@ -83,3 +84,6 @@ def _close_all() -> None:
         with suppress(OSError):
             os.close(fd)
     _open_locks.clear()
+
+
+os.register_at_fork(after_in_child=_close_all)

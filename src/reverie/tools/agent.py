@@ -6,40 +6,24 @@ same bytes in every session; which kinds of agents a project defines is told bes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from reverie.tools.base import ToolContext, ToolOutput
-from reverie.tools.description import description
-from reverie.tools.order import AgentOrder
+from reverie.tools.base import AgentOrder, BuiltIn, ToolContext, ToolOutput
 from reverie.types import JsonObject
 
-_INPUT: JsonObject = {
-    "type": "object",
-    "properties": {
-        "description": {"type": "string", "description": "What it is for, in three to five words"},
-        "prompt": {"type": "string", "description": "The task, complete, and what to report"},
-        "subagent_type": {"type": "string", "description": "The kind of agent; left out: a fork of yourself"},
-        "name": {"type": "string", "description": "What it is called, for messages to it"},
-        "run_in_background": {"type": "boolean", "description": "Go on meanwhile; the result arrives as a message"},
-        "isolation": {"type": "string", "enum": ["worktree"], "description": "Work in a git work tree of its own"},
-        "teammate": {"type": "boolean", "description": "It stays after its task and waits for messages"},
-        "model": {"type": "string", "description": "Another model than yours"},
-    },
-    "required": ["description", "prompt"],
-    "additionalProperties": False,
+_PROPERTIES: JsonObject = {
+    "description": {"type": "string", "description": "What it is for, in three to five words"},
+    "prompt": {"type": "string", "description": "The task, complete, and what to report"},
+    "subagent_type": {"type": "string", "description": "The kind of agent; left out: a fork of yourself"},
+    "name": {"type": "string", "description": "What it is called, for messages to it"},
+    "run_in_background": {"type": "boolean", "description": "Go on meanwhile; the result arrives as a message"},
+    "isolation": {"type": "string", "enum": ["worktree"], "description": "Work in a git work tree of its own"},
+    "teammate": {"type": "boolean", "description": "It stays after its task and waits for messages"},
+    "model": {"type": "string", "description": "Another model than yours"},
 }
 UNAVAILABLE = "Agents cannot be started here: do the work yourself."
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(BuiltIn, prompt="agent.md", properties=_PROPERTIES, required=["description", "prompt"]):
     """The Agent tool."""
-
-    name: str = "Agent"
-
-    @property
-    def schema(self) -> JsonObject:
-        return {"name": self.name, "description": description("agent.md"), "input_schema": _INPUT}
 
     def is_read_only(self, given: JsonObject) -> bool:
         """Starting an agent changes nothing by itself, and each of its calls is judged; a work tree is a change."""

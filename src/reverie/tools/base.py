@@ -6,13 +6,13 @@ never raises for a model's mistake: it returns an error result with a sentence t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from reverie.permissions.rules import Decision, ToolCall
-from reverie.tools.order import AgentOrder
+from reverie.prompts import render
 from reverie.types import Block, Json, JsonObject, Origin, Purpose
 
 
@@ -63,6 +63,23 @@ class ReadCache:
 
     def copy(self) -> ReadCache:
         return ReadCache(self._seen)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOrder:
+    """One call of the Agent tool. What is None was left to whoever starts the agent."""
+
+    description: str
+    """What it is for, in a few words a person reads."""
+    prompt: str
+    kind: str | None = None
+    """One of the kinds that are defined; None: whatever the session makes of an agent without a kind."""
+    name: str | None = None
+    background: bool | None = None
+    isolated: bool = False
+    """In a work tree of its own."""
+    teammate: bool = False
+    model: str | None = None
 
 
 PermissionFunction: TypeAlias = Callable[[ToolCall], Awaitable[Decision]]
@@ -133,3 +150,32 @@ class Tool(Protocol):
         ...
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput: ...
+
+
+class BuiltIn:
+    """What the built-in tools share: the name of the class, and a schema made of what each says of itself."""
+
+    def __init_subclass__(
+        cls, *, prompt: str, properties: JsonObject, required: Sequence[str], reads_only: bool = False
+    ) -> None:
+        """`prompt` is the file of its description; `reads_only`: no call of it changes anything."""
+        cls._prompt, cls._reads_only = prompt, reads_only
+        cls._input = {
+            "type": "object",
+            "properties": properties,
+            "required": [*required],
+            "additionalProperties": False,
+        }
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def schema(self) -> JsonObject:
+        described = render("reverie.tools", self._prompt)
+        return {"name": self.name, "description": described, "input_schema": self._input}
+
+    def is_read_only(self, given: JsonObject) -> bool:
+        del given
+        return self._reads_only

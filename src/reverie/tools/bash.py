@@ -20,47 +20,35 @@ from reverie.errors import ReverieError, UserError
 from reverie.paths.programs import system_program, users_program
 from reverie.permissions import is_read_only_shell
 from reverie.permissions.shell.words import anchored_globs
-from reverie.tools.base import ToolContext, ToolOutput
-from reverie.tools.description import description
-from reverie.tools.environment import bare_environment
+from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
 from reverie.tools.files import shown
 from reverie.tools.kept_output import MAX_KEPT_BYTES, KeptOutput
-from reverie.tools.process import Family
+from reverie.tools.process import Family, bare_environment
 from reverie.types import JsonObject
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
 _CHUNK_BYTES = 256 * 1024
 _LEFTOVER_SECONDS = 0.5
-_INPUT: JsonObject = {
-    "type": "object",
-    "properties": {
-        "command": {"type": "string", "description": "The command to run"},
-        "timeout": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": MAX_TIMEOUT_MS,
-            "description": "Time limit in milliseconds",
-        },
-        "description": {"type": "string", "description": "What the command does, in a few words"},
+_PROPERTIES: JsonObject = {
+    "command": {"type": "string", "description": "The command to run"},
+    "timeout": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MAX_TIMEOUT_MS,
+        "description": "Time limit in milliseconds",
     },
-    "required": ["command"],
-    "additionalProperties": False,
+    "description": {"type": "string", "description": "What the command does, in a few words"},
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Bash:
+@dataclass(frozen=True)
+class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command"]):
     """The Bash tool. Output beyond `inline_bytes` is kept in a file under the context's `keep_dir`."""
 
     inline_bytes: int = 400_000  # no result larger than this is ever sent to a model
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     max_timeout_ms: int = MAX_TIMEOUT_MS
-    name: str = "Bash"
-
-    @property
-    def schema(self) -> JsonObject:
-        return {"name": self.name, "description": description("bash.md"), "input_schema": _INPUT}
 
     def is_read_only(self, given: JsonObject) -> bool:
         command = given.get("command")

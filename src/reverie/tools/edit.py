@@ -7,43 +7,26 @@ its bytes, line ends, encoding and mark. It never guesses which place was meant.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reverie.errors import ReverieError, UserError
-from reverie.tools.base import FileSeen, ReadCache, ToolContext, ToolOutput
-from reverie.tools.description import description
+from reverie.tools.base import BuiltIn, FileSeen, ReadCache, ToolContext, ToolOutput
 from reverie.tools.files import Located, Snapshot, finish_in_thread, load, locate, require_unchanged, save
 from reverie.tools.seen_files import as_structured
 from reverie.tools.text_form import TextForm, decode, encode, looks_binary, with_newlines
 from reverie.types import JsonObject
 
 _NUMBERED = re.compile(r"\s*\d+\t")
-_INPUT: JsonObject = {
-    "type": "object",
-    "properties": {
-        "file_path": {"type": "string", "description": "The file to change"},
-        "old_string": {"type": "string", "description": "The text to replace"},
-        "new_string": {"type": "string", "description": "The text to put in its place"},
-        "replace_all": {"type": "boolean", "description": "Replace every occurrence (default false)"},
-    },
-    "required": ["file_path", "old_string", "new_string"],
-    "additionalProperties": False,
+_PROPERTIES: JsonObject = {
+    "file_path": {"type": "string", "description": "The file to change"},
+    "old_string": {"type": "string", "description": "The text to replace"},
+    "new_string": {"type": "string", "description": "The text to put in its place"},
+    "replace_all": {"type": "boolean", "description": "Replace every occurrence (default false)"},
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(BuiltIn, prompt="edit.md", properties=_PROPERTIES, required=["file_path", "old_string", "new_string"]):
     """The Edit tool."""
-
-    name: str = "Edit"
-
-    @property
-    def schema(self) -> JsonObject:
-        return {"name": self.name, "description": description("edit.md"), "input_schema": _INPUT}
-
-    def is_read_only(self, given: JsonObject) -> bool:
-        del given
-        return False
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         old, new, every = given["old_string"], given["new_string"], bool(given.get("replace_all", False))

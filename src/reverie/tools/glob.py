@@ -13,8 +13,7 @@ from pathlib import Path
 
 from reverie.errors import ReverieError, UserError
 from reverie.permissions.path_glob import compile_glob, split_literal
-from reverie.tools.base import ToolContext, ToolOutput
-from reverie.tools.description import description
+from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
 from reverie.tools.files import shown, shown_from
 from reverie.tools.ripgrep import MAX_READ_BYTES, TIME_LIMIT_SECONDS, ripgrep
 from reverie.tools.text_form import is_clean
@@ -22,32 +21,18 @@ from reverie.types import JsonObject
 
 SHOWN_FILES = 100
 _MAX_PATTERN_CHARS = 1_000
-_INPUT: JsonObject = {
-    "type": "object",
-    "properties": {
-        "pattern": {"type": "string", "description": "The pattern to match, such as **/*.py"},
-        "path": {"type": "string", "description": "The folder to start from"},
-    },
-    "required": ["pattern"],
-    "additionalProperties": False,
+_PROPERTIES: JsonObject = {
+    "pattern": {"type": "string", "description": "The pattern to match, such as **/*.py"},
+    "path": {"type": "string", "description": "The folder to start from"},
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Glob:
+@dataclass(frozen=True)
+class Glob(BuiltIn, prompt="glob.md", properties=_PROPERTIES, required=["pattern"], reads_only=True):
     """The Glob tool. At most `shown_files` are returned, the newest."""
 
     shown_files: int = SHOWN_FILES
     timeout_s: float = TIME_LIMIT_SECONDS
-    name: str = "Glob"
-
-    @property
-    def schema(self) -> JsonObject:
-        return {"name": self.name, "description": description("glob.md"), "input_schema": _INPUT}
-
-    def is_read_only(self, given: JsonObject) -> bool:
-        del given
-        return True
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         try:

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import ReverieError, UserError
-from reverie.tools.base import ToolContext, ToolOutput
-from reverie.tools.description import description
+from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
 from reverie.tools.files import shown, shown_from
 from reverie.tools.long_lines import SHOWN_BYTES, LongLine, in_view
 from reverie.tools.ripgrep import TIME_LIMIT_SECONDS, Searched, listing_options, ripgrep
@@ -28,30 +27,25 @@ _OMITTED = b" [... omitted end of long line]"  # ripgrep's own words
 _BINARY = b": binary file matches (found"
 _LINE = re.compile(rb"(?P<number>\d+)(?P<mark>[:-])(?P<at>\d+)(?P=mark)(?P<text>.*)", re.DOTALL)
 _MAX_OUTPUT_BYTES = 400_000
-_INPUT: JsonObject = {
-    "type": "object",
-    "properties": {
-        "pattern": {"type": "string", "description": "The regular expression to search for"},
-        "path": {"type": "string", "description": "The file or folder to search in"},
-        "glob": {"type": "string", "description": "Only files whose path matches, such as *.{ts,tsx}"},
-        "type": {"type": "string", "description": "Only files of a type ripgrep knows, such as py, rust, md"},
-        "output_mode": {
-            "type": "string",
-            "enum": ["content", "files_with_matches", "count"],
-            "description": "What to return (default files_with_matches)",
-        },
-        "-A": {"type": "integer", "minimum": 0, "description": "Lines to show after each match"},
-        "-B": {"type": "integer", "minimum": 0, "description": "Lines to show before each match"},
-        "-C": {"type": "integer", "minimum": 0, "description": "Lines to show before and after each match"},
-        "context": {"type": "integer", "minimum": 0, "description": "The same as -C"},
-        "-n": {"type": "boolean", "description": "Show line numbers (default true)"},
-        "-i": {"type": "boolean", "description": "Ignore case"},
-        "head_limit": {"type": "integer", "minimum": 0, "description": "At most so many lines or entries"},
-        "offset": {"type": "integer", "minimum": 0, "description": "Leave out the first so many lines or entries"},
-        "multiline": {"type": "boolean", "description": "Let matches span lines"},
+_PROPERTIES: JsonObject = {
+    "pattern": {"type": "string", "description": "The regular expression to search for"},
+    "path": {"type": "string", "description": "The file or folder to search in"},
+    "glob": {"type": "string", "description": "Only files whose path matches, such as *.{ts,tsx}"},
+    "type": {"type": "string", "description": "Only files of a type ripgrep knows, such as py, rust, md"},
+    "output_mode": {
+        "type": "string",
+        "enum": ["content", "files_with_matches", "count"],
+        "description": "What to return (default files_with_matches)",
     },
-    "required": ["pattern"],
-    "additionalProperties": False,
+    "-A": {"type": "integer", "minimum": 0, "description": "Lines to show after each match"},
+    "-B": {"type": "integer", "minimum": 0, "description": "Lines to show before each match"},
+    "-C": {"type": "integer", "minimum": 0, "description": "Lines to show before and after each match"},
+    "context": {"type": "integer", "minimum": 0, "description": "The same as -C"},
+    "-n": {"type": "boolean", "description": "Show line numbers (default true)"},
+    "-i": {"type": "boolean", "description": "Ignore case"},
+    "head_limit": {"type": "integer", "minimum": 0, "description": "At most so many lines or entries"},
+    "offset": {"type": "integer", "minimum": 0, "description": "Leave out the first so many lines or entries"},
+    "multiline": {"type": "boolean", "description": "Let matches span lines"},
 }
 
 
@@ -64,20 +58,11 @@ class _Target:
     shown: Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Grep:
+@dataclass(frozen=True)
+class Grep(BuiltIn, prompt="grep.md", properties=_PROPERTIES, required=["pattern"], reads_only=True):
     """The Grep tool."""
 
     timeout_s: float = TIME_LIMIT_SECONDS
-    name: str = "Grep"
-
-    @property
-    def schema(self) -> JsonObject:
-        return {"name": self.name, "description": description("grep.md"), "input_schema": _INPUT}
-
-    def is_read_only(self, given: JsonObject) -> bool:
-        del given
-        return True
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         mode = given.get("output_mode", "files_with_matches")

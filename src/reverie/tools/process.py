@@ -1,7 +1,8 @@
 """A command's processes: all that stems from it, found by its session and by its output pipe, and ended together.
 
 A process group is not enough: `timeout` and job control move into groups of their own but stay in the session, and
-`setsid` leaves the session but keeps the pipe. It never signals a process that has neither.
+`setsid` leaves the session but keeps the pipe. It never signals a process that has neither. Also: the environment of a
+program that runs without a question, built from a short list, so that nothing can steer it.
 """
 
 from __future__ import annotations
@@ -11,15 +12,21 @@ import os
 import signal
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from reverie.paths.programs import SYSTEM_FOLDERS
+
 _GRACE_SECONDS = 1.0
 _KILL_SECONDS = 5.0
 _POLL_SECONDS = 0.02
 _PROC = Path("/proc")
+_KEPT = ("HOME", "USER", "LOGNAME", "TZ")
+# One locale for all: the check read the command as UTF-8, and in another one bash may cut it up differently.
+_LOCALE = "C.UTF-8" if sys.platform.startswith("linux") else "C"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +96,15 @@ def _writes_to(pid: int, pipe: tuple[int, int]) -> bool:
                 if (target.st_dev, target.st_ino) == pipe and entry.stat(follow_symlinks=False).st_mode & stat.S_IWUSR:
                     return True
     return False
+
+
+def bare_environment() -> dict[str, str]:
+    """Who the user is and nothing else of theirs; PATH and the locale are ours.
+
+    The user's own environment may hold what a project put there (a folder on PATH, an exported function, a locale in
+    which bash reads other bytes as quotes). A program that runs unasked gets none of it.
+    """
+    kept = {key: value for key, value in dict(os.environ).items() if key in _KEPT}
+    if not Path(kept.get("HOME", "/")).is_absolute():
+        del kept["HOME"]
+    return {**kept, "PATH": os.pathsep.join(SYSTEM_FOLDERS), "LC_ALL": _LOCALE, "TERM": "dumb"}

@@ -16,23 +16,17 @@ from typing import BinaryIO
 
 from reverie.errors import ReverieError, UserError
 from reverie.storage.atomic import storage_error
-from reverie.tools.base import FileSeen, ReadCache, ToolContext, ToolOutput
-from reverie.tools.description import description
+from reverie.tools.base import BuiltIn, FileSeen, ReadCache, ToolContext, ToolOutput
 from reverie.tools.files import WHOLE_FILE_LIMIT, Located, digest, locate, open_regular
 from reverie.tools.seen_files import as_structured
 from reverie.tools.text_form import looks_binary, mark_and_encoding, printable
 from reverie.types import ImageBlock, JsonObject
 
 _SNIFFED_BYTES = 8_192
-_INPUT: JsonObject = {
-    "type": "object",
-    "properties": {
-        "file_path": {"type": "string", "description": "The file to read"},
-        "offset": {"type": "integer", "minimum": 0, "description": "The first line to return, counted from 1"},
-        "limit": {"type": "integer", "minimum": 1, "description": "How many lines to return"},
-    },
-    "required": ["file_path"],
-    "additionalProperties": False,
+_PROPERTIES: JsonObject = {
+    "file_path": {"type": "string", "description": "The file to read"},
+    "offset": {"type": "integer", "minimum": 0, "description": "The first line to return, counted from 1"},
+    "limit": {"type": "integer", "minimum": 1, "description": "How many lines to return"},
 }
 
 
@@ -47,23 +41,14 @@ class _Lines:
     odd_bytes: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+@dataclass(frozen=True)
+class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_path"], reads_only=True):
     """The Read tool; its limits can be scaled down for a small window, its schema stays the same."""
 
     max_lines: int = 2_000
     max_line_chars: int = 2_000
     max_bytes: int = 256 * 1024
     max_image_bytes: int = 3_750_000  # 5 MB as base64, the most the API takes
-    name: str = "Read"
-
-    @property
-    def schema(self) -> JsonObject:
-        return {"name": self.name, "description": description("read.md"), "input_schema": _INPUT}
-
-    def is_read_only(self, given: JsonObject) -> bool:
-        del given
-        return True
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         offset, limit = given.get("offset"), given.get("limit")

@@ -20,7 +20,7 @@ from pathlib import Path
 from reverie.errors import UserError
 from reverie.paths.programs import users_program
 from reverie.permissions.sensitive import COPIES, SENSITIVE_NAMES, SENSITIVE_PATHS, VARIANT_NAMES, sensitive_below
-from reverie.tools.environment import bare_environment
+from reverie.tools.process import bare_environment
 
 TIME_LIMIT_SECONDS = 30.0
 MAX_READ_BYTES = 32 * 1024 * 1024

@@ -7,38 +7,19 @@ name is an error that lists the right ones.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
-from reverie.tools.base import ToolContext, ToolOutput
-from reverie.tools.description import description
+from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
 from reverie.types import JsonObject
 
-_INPUT: JsonObject = {
-    "type": "object",
-    "properties": {
-        "to": {"type": "string", "description": "Who it is for: a name, *, a session's id, or uds:<path>"},
-        "message": {"type": ["string", "object"], "description": "The message, or one of the few structured ones"},
-        "summary": {"type": "string", "description": "What it is about, in five to ten words"},
-    },
-    "required": ["to", "message"],
-    "additionalProperties": False,
+_PROPERTIES: JsonObject = {
+    "to": {"type": "string", "description": "Who it is for: a name, *, a session's id, or uds:<path>"},
+    "message": {"type": ["string", "object"], "description": "The message, or one of the few structured ones"},
+    "summary": {"type": "string", "description": "What it is about, in five to ten words"},
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SendMessage:
+class SendMessage(BuiltIn, prompt="send_message.md", properties=_PROPERTIES, required=["to", "message"]):
     """The SendMessage tool. It needs a context with a post."""
-
-    name: str = "SendMessage"
-
-    @property
-    def schema(self) -> JsonObject:
-        return {"name": self.name, "description": description("send_message.md"), "input_schema": _INPUT}
-
-    def is_read_only(self, given: JsonObject) -> bool:
-        """No: letters go out one after the other, in the order they were written."""
-        del given
-        return False
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         if context.post is None:

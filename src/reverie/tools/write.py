@@ -6,40 +6,23 @@ leaves half a file behind.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reverie.errors import ReverieError, UserError
-from reverie.tools.base import FileSeen, ReadCache, ToolContext, ToolOutput
-from reverie.tools.description import description
+from reverie.tools.base import BuiltIn, FileSeen, ReadCache, ToolContext, ToolOutput
 from reverie.tools.files import Located, Snapshot, finish_in_thread, load_if_there, locate, require_unchanged, save
 from reverie.tools.seen_files import as_structured
 from reverie.tools.text_form import TextForm, decode, encode, with_newlines
 from reverie.types import JsonObject
 
-_INPUT: JsonObject = {
-    "type": "object",
-    "properties": {
-        "file_path": {"type": "string", "description": "The file to write"},
-        "content": {"type": "string", "description": "All that the file shall hold"},
-    },
-    "required": ["file_path", "content"],
-    "additionalProperties": False,
+_PROPERTIES: JsonObject = {
+    "file_path": {"type": "string", "description": "The file to write"},
+    "content": {"type": "string", "description": "All that the file shall hold"},
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(BuiltIn, prompt="write.md", properties=_PROPERTIES, required=["file_path", "content"]):
     """The Write tool."""
-
-    name: str = "Write"
-
-    @property
-    def schema(self) -> JsonObject:
-        return {"name": self.name, "description": description("write.md"), "input_schema": _INPUT}
-
-    def is_read_only(self, given: JsonObject) -> bool:
-        del given
-        return False
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         content: str = given["content"]

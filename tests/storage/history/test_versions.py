@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.errors import UserError
-from reverie.storage.history.deltas import apply_delta, difference
 from reverie.storage.history.folder import ChangedOnDisk, VersionedFolder, history_place
 from reverie.storage.history.merge import merge
 from reverie.storage.history.purge import purge_history
@@ -107,7 +106,7 @@ def test_packing_loses_nothing_and_saves_room(tmp_path: Path) -> None:
         save(place, index=text, **{f"t{number % 7}": f"{number}\n" * 9, "team__x": str(number)})
     before = [(version, place.history.diff(version)) for version in place.history.log()]
     size = room(place.history.git_dir)
-    assert place.history.pack() > 200
+    assert place.history.objects.pack() > 200
     anew = History(place.history.git_dir)
     assert [(version, anew.diff(version)) for version in anew.log()] == before
     assert git(place.history, "fsck", "--strict", "--full") == ""
@@ -146,22 +145,6 @@ def test_many_objects_are_packed_without_being_asked(tmp_path: Path) -> None:
     assert contents == [str(number).encode() for number in range(saves, 0, -1)]
 
 
-@given(st.binary(max_size=300), st.binary(max_size=300), st.booleans(), st.binary(max_size=60))
-def test_a_difference_makes_the_target(base: bytes, target: bytes, tree: bool, shared: bytes) -> None:
-    base, target = shared * 3 + base + shared, shared * 3 + target + shared
-    assert apply_delta(base, difference(base, target, tree=tree)) == target
-
-
-def test_large_differences_are_small() -> None:
-    lines = [f"line {number}\n".encode() for number in range(20_000)]
-    base = b"".join(lines)
-    lines[3], lines[15_000] = b"changed\n", b"changed too\n"
-    target = b"".join(lines)
-    delta = difference(base, target, tree=False)
-    assert len(delta) < 200
-    assert apply_delta(base, delta) == target
-
-
 def test_a_damaged_object_is_named_and_the_files_are_not_blamed(tmp_path: Path) -> None:
     place = folder(tmp_path)
     version = save(place, a="1\n")
@@ -172,6 +155,18 @@ def test_a_damaged_object_is_named_and_the_files_are_not_blamed(tmp_path: Path) 
     with pytest.raises(HistoryDamaged, match="memory files themselves are not affected"):
         place.history.read(content)
     assert (place.root / "a.md").read_text() == "1\n"
+
+
+def test_a_damaged_pack_is_named_and_the_files_are_not_blamed(tmp_path: Path) -> None:
+    place = folder(tmp_path)
+    version = save(place, a="1\n")
+    place.history.objects.pack()
+    for suffix, length in ((".pack", 40), (".idx", 900), (".idx", 0)):
+        path = next((place.history.git_dir / "objects" / "pack").glob(f"*{suffix}"))
+        path.chmod(0o600)
+        path.write_bytes(path.read_bytes()[:length])
+        with pytest.raises(HistoryDamaged, match="memory files themselves are not affected"):
+            History(place.history.git_dir).version(version)
 
 
 # Changes that somebody else makes.
@@ -288,7 +283,7 @@ def test_a_purged_text_is_nowhere(tmp_path: Path, packed: bool) -> None:
     with place.locked() as held:
         held.commit({"b.md": b"x"}, VersionInfo("user", "it was SECRET-123", reverses=reversed_version))
         if packed:
-            place.history.pack()
+            place.history.objects.pack()
         git(place.history, "branch", "mine", "main~1")
         git(place.history, "tag", "-a", "-m", "SECRET-123", "old", "main")
         report = held.purge(lambda data: data.replace(b"SECRET-123", b"[gone]"))

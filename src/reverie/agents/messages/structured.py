@@ -10,9 +10,10 @@ import json
 import secrets
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, cast, get_args
 
 from reverie.parsing import load_json
+from reverie.storage.transcript.records import built
 from reverie.types import JsonObject
 
 _LONGEST = 1_000_000
@@ -95,17 +96,7 @@ Structured: TypeAlias = (
     | PermissionResponse
 )
 
-_KINDS: dict[str, type[Structured]] = {
-    one.kind: one
-    for one in (
-        ShutdownRequest,
-        ShutdownResponse,
-        PlanApprovalResponse,
-        IdleNotification,
-        PermissionRequest,
-        PermissionResponse,
-    )
-}
+_KINDS: dict[str, type[Structured]] = {kind.kind: kind for kind in get_args(Structured)}
 FOR_MODELS = (ShutdownRequest, ShutdownResponse, PlanApprovalResponse)
 """What a model may send. The rest is the program's: a model cannot grant a permission or report for somebody else."""
 
@@ -131,32 +122,16 @@ def from_json(raw: JsonObject) -> Structured | None:
     kind = _KINDS.get(str(raw.get("type")))
     if kind is None:
         return None
-    given = {f.name: raw[f.name] for f in fields(kind) if f.name in raw}
     if kind is ShutdownRequest:
-        given.setdefault("request_id", new_request_id())
-    if any(not _fits(name, value) for name, value in given.items()):
-        return None
-    if "state" in given:
-        if given["state"] not in list(IdleState):
+        raw = {"request_id": new_request_id(), **raw}
+    if kind is IdleNotification:
+        if raw.get("state") not in list(IdleState):
             return None
-        given["state"] = IdleState(given["state"])
-    try:
-        return kind(**given)
-    except TypeError:  # a key without a default is missing
-        return None
+        raw = {**raw, "state": IdleState(raw["state"])}
+    return built(kind, raw)
 
 
 def render(message: Structured) -> str:
     """The JSON text that `parse` reads back."""
     body = {f.name: getattr(message, f.name) for f in fields(message)}
     return json.dumps({"type": message.kind, **body}, ensure_ascii=False)
-
-
-def _fits(name: str, value: object) -> bool:
-    match name:
-        case "approve" | "allow":
-            return isinstance(value, bool)
-        case "input":
-            return isinstance(value, dict)
-        case _:
-            return isinstance(value, str)

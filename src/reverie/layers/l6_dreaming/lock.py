@@ -246,9 +246,6 @@ class Holding:
         """Around the landing: raises `LockLost`, or keeps everybody else from taking the lock meanwhile."""
         return self.lock.held_by(self.token, now)
 
-    def still_held(self, now: float) -> bool:
-        return self.lock.holds(self.token, now)
-
     def succeed(self, now: float) -> bool:
         """The dream is done: the lock is free, and says when. False if it was lost."""
         return self.lock.finish(self.token, now, success=True)

@@ -20,7 +20,7 @@ from reverie.regular_files import read_regular, read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history.objects import blob_id
 from reverie.storage.history.purge import PurgeReport, Rename, Replace, finish_purge, purge_history
-from reverie.storage.history.staging import Staged, flush_folder
+from reverie.storage.history.staging import Staged, flush_where_possible
 from reverie.storage.history.state import SEEN, FolderState, Seen, seen
 from reverie.storage.history.versions import PACK_ABOVE, FileChange, History, HistoryDamaged, Version, VersionInfo
 from reverie.storage.locks import exclusive
@@ -165,7 +165,7 @@ class VersionedFolder:
         finally:
             for one in (*staged.values(), *([branch] if branch else [])):
                 one.discard()
-        flush_folder(self.history.branch_file.parent)
+        flush_where_possible(self.history.branch_file.parent)
         with suppress(StorageError):  # it is done; a journal that stays is seen to be
             self._forget_journal()
         return paths
@@ -187,7 +187,7 @@ class VersionedFolder:
                     staged[change.name].land()
                 landed.append(change)
             for folder in {path.parent for path in paths.values()}:
-                flush_folder(folder)
+                flush_where_possible(folder)
         except BaseException:
             self._take_back(landed, paths)
             raise

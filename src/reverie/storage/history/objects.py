@@ -1,7 +1,7 @@
 """Git's objects, as git stores them: blobs, trees and commits under their SHA-1, each a compressed file or in a pack.
 
-Written here by hand, because it is little (a header, a hash, zlib) and starts in no time, where a git library costs
-more than everything else a command loads. An object is whole or not there; it is never changed, and never deleted here.
+Loose objects are written here by hand, because it is little (a header, a hash, zlib) and every save needs it at once.
+An object is whole or not there; it is never changed, and deleted here only once a pack has it.
 """
 
 from __future__ import annotations
@@ -14,25 +14,18 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import cast
 
-from reverie.errors import StorageError
 from reverie.regular_files import LARGEST, read_regular
-from reverie.storage.atomic import storage_error
-from reverie.storage.history.packs import Pack, PackDamaged
+from reverie.storage.atomic import remove, storage_error, write_new
+from reverie.storage.history.packs import HistoryDamaged, Kind, Pack, write_pack
 
-Kind = Literal["blob", "tree", "commit", "tag"]
 _KINDS: tuple[Kind, ...] = ("blob", "tree", "commit", "tag")
 _HEX = re.compile(r"[0-9a-f]{40}")
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _SPEED = 1  # zlib level of loose objects; packing compresses them again
 
 FILE = "100644"
 FOLDER = "40000"
-
-
-class HistoryDamaged(StorageError):
-    """An object of the history is missing or not what its name says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,20 +128,11 @@ class ObjectStore:
         temporary = self.folder / f"tmp_obj_{os.urandom(8).hex()}"
         try:
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            fd = os.open(temporary, _NEW_FILE, 0o400)
+            write_new(temporary, packed, 0o400, fsync=fsync)
             try:
-                try:
-                    view = memoryview(packed)
-                    while view:
-                        view = view[os.write(fd, view) :]
-                    if fsync:
-                        os.fsync(fd)
-                finally:
-                    os.close(fd)
                 temporary.replace(path)
             except BaseException:
-                with suppress(OSError):
-                    temporary.unlink()
+                remove(temporary)
                 raise
         except OSError as error:
             raise storage_error(error, self.folder.parent, "write to the history") from error
@@ -156,27 +140,13 @@ class ObjectStore:
     def get(self, name: str) -> tuple[Kind, bytes]:
         """An object's kind and content; `HistoryDamaged` if it is not there or not whole."""
         if not _HEX.fullmatch(name):
-            raise HistoryDamaged(f"The history at {self.folder.parent} names {name[:60]!r}, which is no object.")
-        raw = self._loose(name)
-        if raw is None:
-            found = self._find_packed(name) or self._find_packed(name, anew=True)
-            raw = self._loose(name) if found is None else None  # packed or unpacked while we looked
-            if found is not None:
-                try:
-                    return found.get(name, self.get)
-                except PackDamaged as error:
-                    raise self._damaged(name, str(error)) from error
-        if raw is None:
+            raise HistoryDamaged(self.folder.parent, f"it names {name[:60]!r}, which is no object")
+        found = self._loose(name) or self._packed(name) or self._loose(name)  # last: unpacked while we looked
+        if found is None:
             raise self._damaged(name, "it is missing")
-        try:
-            whole = zlib.decompress(raw)
-        except zlib.error as error:
-            raise self._damaged(name, "it cannot be unpacked") from error
-        head, _, data = whole.partition(b"\0")
-        kind = head.partition(b" ")[0].decode("ascii", "replace")
-        if kind not in _KINDS or object_id(kind, data) != name:
+        if found[0] not in _KINDS or object_id(*found) != name:
             raise self._damaged(name, "its content is not what was stored")
-        return kind, data
+        return found
 
     def content(self, name: str, kind: Kind) -> bytes:
         """The content of an object that must be of this kind."""
@@ -209,6 +179,19 @@ class ObjectStore:
         """Whether there are about that many loose objects, judged by one folder of 256, as git does."""
         return len(_names(self.folder / "17")) * 256 > limit
 
+    def pack(self) -> int:
+        """Moves the loose objects into one pack; returns how many. Damaged ones stay as they are."""
+        whole: dict[str, tuple[Kind, bytes]] = {}
+        for name in self.loose():
+            with suppress(HistoryDamaged):
+                whole[name] = self.get(name)
+        write_pack(self.folder / "pack", whole.values())
+        self.forget_packs()
+        for name in whole:
+            if self._find_packed(name):
+                self.path(name).unlink(missing_ok=True)
+        return len(whole)
+
     def packs(self) -> Mapping[str, Pack]:
         self._list_packs()
         return self._packs
@@ -217,13 +200,20 @@ class ObjectStore:
         """Looks for packs anew at the next read; after packing and purging."""
         self._packs, self._listed = {}, -1
 
-    def _loose(self, name: str) -> bytes | None:
+    def _loose(self, name: str) -> tuple[Kind, bytes] | None:
         try:
-            return read_regular(self.path(name), LARGEST)
+            head, _, data = zlib.decompress(read_regular(self.path(name), LARGEST)).partition(b"\0")
         except FileNotFoundError:
             return None
         except OSError as error:
             raise storage_error(error, self.path(name), "read the history") from error
+        except zlib.error as error:
+            raise self._damaged(name, "it cannot be unpacked") from error
+        return cast(Kind, head.partition(b" ")[0].decode("ascii", "replace")), data
+
+    def _packed(self, name: str) -> tuple[Kind, bytes] | None:
+        pack = self._find_packed(name) or self._find_packed(name, anew=True)
+        return pack.get(name) if pack else None
 
     def _find_packed(self, name: str, *, anew: bool = False) -> Pack | None:
         if anew or self._listed < 0:
@@ -244,10 +234,7 @@ class ObjectStore:
         self._listed = listed
 
     def _damaged(self, name: str, why: str) -> HistoryDamaged:
-        return HistoryDamaged(
-            f"The history at {self.folder.parent} is damaged: object {name[:12]}: {why}; "
-            "the memory files themselves are not affected."
-        )
+        return HistoryDamaged(self.folder.parent, f"object {name[:12]}: {why}")
 
 
 def _names(folder: Path) -> list[str]:

@@ -11,11 +11,10 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from reverie.storage.atomic import make_private_dir, storage_error
+from reverie.storage.atomic import flush_folder, make_private_dir, storage_error, write_new
 
 LEFT_BEHIND = re.compile(r"\.reverie-[0-9a-f]{16}\.tmp")
 """What a staged file is called; in a folder of people's own nothing else may be cleared away."""
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Staged:
@@ -26,24 +25,12 @@ class Staged:
         self._temporary = path.with_name(f".reverie-{os.urandom(8).hex()}.tmp")
         make_private_dir(path.parent)
         try:
-            fd = os.open(self._temporary, _NEW_FILE, mode)
-            try:
-                try:
-                    os.fchmod(fd, mode)
-                    view = memoryview(data)
-                    while view:
-                        view = view[os.write(fd, view) :]
-                    os.fsync(fd)
-                finally:
-                    os.close(fd)
-            except BaseException:
-                self.discard()
-                raise
+            write_new(self._temporary, data, mode, fsync=True)
         except OSError as error:
             raise storage_error(error, path, "write") from error
 
     def land(self) -> None:
-        """Moves the file to its place. Durable once the folder is flushed (`flush_folder`)."""
+        """Moves the file to its place. Durable once the folder is flushed (`flush_where_possible`)."""
         try:
             self._temporary.replace(self.path)
         except OSError as error:
@@ -55,11 +42,7 @@ class Staged:
             self._temporary.unlink()
 
 
-def flush_folder(folder: Path) -> None:
+def flush_where_possible(folder: Path) -> None:
     """Makes renames and removals in a folder survive a power cut, where the file system can."""
     with suppress(OSError):
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        flush_folder(folder)

@@ -29,7 +29,6 @@ from reverie.storage.history.objects import (
     encode_commit,
     encode_tree,
 )
-from reverie.storage.history.packs import Chain, write_pack
 
 BRANCH = "refs/heads/main"
 PACK_ABOVE = 3_000
@@ -237,33 +236,10 @@ class History:
                 parts.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
         return "".join(parts)
 
-    def pack_if_many(self) -> bool:
-        """Packs the loose objects of the log if there are thousands. Callers hold the folder's lock."""
-        return self.objects.many_loose(self._pack_above) and self.pack(at_least=self._pack_above // 4) > 0
-
-    def pack(self, *, at_least: int = 1) -> int:
-        """Moves loose objects that the log needs into one pack; returns how many. Fewer than `at_least` stay loose."""
-        loose = set(self.objects.loose())
-        chains: dict[str, list[str]] = {}
-        at = self.head()
-        while at is not None and at in loose:
-            commit = self.objects.commit(at)
-            parent = commit.parents[0] if commit.parents else None
-            chains.setdefault(at, []).append(at)
-            before = self.objects.commit(parent).tree if parent else None
-            for path, name in self._new_objects(before, commit.tree, ""):
-                if name in loose:
-                    chains.setdefault(path, []).append(name)
-            at = parent
-        packed = {name for chain in chains.values() for name in chain}
-        if len(packed) < at_least:
-            return 0
-        write_pack(self.git_dir / "objects" / "pack", map(Chain, chains.values()), self.objects.get)
-        self.objects.forget_packs()
-        for name in packed:
-            if any(name in pack for pack in self.objects.packs().values()):
-                self.objects.path(name).unlink(missing_ok=True)
-        return len(packed)
+    def pack_if_many(self) -> None:
+        """Packs the loose objects if there are thousands. Callers hold the folder's lock."""
+        if self.objects.many_loose(self._pack_above):
+            self.objects.pack()
 
     def _lines(self, content: str | None) -> list[str]:
         text = self.read(content).decode("utf-8", "replace") if content else ""
@@ -306,21 +282,6 @@ class History:
                 yield from self._changes(folders[0], folders[1], f"{above}{name}/")
             if files[0] != files[1]:
                 yield FileChange(f"{above}{name}", files[0], files[1])
-
-    def _new_objects(self, before: str | None, after: str, above: str) -> Iterator[tuple[str, str]]:
-        """Trees and blobs that a version brought, each with a path that its other versions share."""
-        if before == after:
-            return
-        yield f"{above}/", after
-        old = self._tree(before) if before else {}
-        for entry in self._tree(after).values():
-            last = old.get(entry.name)
-            if entry.is_folder:
-                yield from self._new_objects(
-                    last.id if last and last.is_folder else None, entry.id, f"{above}/{entry.name}"
-                )
-            elif last != entry:
-                yield f"{above}/{entry.name}", entry.id
 
     def _put_tree(self, files: Mapping[str, str]) -> str:
         here: list[TreeEntry] = []

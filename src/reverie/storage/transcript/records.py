@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
 
 from reverie.types import Json, JsonObject, Record, Usage
 
 SCHEMA_VERSION = 1
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,27 +228,7 @@ Payload: TypeAlias = (
     | Rewind
     | CacheBreak
 )
-_KINDS: dict[str, type[Payload]] = {
-    kind.subtype: kind
-    for kind in (
-        SessionHeader,
-        CompactBoundary,
-        ResultDecisions,
-        Clears,
-        CacheEdits,
-        ServerEdits,
-        AppliedEdits,
-        Surfaced,
-        Cursor,
-        ForkUsage,
-        Pin,
-        Undo,
-        Fold,
-        Survival,
-        Rewind,
-        CacheBreak,
-    )
-}
+_KINDS: dict[str, type[Payload]] = {kind.subtype: kind for kind in get_args(Payload)}
 
 
 def to_data(payload: Payload) -> JsonObject:
@@ -266,13 +247,20 @@ def from_record(record: Record) -> Payload | None:
         return None
     if not isinstance(body, dict):
         return _foreign_boundary(record) if kind is CompactBoundary else None
-    given: JsonObject = body  # pyright: ignore[reportUnknownVariableType]
-    known = {f.name: str(f.type) for f in dataclasses.fields(kind)}
+    return built(kind, cast(JsonObject, body))
+
+
+def built(kind: type[T], given: JsonObject) -> T | None:
+    """A frozen dataclass from JSON. Unknown keys are passed over; None where one is missing, or of another type.
+
+    Another version may have written it: then it is kept on disk, and skipped.
+    """
+    known = {f.name: str(f.type) for f in dataclasses.fields(cast(Any, kind))}
     if not all(_fits(value, known[key]) for key, value in given.items() if key in known):
         return None
     try:
         return kind(**{key: _frozen(value) for key, value in given.items() if key in known})
-    except TypeError:  # a payload without a field we need (written by another version): kept on disk, skipped here
+    except TypeError:
         return None
 
 
@@ -299,8 +287,8 @@ def _fits(value: Json, wanted: str) -> bool:
     """Whether a value from a file is of the kind that a field's annotation names."""
     if value is None:
         return wanted.endswith("| None")
-    kinds = {"str": str, "Literal": str, "int": int, "float": (int, float), "bool": bool, "tuple": list}
-    kind = next((types for name, types in kinds.items() if wanted.startswith(name)), dict)
+    kinds = {"int": int, "float": (int, float), "bool": bool, "tuple": list, "dict": dict, "JsonObject": dict}
+    kind = next((types for name, types in kinds.items() if wanted.startswith(name)), str)
     if isinstance(value, dict) and wanted.startswith("dict[str, "):
         inner = str if wanted.startswith("dict[str, str") else int
         return all(isinstance(item, inner) for item in cast(JsonObject, value).values())
