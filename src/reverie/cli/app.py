@@ -51,26 +51,26 @@ COMMANDS: Mapping[str, Entry] = {
     "chat": Entry("reverie.cli.chat.command:command", "Talk to the agent in this folder.", ends_unread=True),
     "run": Entry("reverie.cli.run:command", "Run one prompt and print the answer.", ends_unread=True),
     "sessions": Entry("reverie.cli.sessions.command:command", "List, show and delete conversations."),
-    "remember": Entry("reverie.cli.memory.remember:command", "Remember something, in your own words."),
+    "remember": Entry("reverie.cli.memory.change:remember_command", "Remember something, in your own words."),
     "recall": Entry("reverie.cli.memory.recall:command", "Show which memories a message would bring back."),
-    "forget": Entry("reverie.cli.memory.forget:command", "Forget a memory; it can be brought back."),
+    "forget": Entry("reverie.cli.memory.change:forget_command", "Forget a memory; it can be brought back."),
     "memory": Entry("reverie.cli.memory.command:command", "Look at what is remembered, change it, go back."),
     "dream": Entry("reverie.cli.dream.command:command", "Put memory in order across sessions; review and undo that."),
     "compact": Entry(
-        "reverie.cli.sessions.compact:command", "Summarise a conversation to make room, or take that back."
+        "reverie.cli.sessions.action:compact_command", "Summarise a conversation to make room, or take that back."
     ),
     "notes": Entry(
         "reverie.cli.sessions.notes:command", "Show the notes kept of a conversation, or bring them up to date."
     ),
-    "rewind": Entry("reverie.cli.sessions.rewind:command", "Go on from an earlier message of a conversation."),
-    "pin": Entry("reverie.cli.sessions.pin:command", "Keep a text through every compaction."),
+    "rewind": Entry("reverie.cli.sessions.action:rewind_command", "Go on from an earlier message of a conversation."),
+    "pin": Entry("reverie.cli.sessions.action:pin_command", "Keep a text through every compaction."),
     "extract": Entry("reverie.cli.memory.extract:command", "Learn from recorded sessions."),
     "settings": Entry("reverie.cli.settings:command", "Show every setting and where its value came from."),
     "trust": Entry("reverie.cli.trust:command", "Trust the settings that a folder brings along."),
     "cost": Entry("reverie.cli.sessions.cost:command", "Show what was spent, on what, and what the cache saved."),
     "context": Entry("reverie.cli.sessions.context:command", "Show what fills the window of a conversation."),
     "agents": Entry("reverie.cli.agents:command", "List kinds of agents and those at work; share their memories."),
-    "btw": Entry("reverie.cli.sessions.btw:command", "Ask something about a conversation without it noticing."),
+    "btw": Entry("reverie.cli.sessions.action:btw_command", "Ask something about a conversation without it noticing."),
     "team": Entry(
         "reverie.cli.team.command:command",
         "Let several agents work on one task, each in its own process.",

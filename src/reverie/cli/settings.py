@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from reverie.cli.options import cwd_option, json_option
+from reverie.cli.output import answer
 from reverie.cli.screen import json_text, printable
 from reverie.errors import UserError
 from reverie.settings import Explained, Settings, explain, load_settings
@@ -48,8 +48,7 @@ def command(key: str | None, as_json: bool, show_flags: bool, docs: bool, cwd: P
         return
     chosen = _chosen(explain(settings), key)
     if as_json:
-        found = {"settings": [_as_json(one) for one in chosen], "warnings": list(settings.warnings)}
-        click.echo(json.dumps(found, indent=2))
+        answer(True, {"settings": [_as_json(one) for one in chosen], "warnings": list(settings.warnings)})
         return
     for warning in settings.warnings:
         _say(f"warning: {warning}", err=True)
@@ -144,7 +143,7 @@ def _show_flags(settings: Settings, cwd: Path, key: str | None, as_json: bool) -
             for name, (on, source) in found.items()
         ]
         changed = [{"name": name, "value": value, "source": source} for name, (value, source) in numbers.items()]
-        click.echo(json.dumps({"flags": listed, "numbers": changed, "warnings": warnings}, indent=2))
+        answer(True, {"flags": listed, "numbers": changed, "warnings": warnings})
         return
     for warning in warnings:
         _say(f"warning: {warning}", err=True)

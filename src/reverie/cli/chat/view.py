@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 from reverie.cli.chat.markdown_stream import MarkdownStream
@@ -57,6 +58,10 @@ class ChatView:
         self._settle()
         self._write(text + "\n")
         self._last = "line"
+
+    def say_all(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.say(line)
 
     def tell(self, text: str, level: str = "info") -> None:
         """One sentence with a mark before it, wrapped."""

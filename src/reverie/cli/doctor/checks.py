@@ -258,19 +258,14 @@ def _background(_settings: Settings, places: Places) -> Iterator[Check]:
 
 def _dream(settings: Settings, places: Places) -> Iterator[Check]:
     from reverie.cli.doctor.writers import spent_on
-    from reverie.cli.dream.look import look
-    from reverie.flags import Flags
+    from reverie.cli.dream.look import look_closed
     from reverie.memory.opening import open_memory
     from reverie.types import Purpose
 
     memory = open_memory(settings, places)
     if not memory.switch.on:
         return
-    flags = Flags.open(places, settings)
-    try:
-        found = look(memory, flags)
-    finally:
-        flags.close()
+    found = look_closed(memory)
     state: State = "warning" if (found.state.failures_in_a_row >= 3 or found.lock.stale or found.lock.ahead) else "ok"
     spent = spent_on(places.day_books, Purpose.DREAM)
     cost = f"; in 7 days {spent.told()}" if spent.requests else ""

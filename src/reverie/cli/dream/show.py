@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from reverie.cli.output import Paint, one_line, plural
+from reverie.cli.output import Paint, diff_line, one_line, plural
 from reverie.cli.screen import printable
+from reverie.errors import UserError
 from reverie.layers.l6_dreaming.landing import Landed
 from reverie.layers.l6_dreaming.loss import Words, statements
 from reverie.layers.l6_dreaming.outcome import Dreamt
 from reverie.layers.l6_dreaming.proposal import Proposal, ProposedChange
+from reverie.layers.l6_dreaming.review import dreams
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.gate.evidence import content_terms
 from reverie.memory.taxonomy import is_index
@@ -53,6 +55,15 @@ def show_version(directory: MemoryDirectory, version: Version, paint: Paint) -> 
     yield from _files(changes, paint)
 
 
+def landed_version(directory: MemoryDirectory, id: str) -> Version:
+    """The last dream that landed, or the one whose version begins so."""
+    made = dreams(directory) if directory.history.head() else iter(())
+    version = next((one for one in made if one.id.startswith(id)), None)
+    if version is None:
+        raise UserError(f"There is no dream {id[:20]!r}." if id else "No dream waits for you, and none has landed.")
+    return version
+
+
 def _counted(changes: Sequence[ProposedChange]) -> str:
     topics = Counter(change.verb for change in changes if not is_index(change.name))
     words = (("change", "changed"), ("add", "added"), ("remove", "removed"))
@@ -68,13 +79,7 @@ def _files(changes: Sequence[ProposedChange], paint: Paint) -> Iterator[str]:
         yield f"{paint.accent(change.verb)} {paint.bold(one_line(change.name))}: {one_line(change.reason)}"
         for line in printable(change.diff()).splitlines()[2:]:
             told = "" if is_index(change.name) else trail.told(line, change.name)
-            yield _painted(line, paint) + (paint.dim(f"   {told}") if told else "")
-
-
-def _painted(line: str, paint: Paint) -> str:
-    if line.startswith("@@"):
-        return paint.dim(line)
-    return paint.good(line) if line.startswith("+") else paint.bad(line) if line.startswith("-") else line
+            yield diff_line(line, paint) + (paint.dim(f"   {told}") if told else "")
 
 
 class _Trail:
@@ -90,26 +95,17 @@ class _Trail:
         terms = frozenset(content_terms(line[1:]))
         if not terms or line[:1] not in "+-":
             return ""
-        if line.startswith("-"):
-            there = self._found(terms, self._after, name)
-            return f"→ {there}" if there and there != name else ""
-        there = self._found(terms, self._before, name)
-        return f"← {there}" if there and there != name else ""
-
-    def _found(self, terms: frozenset[str], files: Mapping[str, Words], name: str) -> str:
-        """The file itself, if it says so; else another that does."""
-        order = [name, *(other for other in files if other != name)]
-        return next((other for other in order if files[other].shares(terms)), "")
+        files, arrow = (self._after, "→") if line.startswith("-") else (self._before, "←")
+        order = [name, *(other for other in files if other != name)]  # the file itself, if it says so; else another
+        there = next((other for other in order if files[other].shares(terms)), name)
+        return f"{arrow} {there}" if there != name else ""
 
 
 def show_dreamt(dreamt: Dreamt, paint: Paint) -> Iterator[str]:
     """What a dream came to: its files with their reasons, what was left, and what it cost."""
     if dreamt.proposal is None or dreamt.outcome == "unchanged":
-        yield (
-            "Nothing was changed; what it was not allowed to do is in `reverie log --kind dream_`."
-            if dreamt.stopped
-            else ("Everything was in order; nothing was changed.")
-        )
+        stopped = "Nothing was changed; what it was not allowed to do is in `reverie log --kind dream_`."
+        yield stopped if dreamt.stopped else "Everything was in order; nothing was changed."
     else:
         landed = dreamt.landed.left if dreamt.landed is not None else dict[str, str]()
         for change in dreamt.proposal.changes:
@@ -121,13 +117,10 @@ def show_dreamt(dreamt: Dreamt, paint: Paint) -> Iterator[str]:
     denied += f", {plural(dreamt.refused, 'write')} refused" if dreamt.refused else ""
     rounds = f"{dreamt.rounds} round{'s' if dreamt.rounds != 1 else ''}"
     yield paint.dim(f"{rounds} as {way_of(dreamt.way)}, {cost}{dreamt.hit_rate:.0%} cached{denied}")
-    match dreamt.outcome:
-        case "landed":
-            yield paint.dim("Undo: reverie dream undo")
-        case "proposed":
-            yield paint.dim("It waits for you: reverie dream review, then accept or reject")
-        case _:
-            pass
+    if dreamt.outcome == "landed":
+        yield paint.dim("Undo: reverie dream undo")
+    elif dreamt.outcome == "proposed":
+        yield paint.dim("It waits for you: reverie dream review, then accept or reject")
 
 
 def landed_lines(landed: Landed, paint: Paint) -> Iterator[str]:

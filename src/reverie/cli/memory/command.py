@@ -13,7 +13,7 @@ _IN: Mapping[str, tuple[str, str]] = {
     "search": ("reverie.cli.memory.look:search_command", "Find words in memories."),
     "add": ("reverie.cli.memory.change:add_command", "Add a memory: a sentence, a file, or in your editor."),
     "edit": ("reverie.cli.memory.change:edit_command", "Edit a memory in your editor."),
-    "forget": ("reverie.cli.memory.forget:forget_command", "Forget a memory: file and index line, as one version."),
+    "forget": ("reverie.cli.memory.change:forget_command", "Forget a memory: file and index line, as one version."),
     "check": ("reverie.cli.memory.check:command", "Look the directory over, and put right what can be."),
     "log": ("reverie.cli.memory.history:log_command", "List versions: when, who, why."),
     "diff": ("reverie.cli.memory.history:diff_command", "Show what a version changed."),
@@ -21,8 +21,8 @@ _IN: Mapping[str, tuple[str, str]] = {
     "restore": ("reverie.cli.memory.history:restore_command", "Bring a file back as it was."),
     "purge": ("reverie.cli.memory.purge:command", "Take a secret out of everything that was kept."),
     "inbox": ("reverie.cli.memory.inbox:command", "See what waits for your decision, accept or reject it."),
-    "import": ("reverie.cli.memory.importing:command", "Take in memories and notes from elsewhere."),
-    "sync": ("reverie.cli.memory.sync:command", "Share the team's part of the memory now."),
+    "import": ("reverie.cli.memory.importing:import_command", "Take in memories and notes from elsewhere."),
+    "sync": ("reverie.cli.memory.importing:sync_command", "Share the team's part of the memory now."),
     "path": ("reverie.cli.memory.look:path_command", "Print where the memory directory is."),
 }
 

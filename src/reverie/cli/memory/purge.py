@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reverie.cli.memory.opening import can_ask, cwd_option, json_option, memory_in, painted, say, say_json, warn
-from reverie.cli.output import one_line, plural
+from reverie.cli.memory.opening import with_memory
+from reverie.cli.output import answer, can_ask, one_line, painted, plural, say, warn
 from reverie.errors import ReverieError, UserError
 
 if TYPE_CHECKING:
@@ -38,10 +38,15 @@ _TO_DO = {
 )
 @click.option("--dry-run", is_flag=True, help="Only say where it stands.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@json_option
-@cwd_option
+@with_memory
 def command(
-    text: str | None, pattern: str | None, everywhere: bool, dry_run: bool, yes: bool, as_json: bool, cwd: Path
+    text: str | None,
+    pattern: str | None,
+    everywhere: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    memory: OpenedMemory,
 ) -> int:
     """Take a secret out of everything that was kept.
 
@@ -67,7 +72,6 @@ def command(
         raise UserError("Give a text or --pattern, not both.")
     if text is not None:
         warn("The text was given as an argument, so your shell may keep it in its history: clear it there as well.")
-    memory = memory_in(cwd)
     wanted = Wanted.of_pattern(pattern) if pattern is not None else Wanted.of_text(text or _asked(yes or dry_run))
     reports = list(_run(memory, wanted, everywhere, dry_run=True))
     elsewhere = [] if everywhere else list(_elsewhere(memory, wanted))
@@ -154,18 +158,15 @@ def _elsewhere(memory: OpenedMemory, wanted: Wanted) -> Iterator[PurgedPlace]:
 
 def _others(memory: OpenedMemory) -> list[Path]:
     places = memory.places
-    return [one for one in _folders(places.projects) if one not in (places.project, places.default_memory.parent)]
-
-
-def _folders(above: Path) -> list[Path]:
-    return sorted(folder for folder in above.iterdir() if folder.is_dir()) if above.is_dir() else []
+    folders = sorted(one for one in places.projects.iterdir() if one.is_dir()) if places.projects.is_dir() else []
+    return [one for one in folders if one not in (places.project, places.default_memory.parent)]
 
 
 def _tell(
     reports: list[tuple[MemoryDirectory, PurgeReport]], elsewhere: list[PurgedPlace], as_json: bool, *, dry_run: bool
 ) -> None:
     if as_json:
-        say_json({**_as_json(reports, dry_run), "other_projects": len(elsewhere)})
+        answer(True, {**_as_json(reports, dry_run), "other_projects": len(elsewhere)})
         return
     _tell_here(reports, dry_run, bool(elsewhere))
     if elsewhere:

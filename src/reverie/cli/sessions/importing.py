@@ -6,12 +6,10 @@ from pathlib import Path
 
 import click
 
-from reverie.cli.options import cwd_option, json_option
-from reverie.cli.output import plural
-from reverie.cli.screen import json_text
+from reverie.cli.options import with_places
+from reverie.cli.output import answer, plural
 from reverie.errors import ReverieError, UserError
 from reverie.paths import Places, check_session_id
-from reverie.settings import load_settings
 from reverie.storage.transcript.file import Transcript, parse_record, read_records
 from reverie.storage.transcript.foreign import as_imported
 from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
@@ -20,9 +18,8 @@ from reverie.types import Record
 
 @click.command("import")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
-@json_option
-@cwd_option
-def import_command(files: tuple[Path, ...], as_json: bool, cwd: Path) -> None:
+@with_places
+def import_command(files: tuple[Path, ...], as_json: bool, places: Places) -> None:
     """Take in conversations of Claude Code or pi, so that they can be gone on with here.
 
     The file is read, not changed. A session that is here already is not overwritten.
@@ -31,15 +28,13 @@ def import_command(files: tuple[Path, ...], as_json: bool, cwd: Path) -> None:
     Example:
       reverie sessions import ~/.pi/agent/sessions/my-project/*.jsonl
     """
-    places = Places.of(cwd, load_settings(cwd))
     taken, failed = list[dict[str, object]](), list[ReverieError]()
     for file in files:
         try:
             taken.append(_take_in(file, places, quiet=as_json))
         except ReverieError as error:  # the other files are taken in all the same
             failed.append(error)
-    if as_json:
-        click.echo(json_text({"imported": taken}))
+    answer(as_json, {"imported": taken})
     for error in failed[:-1]:
         click.echo(f"reverie: {error}", err=True)
     if failed:
