@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, Literal
+from typing import Any
 
+from reverie.cli.output import table as columns
 from reverie.errors import UserError
+from reverie.lab.scratch import recordings
 from reverie.models.calibration import Calibrator
 from reverie.models.catalogue import Catalogue
 from reverie.models.count import ContextMeter
@@ -24,6 +26,7 @@ from reverie.types import Block, Message, Record, Usage
 
 STRETCH = 10_000
 """Real tokens a stretch has at least."""
+_HEADS = ("session", "responses", "stretches", "fixed", "recorded", "calibrated", "model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,7 @@ class SessionErrors:
 
 def measure_folder(paths: Sequence[Path]) -> list[SessionErrors]:
     """Measures every session under `paths` (folders of .jsonl files, or such files). `UserError` if there is none."""
-    files: list[Path] = []
-    for path in paths:
-        if not path.exists():
-            raise UserError(f"{path} does not exist; name a folder of Claude Code transcripts (*.jsonl).")
-        files += sorted(path.glob("**/*.jsonl")) if path.is_dir() else [path]
+    files = recordings(paths, "**/*.jsonl")
     if not files:
         raise UserError(f"No *.jsonl under {', '.join(map(str, paths))}; name a folder of Claude Code transcripts.")
     catalogue = Catalogue.load()
@@ -189,25 +188,24 @@ def _figures(errors: Sequence[float]) -> dict[str, float]:
 
 def table(sessions: Sequence[SessionErrors]) -> str:
     """The same for people: a line a session, worst first, and a line for all."""
-    lines = [f"{'session':<38}{'responses':>9}{'stretches':>10}{'fixed':>8}{'recorded':>10}{'calibrated':>12}  model"]
     measured = [session for session in sessions if session.stretches]
-    for session in sorted(measured, key=lambda one: -_mean(one.stretches, "calibrated")):
-        lines.append(_line(session.name, session.responses, session.stretches, ", ".join(session.models)))
-    whole = [stretch for session in sessions for stretch in session.stretches]
-    lines.append(_line("all", sum(session.responses for session in sessions), whole, ""))
-    lines.append("")
-    lines.append(f"Mean absolute error of the growth over stretches of at least {STRETCH:,} tokens.")
-    lines.append("fixed: bytes/4, JSON bytes/2. recorded: the same, with recorded output tokens. calibrated: online.")
+    stretches = tuple(stretch for one in measured for stretch in one.stretches)
+    whole = SessionErrors("all", (), sum(one.responses for one in sessions), stretches)
+    worst_first = sorted(measured, key=lambda one: -_mean(one, "calibrated"))
+    lines = [
+        *columns([_HEADS, *map(_row, [*worst_first, whole])], right=range(1, 6)),
+        "",
+        f"Mean absolute error of the growth over stretches of at least {STRETCH:,} tokens.",
+        "fixed: bytes/4, JSON bytes/2. recorded: the same, with recorded output tokens. calibrated: online.",
+    ]
     bad = sum(session.bad_lines for session in sessions)
-    if bad:
-        lines.append(f"{bad} unreadable lines were passed over.")
-    return "\n".join(lines)
+    return "\n".join([*lines, *([f"{bad} unreadable lines were passed over."] if bad else [])])
 
 
-def _line(name: str, responses: int, stretches: Sequence[Stretch], models: str) -> str:
-    fixed, recorded, calibrated = (f"{_mean(stretches, way):.1%}" for way in ("fixed", "recorded", "calibrated"))
-    return f"{name:<38}{responses:>9}{len(stretches):>10}{fixed:>8}{recorded:>10}{calibrated:>12}  {models}".rstrip()
+def _row(one: SessionErrors) -> tuple[str, ...]:
+    errors = (f"{_mean(one, way):.1%}" for way in ("fixed", "recorded", "calibrated"))
+    return (one.name, str(one.responses), str(len(one.stretches)), *errors, ", ".join(one.models))
 
 
-def _mean(stretches: Sequence[Stretch], way: Literal["fixed", "recorded", "calibrated"]) -> float:
-    return fmean(abs(stretch.error(getattr(stretch, way))) for stretch in stretches)
+def _mean(one: SessionErrors, way: str) -> float:
+    return fmean(abs(stretch.error(getattr(stretch, way))) for stretch in one.stretches)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
+from reverie.lab.scratch import own_home
 from reverie.memory.opening import open_memory
 from reverie.memory.secrets.shapes import words
 from reverie.models.registry import EMBEDDED
 from reverie.paths import Places
 from reverie.session.session import Session
-from reverie.settings import load_settings
+from reverie.settings import Settings
 from reverie.types import JsonObject
 
 _THINGS = ("pump", "valve", "tank", "belt", "fan", "lamp", "gate", "door", "panel", "meter", "motor", "sensor")
@@ -30,16 +29,11 @@ _LINES = 12
 
 def measure_speed(files: int) -> JsonObject:
     """Seconds of a first dream over so many files (one in ten a copy), and of a second one that has nothing to do."""
-    with tempfile.TemporaryDirectory(prefix="reverie-lab-") as folder:
-        return asyncio.run(_measure(Path(folder), files))
+    with own_home() as (cwd, settings):
+        return asyncio.run(_measure(cwd, settings, files))
 
 
-async def _measure(folder: Path, files: int) -> JsonObject:
-    cwd, home = folder / "work", folder / "home"
-    cwd.mkdir()
-    settings = load_settings(cwd)
-    places = type(settings.places)(home=home, user_home=home, runtime=settings.places.runtime)
-    settings = replace(settings, places=places, memory=type(settings.memory)())
+async def _measure(cwd: Path, settings: Settings, files: int) -> JsonObject:
     memory = open_memory(settings, Places.of(cwd, settings)).directory.root
     memory.mkdir(parents=True, mode=0o700)
     size = _made_up(memory, files)

@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reverie.cli.output import table as columns
 from reverie.lab.extraction.cases import Expected, Outcome
 from reverie.memory.topic_file import TopicFile
 from reverie.types import JsonObject
@@ -181,15 +182,14 @@ def _wanted(one: Expected) -> JsonObject:
 
 def table(found: JsonObject) -> str:
     """The summary as text: figures, groups, and each miss."""
-    keys = ("precision", "recall", "f1", "dates", "negatives_clean", "forbidden_stored")
+    keys = ("cases", "precision", "recall", "f1", "dates", "negatives_clean", "forbidden_stored")
     rows = [
         ("all", found),
         *((f"  {name}", one) for group in ("by_kind", "by_language") for name, one in found[group].items()),
     ]
-    lines = [f"{'':<16}{'cases':>6}" + "".join(f"{key:>17}" for key in keys)]
-    lines += [f"{name:<16}{one['cases']:>6}" + "".join(f"{one[key]:>17}" for key in keys) for name, one in rows]
     wall, cpu = found["ms_per_turn"], found["cpu_ms_per_turn"]
-    lines += [
+    lines = [
+        *columns([("", *keys), *((name, *(str(one[key]) for key in keys)) for name, one in rows)], right=range(1, 8)),
         "",
         f"a turn: {cpu['p50']} ms of work (95%: {cpu['p95']}), {wall['p50']} ms with the disk ({wall['p95']})",
     ]

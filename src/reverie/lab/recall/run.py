@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reverie.cli.output import table as columns
 from reverie.errors import UserError
 from reverie.lab.recall.baselines import PlainBm25, PlainFts5
 from reverie.lab.recall.data import Collection, Query, read_folder, read_locomo
@@ -48,17 +49,18 @@ class Measured:
 
     def table(self) -> str:
         """The figures a person reads."""
-        names = ("r@5", "mrr", "shown_r@5", "precision", "silence", "tool_docs", "forbidden")
-        lines = [f"{'':14}" + "".join(f"{name:>11}" for name in names)]
-        for search, answers in self.answers.items():
-            lines.append(_row(search, figures(answers), names))
-            for kind in dict.fromkeys(answer.query.kind for answer in answers):
-                lines.append(_row(f"  {kind}", figures([a for a in answers if a.query.kind == kind]), names))
-        return "\n".join([*lines, *self.notes])
+        rows = [("", *_SHOWN)]
+        whole = self.summary()
+        for search in self.answers:
+            rows += [_row(search, whole[search]), *(_row(f"  {k}", f) for k, f in whole[search]["by_kind"].items())]
+        return "\n".join([*columns(rows, right=range(1, 8)), *self.notes])
 
 
-def _row(name: str, found: dict[str, Any], names: Iterable[str]) -> str:
-    return f"{name:14}" + "".join(f"{'-' if found[key] is None else format(found[key], '.3f'):>11}" for key in names)
+_SHOWN = ("r@5", "mrr", "shown_r@5", "precision", "silence", "tool_docs", "forbidden")
+
+
+def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
+    return (name, *("-" if found[key] is None else f"{found[key]:.3f}" for key in _SHOWN))
 
 
 def figures(answers: Sequence[Answer]) -> dict[str, Any]:

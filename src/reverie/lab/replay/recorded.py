@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from reverie.errors import UserError
+from reverie.lab.scratch import recordings
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import read_records
 from reverie.types import Message, Record, TextBlock, ToolResultBlock
@@ -43,12 +44,7 @@ class Recorded:
 
 def load(paths: Sequence[Path]) -> list[Recorded]:
     """The sessions of these files, and of every *.jsonl in these folders. UserError if there is none."""
-    files = list[Path]()
-    for path in paths:
-        if not path.exists():
-            raise UserError(f"{path} does not exist; name transcripts (*.jsonl) or a folder of them.")
-        files += sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    sessions = [session for path in files if (session := load_session(path)).rounds]
+    sessions = [session for path in recordings(paths) if (session := load_session(path)).rounds]
     if not sessions:
         shown = ", ".join(map(str, paths)) or "nothing"
         raise UserError(f"There is no recorded answer in {shown}; name transcripts (*.jsonl) with answers in them.")

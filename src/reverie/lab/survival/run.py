@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from reverie.cli.output import table as columns
 from reverie.lab.survival.contexts import NAMES, context, whole
 from reverie.lab.survival.measures import Held, held, used_again
 from reverie.lab.survival.moments import SIMULATED_AT, Moment, load_moments
@@ -136,15 +137,11 @@ def table(compacted: Sequence[Compacted]) -> str:
         group = [one for one in compacted if one.real is chosen]
         if not group:
             continue
-        lines.append(
-            f"{len(group)} {title} compactions" + f"{'files':>13}{'requests':>10}{'failed':>8}{'names':>8}"
-            f"{'precision':>11}{'tokens':>8}"
-        )
-        lines += [_line(name, figures) for name, figures in by_name(group).items()]
-        equals = [one.equal for one in group if one.equal is not None]
-        if equals:
-            lines.append(_line("reverie, equal tokens", _figures(equals)))
-        lines.append("")
+        rows = dict(by_name(group))
+        if equals := [one.equal for one in group if one.equal is not None]:
+            rows["reverie, equal tokens"] = _figures(equals)
+        heads = (f"{len(group)} {title} compactions", "files", "requests", "failed", "names", "precision", "tokens")
+        lines += [*columns([heads, *(_row(name, found) for name, found in rows.items())], right=range(1, 7)), ""]
     lost = [
         f"  {one.session[:8]}: {kind}: {', '.join(' '.join(item.split())[:80] for item in look.held.lost[kind][:12])}"
         for one in compacted
@@ -158,8 +155,6 @@ def table(compacted: Sequence[Compacted]) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _line(name: str, figures: dict[str, float | None]) -> str:
-    shares = [figures[kind] for kind in KINDS] + [figures["precision"]]
-    widths = (13, 10, 8, 8, 11)
-    shown = "".join(f"{'–' if v is None else f'{v:.1%}':>{w}}" for v, w in zip(shares, widths, strict=True))
-    return f"{name:<24}{shown}{figures['tokens'] or 0:>8,}"
+def _row(name: str, figures: dict[str, float | None]) -> tuple[str, ...]:
+    shares = [figures[kind] for kind in (*KINDS, "precision")]
+    return (name, *("–" if share is None else f"{share:.1%}" for share in shares), f"{figures['tokens'] or 0:,}")
