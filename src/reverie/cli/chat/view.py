@@ -5,15 +5,16 @@ Knows events and the terminal; never the session. What needs an answer (permissi
 
 from __future__ import annotations
 
+import asyncio
 import sys
-import textwrap
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.chat.status import StatusLine
-from reverie.cli.output import Paint, columns, one_line, plural, seconds
+from reverie.cli.output import Paint, columns, cut, hanging, one_line, plural, seconds
 from reverie.cli.run_view import why_it_ended
+from reverie.cli.screen import CLEAR_LINE
 from reverie.cli.tool_lines import call_text, finished_line
 from reverie.events import (
     AnswerRestarted,
@@ -33,6 +34,7 @@ from reverie.events import (
 )
 
 _MARKS = {"info": "·", "warning": "!", "error": "✗"}
+_PATIENCE_S = 0.8
 
 
 class ChatView:
@@ -65,11 +67,8 @@ class ChatView:
 
     def tell(self, text: str, level: str = "info") -> None:
         """One sentence with a mark before it, wrapped."""
-        mark = _MARKS.get(level, "·")
-        painted = {"info": self.paint.dim, "warning": self.paint.warning, "error": self.paint.bad}[level](mark)
-        wrapped = textwrap.wrap(one_line(text), max(20, columns() - 2), break_on_hyphens=False) or [""]
-        first, *rest = wrapped
-        self.say("\n".join([f"{painted} {first}", *(f"  {line}" for line in rest)]))
+        painted = {"info": self.paint.dim, "warning": self.paint.warning, "error": self.paint.bad}[level]
+        self.say(hanging(text, f"{painted(_MARKS[level])} ", 2))
 
     def going_on(self, text: str) -> None:
         """Shows on the moving line what takes a while."""
@@ -160,3 +159,50 @@ class ChatView:
         elif event.reason != "answered":
             self.tell(why_it_ended(event), "error")
         self._write("\n")
+
+
+class StatusLine:
+    """The one line that moves, below everything that stays: what is going on and for how long.
+
+    `show` what is going on; `clear` before writing anything else. Shows nothing where there is no terminal.
+    """
+
+    def __init__(self, write: Callable[[str], object], paint: Paint, columns: Callable[[], int]) -> None:
+        self._write = write
+        self._paint = paint
+        self._columns = columns
+        self._text = ""
+        self._since = 0.0
+        self._shown = False
+        self._ticker: asyncio.Task[None] | None = None
+
+    def show(self, text: str) -> None:
+        """From now on this is going on. Things that are over in a blink are never shown."""
+        if not sys.stdout.isatty():
+            return
+        if text != self._text:
+            self._text, self._since = text, time.monotonic()
+        if self._ticker is None:
+            self._ticker = asyncio.ensure_future(self._tick())
+
+    def clear(self) -> None:
+        """Takes the line away; what is going on is shown again when it goes on."""
+        if self._shown:
+            self._write(CLEAR_LINE)
+            self._shown = False
+
+    def stop(self) -> None:
+        self.clear()
+        self._text = ""
+        if self._ticker is not None:
+            self._ticker.cancel()
+            self._ticker = None
+
+    async def _tick(self) -> None:
+        while True:
+            passed = time.monotonic() - self._since
+            if self._text and passed >= _PATIENCE_S:
+                line = cut(f"  ⋯ {self._text} {passed:.0f} s", self._columns() - 1)
+                self._write(CLEAR_LINE + self._paint.dim(line))
+                self._shown = True
+            await asyncio.sleep(0.5)

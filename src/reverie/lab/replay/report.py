@@ -20,33 +20,13 @@ from reverie.lab.replay.setting import PREFIX_TOKENS, TTL, WINDOW
 from reverie.lab.replay.uses import needs_of
 
 _TIE = 1e-9
-_COSTS = [
-    "policy",
-    "cost",
-    "USD",
-    "of cached",
-    "read",
-    "breaks",
-    "unannounced",
-    "cleared",
-    "read back",
-    "regret",
-    "cheapest",
-]
-_FILLED = [
-    "policy",
-    "over window",
-    "compactions",
-    "no model",
-    "stopped",
-    "note updates",
-    "notes",
-    "with notes, of cached",
-]
+_COSTS = ("policy", "cost", "USD", "of cached", "read", "breaks", "unannounced", "cleared", "again", "regret", "best")
+_FILLED = ("policy", "over window", "compactions", "no model", "stopped", "note updates", "notes", "with notes")
 _WORDS = (
-    "cost: tokens of fresh input, output included. read: share of the prompt read from the cache. regret: paid to have "
-    "content again. over window: requests that would not have fitted. no model: compactions that asked none. stopped: "
-    "sessions in which a breaker ended auto-compaction. notes: paid beside the conversation, not in cost."
+    "cost: tokens of fresh input, output included. read: share of the prompt read from the cache. again: results "
+    "read again. regret: paid for that. best: sessions on which it is cheapest. over window: requests that would not "
+    "have fitted. no model: compactions that asked none. stopped: sessions in which a breaker ended auto-compaction. "
+    "notes: paid beside the conversation, not in cost."
 )
 
 
