@@ -96,11 +96,14 @@ COMMANDS: Mapping[str, Entry] = {
 class Commands(click.Group):
     """A group that knows the names and one line of help of its commands, and imports one when it is asked for."""
 
+    entries: Mapping[str, Entry] = COMMANDS
+    kind = "command"
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(self.entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        entry = COMMANDS.get(cmd_name)
+        entry = self.entries.get(cmd_name)
         if entry is None:
             return None
         from importlib import import_module
@@ -113,18 +116,18 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(unknown_name("command", name, COMMANDS), ctx)
+        if name not in self.entries and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(unknown_name(self.kind, name, self.entries), ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+            formatter.write_dl([(name, entry.help) for name, entry in self.entries.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         from click.shell_completion import CompletionItem
 
-        found = [CompletionItem(name, help=e.help) for name, e in COMMANDS.items() if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=e.help) for name, e in self.entries.items() if name.startswith(incomplete)]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
 

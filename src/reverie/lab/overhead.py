@@ -21,7 +21,7 @@ from typing import Any
 
 from reverie.cli.output import table as columns
 from reverie.errors import UserError
-from reverie.lab.replay.langchain_messages import Converter, Middlewares
+from reverie.lab.replay.outside import Converter, Middlewares
 from reverie.loop import record_result
 from reverie.models import wire
 from reverie.models.base import Capabilities, ModelEvent, Request

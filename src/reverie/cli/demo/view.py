@@ -71,22 +71,23 @@ class DemoView:
         """What a layer did."""
         self.line(("  ▸ ", "accent"), (f"{number} {name:<14}", "accent"), *told)
 
+    def entry(self, name: str, text: str, style: Style = "") -> None:
+        """A line of the ledger."""
+        self.line((f"  {name:<12}", "dim"), (text, style))
+
+    def below(self, text: str, style: Style = "") -> None:
+        """More about what a layer did."""
+        self.line((" " * 21, ""), (text, style))
+
     def meter(self, used: int, window: int, threshold: int, cached: float, cost: float) -> None:
         """The window, the cache and the cost on one line; the mark is where compaction begins."""
         filled, mark = round(_BAR * used / window), round(_BAR * threshold / window)
         style: Style = "bad" if used >= threshold else "warning" if used > 0.8 * threshold else "good"
         bar = "█" * min(filled, _BAR)
         rest = "".join("┊" if at == mark else "·" for at in range(len(bar), _BAR))
-        self.line(
-            ("  window ", "dim"),
-            (bar, style),
-            (rest, "dim"),
-            (f" {used / 1000:4.1f}k of {window / 1000:.0f}k", ""),
-            ("   cache ", "dim"),
-            (f"{cached:4.0%}", ""),
-            ("   cost ", "dim"),
-            (f"${cost:.3f}", ""),
-        )
+        filled_so = f" {used / 1000:4.1f}k of {window / 1000:.0f}k"
+        figures: Line = (("   cache ", "dim"), (f"{cached:4.0%}", ""), ("   cost ", "dim"), (f"${cost:.3f}", ""))
+        self.line(("  window ", "dim"), (bar, style), (rest, "dim"), (filled_so, ""), *figures)
 
     def _type(self, pieces: Line) -> None:
         for piece in pieces:

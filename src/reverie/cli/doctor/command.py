@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -36,5 +37,5 @@ def command(as_json: bool, cwd: Path) -> int:
         lines.append(hanging(check.found, f"{marks[check.state]} {paint.bold(pad(check.name, wide))}", wide + 2))
         if check.todo:
             lines.append(" " * (wide + 2) + paint.accent("→ ") + check.todo)
-    answer(as_json, {"healthy": healthy, "checks": [check.to_json() for check in checks]}, *lines)
+    answer(as_json, {"healthy": healthy, "checks": [asdict(check) for check in checks]}, *lines)
     return 0 if healthy else 1

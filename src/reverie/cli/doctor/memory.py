@@ -68,16 +68,13 @@ def _index(memory: OpenedMemory) -> Iterator[Check]:
             continue
         index = load_index(memory.directory.index(team=team))
         text = f"{name}: {plural(index.lines, 'line')}, {size(index.bytes)}"
-        if index.fired:
-            text += f", over the limit of {index.fired}: the model does not see its end"
-            yield Check("index", "warning", text, "`reverie memory check` says what to shorten")
-        else:
-            yield Check("index", "ok", text)
+        over = f"{text}, over the limit of {index.fired}: the model does not see its end"
+        todo = "`reverie memory check` says what to shorten"
+        yield Check("index", "warning", over, todo) if index.fired else Check("index", "ok", text)
 
 
 def _inbox(memory: OpenedMemory) -> Iterator[Check]:
-    waiting = len(memory.inbox.list())
-    if waiting:
+    if waiting := len(memory.inbox.list()):
         yield Check("inbox", "warning", f"{plural(waiting, 'item')} waiting for you", "`reverie memory inbox`")
     else:
         yield Check("inbox", "ok", "nothing waits")

@@ -27,12 +27,9 @@ from reverie.types import JsonObject, Purpose
 _DAYS = 7
 
 
-def writer_checks(places: Places) -> Iterator[Check]:
+def writer_checks(_settings: Settings, places: Places) -> Iterator[Check]:
     """A line a writer: when it last succeeded, or why not."""
-    for name, writer, purpose in (
-        ("extraction", EXTRACTION, Purpose.EXTRACTION),
-        ("notes", NOTES, Purpose.NOTES),
-    ):
+    for name, writer, purpose in (("extraction", EXTRACTION, Purpose.EXTRACTION), ("notes", NOTES, Purpose.NOTES)):
         beat = Heartbeat(places.heartbeat(writer)).read()
         parts = [_last(beat)]
         if beat.gate:
@@ -73,12 +70,9 @@ def _last(beat: Beat) -> str:
     if not beat.succeeded:
         return "never ran"
     run = beat.run
-    figures = [f"{float(run.get('seconds', 0.0)):.1f} s"]
-    if "written" in run:
-        figures.insert(0, plural(int(run["written"]), "memory", "memories"))
-    figures.append(
-        f"{float(run.get('cache_read_share', 0.0)):.0%} of {int(run.get('prompt_tokens', 0)):,} tokens cached"
-    )
+    written = [plural(int(run["written"]), "memory", "memories")] if "written" in run else []
+    share, prompt = float(run.get("cache_read_share", 0.0)), int(run.get("prompt_tokens", 0))
+    figures = [*written, f"{float(run.get('seconds', 0.0)):.1f} s", f"{share:.0%} of {prompt:,} tokens cached"]
     return f"last run {_ago(beat.succeeded)} ago ({', '.join(figures)})"
 
 

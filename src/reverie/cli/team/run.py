@@ -23,7 +23,7 @@ from reverie.agents.team.members import COLORS, Place, Team, TeamMember
 from reverie.agents.team.team_file import MemberPlan, TeamPlan
 from reverie.cli.app import PIPE_CLOSED
 from reverie.cli.running import CANCELLED, Signals
-from reverie.cli.team.view import JsonTeamView, TeamView, TextTeamView
+from reverie.cli.team.view import TeamView, TextTeamView
 from reverie.errors import ReverieError
 from reverie.flags import Flags
 from reverie.parsing import load_json
@@ -57,7 +57,7 @@ async def run_team(signals: Signals, plan: TeamPlan, file: Path, cwd: Path, mode
     places = Places.of(cwd, settings)
     team = Team(places, plan.team)
     on_terminal = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
-    view: TeamView = JsonTeamView() if as_json else TextTeamView(plan, cwd)
+    view = TeamView() if as_json else TextTeamView(plan, cwd)
     make_private_dir(team.folder)
     with Lease.take(team.lock, info={"session": f"of the team {plan.team}", "file": str(file)}):
         about = {one.name: one.about or " ".join(one.prompt.split())[:120] for one in plan.members}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from reverie.cli.output import table as columns
 from reverie.lab.extraction.cases import Expected, Outcome
@@ -160,7 +160,7 @@ def _miss(one: Score) -> JsonObject:
         "id": case.id,
         "note": case.note,
         "said": [str(message.get("text", "")) for message in case.messages if message["role"] == "user"],
-        "missing": [_wanted(expected) for expected in one.missing],
+        "missing": [asdict(expected) for expected in one.missing],
         "wrong": list(one.wrong),
         "not_removed": list(one.kept),
         "dates_missing": [
@@ -173,11 +173,6 @@ def _miss(one: Score) -> JsonObject:
         "refused": list(outcome.refused),
         "failed": outcome.failed,
     }
-
-
-def _wanted(one: Expected) -> JsonObject:
-    found: JsonObject = {"type": one.type, "all_of": list(one.all_of), "any_of": list(one.any_of)}
-    return {**found, "updates": one.updates, "dates": list(one.dates), "scope": one.scope}
 
 
 def table(found: JsonObject) -> str:

@@ -111,12 +111,7 @@ def held(used: Used, context: str) -> Held:
         "failed_commands": [one for one in used.failed_commands if one[:_COMMAND] not in text.flat],
         "identifiers": sorted(used.identifiers - text.identifiers),
     }
-    total = {
-        "files": len(used.files),
-        "requests": len(used.requests),
-        "failed_commands": len(used.failed_commands),
-        "identifiers": len(used.identifiers),
-    }
+    total = {kind: len(getattr(used, kind)) for kind in lost}
     listed_files = {path for path in used.known_files if text.names_file(path)}
     listed_names = used.known_identifiers & text.identifiers
     return Held(
@@ -133,13 +128,12 @@ def files_touched(done: Iterable[Operation], cwd: str, known: Iterable[str] = ()
     found = dict.fromkeys(known)
     order = dict[str, None]()
     for operation in done:
-        if operation.kind in _FILE_TOOLS:
-            names = [operation.target] if operation.target else []
+        names = list[str]()
+        if operation.kind in _FILE_TOOLS and operation.target:
+            names = [operation.target]
         elif operation.kind == "run":
             known_names = {PurePosixPath(path).name for path in found}
             names = [m for m in _PATHLIKE.findall(operation.target) if _is_path(m, known_names)]
-        else:
-            names = []
         for name in names:
             path = _resolved(name, cwd, found)
             found[path] = None
