@@ -45,11 +45,14 @@ def cwd_option(function: F) -> F:
     )(function)
 
 
+def _json(what: str) -> Callable[[F], F]:
+    help = f"One JSON {what} on standard output."
+    return click.option("--json", "as_json", is_flag=True, callback=_inherited, help=help)
+
+
 def json_option(function: F) -> F:
     """`--json`: one JSON document on standard output, and nothing else there."""
-    return click.option(
-        "--json", "as_json", is_flag=True, callback=_inherited, help="One JSON document on standard output."
-    )(function)
+    return _json("document")(function)
 
 
 def here(function: F) -> F:
@@ -77,9 +80,7 @@ def places_of(cwd: Path) -> Places:
 
 def json_lines_option(function: F) -> F:
     """`--json` for what comes piece by piece."""
-    return click.option(
-        "--json", "as_json", is_flag=True, callback=_inherited, help="One JSON object per line on standard output."
-    )(function)
+    return _json("object per line")(function)
 
 
 def session_ids(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from typing import TextIO
 
 import click
@@ -35,23 +36,12 @@ class Paint:
     def _styled(self, text: str, code: str) -> str:
         return styled(text, code) if self.on and text else text
 
-    def bold(self, text: str) -> str:
-        return self._styled(text, "1")
-
-    def dim(self, text: str) -> str:
-        return self._styled(text, "2")
-
-    def good(self, text: str) -> str:
-        return self._styled(text, "32")
-
-    def bad(self, text: str) -> str:
-        return self._styled(text, "31")
-
-    def warning(self, text: str) -> str:
-        return self._styled(text, "33")
-
-    def accent(self, text: str) -> str:
-        return self._styled(text, "36")
+    bold = partialmethod(_styled, code="1")
+    dim = partialmethod(_styled, code="2")
+    bad = partialmethod(_styled, code="31")
+    good = partialmethod(_styled, code="32")
+    warning = partialmethod(_styled, code="33")
+    accent = partialmethod(_styled, code="36")
 
 
 def paint_for(stream: TextIO) -> Paint:

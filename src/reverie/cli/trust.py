@@ -20,7 +20,13 @@ from reverie.errors import ReverieError, UserError
 if TYPE_CHECKING:
     from reverie.settings.trust import Part
 
-_STATES = {"nothing": 0, "trusted": 0, "not trusted": 1, "changed": 1, "declined": 1}
+_STATES = {
+    "nothing": "nothing here needs your trust.",
+    "trusted": "trusted, until what can act here changes.",
+    "declined": "not trusted: you said no to what can act here.",
+    "changed": "no longer trusted: what can act here has changed.",
+    "not trusted": "not trusted: what can act here is ignored.",
+}
 
 
 @click.command("trust")
@@ -62,7 +68,7 @@ def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listin
     folder = _folder(path)
     if status or state in ("trusted", "nothing"):
         _tell(folder, state, parts, as_json)
-        return _STATES[state] if status else 0
+        return int(status and state not in ("nothing", "trusted"))
     asks = not yes and not as_json and can_ask()
     if not as_json:
         show(parts, paged=asks)
@@ -167,17 +173,10 @@ def _question(parts: Sequence[Part]) -> str:
 
 
 def _tell(folder: Path, state: str, parts: Sequence[Part], as_json: bool) -> None:
-    sentences = {
-        "nothing": "nothing here needs your trust.",
-        "trusted": "trusted, until what can act here changes.",
-        "declined": "not trusted: you said no to what can act here.",
-        "changed": "no longer trusted: what can act here has changed.",
-        "not trusted": "not trusted: what can act here is ignored.",
-    }
     if not as_json:
         show(parts)
     said = {"folder": str(folder), "state": state, "parts": [_as_json(part) for part in parts]}
-    answer(as_json, said, f"{exact(str(folder))}: {sentences[state]}")
+    answer(as_json, said, f"{exact(str(folder))}: {_STATES[state]}")
 
 
 def _as_json(part: Part) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.output import Paint, columns, cut, hanging, one_line, plural, seconds
-from reverie.cli.run_view import why_it_ended
+from reverie.cli.output import Paint, columns, cut, hanging, plural
+from reverie.cli.run_view import again_line, why_it_ended
 from reverie.cli.screen import CLEAR_LINE
 from reverie.cli.tool_lines import call_text, finished_line
 from reverie.events import (
@@ -110,10 +110,9 @@ class ChatView:
             case ToolFinished():
                 self._finished(event)
             case AnswerRestarted():
-                self.say(self.paint.warning("↻ ") + self.paint.dim(one_line(f"from the start again: {event.reason}")))
+                self.say(again_line(event, self.paint))
             case Retrying():
-                said = f"{event.reason} Trying again in {seconds(event.seconds)} (attempt {event.attempt})."
-                self.say(self.paint.warning("↻ ") + self.paint.dim(one_line(said)))
+                self.say(again_line(event, self.paint))
                 self._status.show("waiting")
             case Notice():
                 self.tell(event.text, event.level if event.level in _MARKS else "info")
