@@ -84,7 +84,7 @@ async def _play(signals: Signals, folder: Path, keep: bool, svg: Path | None) ->
     await play(stage)
     _totals(stage, view)
     if svg is not None:
-        from reverie.cli.demo.svg import animated
+        from reverie.cli.demo.view import animated
 
         svg.parent.mkdir(parents=True, exist_ok=True)
         svg.write_text(animated(view.shown), encoding="utf-8")

@@ -42,8 +42,7 @@ class Check:
 
 def examine(cwd: Path) -> Iterator[Check]:
     """Every check, in the order they are shown."""
-    from reverie.cli.doctor.memory import memory_checks
-    from reverie.cli.doctor.writers import budget_check, writer_checks
+    from reverie.cli.doctor.memory import budget_check, memory_checks, writer_checks
 
     python = ".".join(map(str, sys.version_info[:3]))
     yield Check("version", "ok", f"Reverie {__version__}, Python {python}, {sys.platform}")
@@ -236,7 +235,7 @@ def _background(_settings: Settings, places: Places) -> Iterator[Check]:
 
 
 def _dream(settings: Settings, places: Places) -> Iterator[Check]:
-    from reverie.cli.doctor.writers import spent_on
+    from reverie.cli.doctor.memory import spent_on
     from reverie.cli.dream.look import look_closed
     from reverie.memory.opening import open_memory
     from reverie.types import Purpose

@@ -159,7 +159,7 @@ def log_command(limit: int, as_json: bool, memory: OpenedMemory) -> None:
     Example:
       reverie dream log -n 5
     """
-    from reverie.cli.dream.log import dreams_and_runs, told_lines
+    from reverie.cli.dream.show import dreams_and_runs, told_lines
     from reverie.layers.l6_dreaming.proposal import Proposals
     from reverie.runtime.background_log import BackgroundLog
 

@@ -54,9 +54,8 @@ def extraction(file: Path | None, model: str | None, jobs: int, split: str | Non
 
         _show_gates(measure_gates(), as_json)
         return
-    from reverie.lab.extraction.cases import read_cases
     from reverie.lab.extraction.run import measure
-    from reverie.lab.extraction.score import summary, table
+    from reverie.lab.extraction.score import read_cases, summary, table
 
     cases = [case for case in read_cases(file) if split is None or case.split == split]
     if not cases:
@@ -115,7 +114,7 @@ def dream(
     if sum((gates, folder is not None, files is not None)) != 1:
         raise UserError("Name one thing to measure: a folder of scenarios, --gates, or --files.")
     if files is not None:
-        from reverie.lab.dream.speed import measure_speed
+        from reverie.lab.dream.gates import measure_speed
 
         speed = measure_speed(files)
         size = f"{speed['files']} files, {speed['bytes']:,} bytes"

@@ -1,9 +1,14 @@
-"""What a turn costs that asks whether to dream, gate by gate: the real gates on real files, in microseconds."""
+"""What dreaming costs: asking whether to dream, gate by gate and in microseconds, and a dream over many files.
+
+The real gates on real files; the dream is the embedded model's, over a directory made up for it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,9 +16,16 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
+from reverie.lab.scratch import own_home
 from reverie.layers.l6_dreaming.gates import Circumstances, Closed, Gate, GateNumbers, Gates
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import StateFile
+from reverie.memory.opening import open_memory
+from reverie.memory.secrets.shapes import words
+from reverie.models.registry import EMBEDDED
+from reverie.paths import Places
+from reverie.session.session import Session
+from reverie.settings import Settings
 from reverie.types import JsonObject
 
 TRANSCRIPTS = 200
@@ -95,3 +107,63 @@ def _of_lock(lock: ConsolidationLock, repeats: int) -> float:
         taken.append(perf_counter() - began)
     held.give_back(now)
     return median(taken) * 1e6
+
+
+_THINGS = ("pump", "valve", "tank", "belt", "fan", "lamp", "gate", "door", "panel", "meter", "motor", "sensor")
+_WORDS = sorted(
+    words(
+        """anchor basket candle drawer engine feather garden hammer island jacket kettle ladder magnet needle orchard
+        pillow quarry ribbon saddle tunnel umbrella vessel wagon yard zinc amber bridge copper donkey ember forest
+        glacier harbour ivory jungle kernel lantern meadow nectar otter pepper quartz river silver timber urchin
+        velvet willow xenon yeast"""
+    )
+)
+_LINES = 12
+
+
+def measure_speed(files: int) -> JsonObject:
+    """Seconds of a first dream over so many files (one in ten a copy), and of a second one that has nothing to do."""
+    with own_home() as (cwd, settings):
+        return asyncio.run(_measure(cwd, settings, files))
+
+
+async def _measure(cwd: Path, settings: Settings, files: int) -> JsonObject:
+    memory = open_memory(settings, Places.of(cwd, settings)).directory.root
+    memory.mkdir(parents=True, mode=0o700)
+    size = _made_up(memory, files)
+    found: JsonObject = {"files": files, "bytes": size}
+    for which in ("first_s", "second_s"):
+        async with await Session.open(cwd=cwd, settings=settings, model=EMBEDDED, interactive=False) as session:
+            assert session.dreaming is not None, "there is a memory"
+            began, worked = time.perf_counter(), time.process_time()
+            task = session.dreaming.start()
+            await task.wait()
+            found[which] = round(time.perf_counter() - began, 3)
+            found[which.replace("_s", "_cpu_s")] = round(time.process_time() - worked, 3)
+            found[which.replace("_s", "")] = task.result.outcome if task.result is not None else "failed"
+    found["left"] = len(list(memory.glob("*.md"))) - 1
+    return found
+
+
+def _sentence(thing: str, number: int, line: int) -> str:
+    """One of many sentences, always the same for the same thing and line."""
+    some = [_WORDS[(number * 31 + line * 17 + step * 7 * (number % 5 + 1)) % len(_WORDS)] for step in range(4)]
+    return f"The {some[0]} of the {thing} is {some[1]} by {some[2]} {line + number % 50} and the {some[3]}."
+
+
+def _made_up(memory: Path, files: int) -> int:
+    """Writes the directory; how many bytes it holds."""
+    size = 0
+    index: list[str] = []
+    for number in range(files):
+        of = number - 1 if number % 10 == 9 else number  # a copy of the one before it, with a word more
+        thing = f"{_THINGS[of % len(_THINGS)]} {of}"
+        body = "".join(f"{_sentence(thing, of, line)}\n" for line in range(_LINES))
+        body += "" if of == number else "Its spare parts lie in the cellar.\n"
+        name = f"project_{thing.replace(' ', '_')}{'' if of == number else '_copy'}.md"
+        head = f"---\nname: {thing.title()}\ndescription: All about the {thing}\ntype: project\n---\n\n"
+        (memory / name).write_text(head + body)
+        index.append(f"- [{thing.title()}]({name}) — all about it\n")
+        size += len(head + body)
+    (memory / "MEMORY.md").write_text("".join(index))
+    return size

@@ -17,8 +17,7 @@ from time import perf_counter, process_time
 from typing import Any, TypeAlias, cast
 
 from reverie.errors import ReverieError
-from reverie.lab.extraction.cases import Case, Outcome
-from reverie.lab.extraction.score import Score, score
+from reverie.lab.extraction.score import Case, Outcome, Score, score
 from reverie.lab.scratch import memory_files, own_home
 from reverie.memory.opening import open_memory
 from reverie.memory.taxonomy import INDEX, is_index
