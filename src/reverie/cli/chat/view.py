@@ -9,6 +9,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.cli.chat.markdown_stream import MarkdownStream
@@ -43,7 +44,7 @@ class ChatView:
     def __init__(self, cwd: Path, paint: Paint) -> None:
         self.paint = paint
         self._cwd = cwd
-        self._status = StatusLine(self._write, paint, columns)
+        self._status = StatusLine(self._write, paint)
         self._stream = MarkdownStream(self._write, paint, columns())
         self._calls = dict[str, str]()
         self._waited = dict[str, float]()  # how long a call has waited for a person
@@ -160,20 +161,19 @@ class ChatView:
         self._write("\n")
 
 
+@dataclass(slots=True)
 class StatusLine:
     """The one line that moves, below everything that stays: what is going on and for how long.
 
     `show` what is going on; `clear` before writing anything else. Shows nothing where there is no terminal.
     """
 
-    def __init__(self, write: Callable[[str], object], paint: Paint, columns: Callable[[], int]) -> None:
-        self._write = write
-        self._paint = paint
-        self._columns = columns
-        self._text = ""
-        self._since = 0.0
-        self._shown = False
-        self._ticker: asyncio.Task[None] | None = None
+    _write: Callable[[str], object]
+    _paint: Paint
+    _text: str = ""
+    _since: float = 0.0
+    _shown: bool = False
+    _ticker: asyncio.Task[None] | None = None
 
     def show(self, text: str) -> None:
         """From now on this is going on. Things that are over in a blink are never shown."""
@@ -201,7 +201,7 @@ class StatusLine:
         while True:
             passed = time.monotonic() - self._since
             if self._text and passed >= _PATIENCE_S:
-                line = cut(f"  ⋯ {self._text} {passed:.0f} s", self._columns() - 1)
+                line = cut(f"  ⋯ {self._text} {passed:.0f} s", columns() - 1)
                 self._write(CLEAR_LINE + self._paint.dim(line))
                 self._shown = True
             await asyncio.sleep(0.5)

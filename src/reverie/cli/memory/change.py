@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reverie.cli.memory.opening import TYPES, file_meant, file_names, say_undo, version_json, with_memory
-from reverie.cli.output import answer, can_ask, columns, cut, one_line, painted, say, warn, wrapped
+from reverie.cli.memory.opening import TYPES, file_meant, file_names, undo_line, version_json, with_memory
+from reverie.cli.output import answer, can_ask, columns, cut, one_line, painted, say, say_all, warn, wrapped
 from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import Change, WriteInfo, Writer
 from reverie.memory.taxonomy import INDEX, MemoryType, is_index, is_topic
@@ -136,7 +136,7 @@ def _remember(
     if not as_json:
         for text in saved.warnings:
             warn(f"{text} It was saved all the same.")
-        say_undo(saved.version)
+        say_all(undo_line(saved.version))
 
 
 def save_text(
@@ -222,9 +222,7 @@ def edit_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
             raise _kept(error, name, text) from error
     told = {"file": name, "changed": version is not None, "version": version_json(version)}
     did = "Saved" if memory.directory.exists(name) else "Forgot"
-    answer(as_json, told, f"{did} {painted().accent(name)}.")
-    if not as_json:
-        say_undo(version)
+    answer(as_json, told, f"{did} {painted().accent(name)}.", *undo_line(version))
 
 
 def save_edited(memory: OpenedMemory, name: str, text: str, base: str, info: WriteInfo) -> Version | None:
@@ -292,9 +290,8 @@ def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: Open
     """
     name = _to_forget(memory, " ".join(text), yes=yes, quiet=as_json)
     version = memory.directory.remove(name, WriteInfo(Writer.USER, "Asked for with `reverie forget`."))
-    answer(as_json, {"forgotten": name, "version": version_json(version)}, f"Forgot {painted().accent(name)}.")
-    if not as_json:
-        say_undo(version)
+    told = {"forgotten": name, "version": version_json(version)}
+    answer(as_json, told, f"Forgot {painted().accent(name)}.", *undo_line(version))
 
 
 def _to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.memory.opening import say_undo, version_json, with_memory
-from reverie.cli.output import answer, can_ask, hanging, one_line, painted, plural, say, wrapped
+from reverie.cli.memory.opening import undo_line, version_json, with_memory
+from reverie.cli.output import answer, can_ask, hanging, one_line, painted, plural, say, say_all, wrapped
 
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
@@ -76,7 +76,7 @@ def command(everything: bool, fix: bool, as_json: bool, memory: OpenedMemory) ->
     version = _fix(memory, found)
     left = _look(memory)
     say(f"Fixed {plural(len(found) - len(left), 'finding')}, {len(left)} left.")
-    say_undo(version)
+    say_all(undo_line(version))
     return 1 if left else 0
 
 

@@ -8,7 +8,7 @@ from time import time
 
 import click
 
-from reverie.cli.memory.opening import file_meant, file_names, say_undo, version_json, with_memory
+from reverie.cli.memory.opening import file_meant, file_names, undo_line, version_json, with_memory
 from reverie.cli.output import (
     Paint,
     age,
@@ -140,9 +140,7 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
     files = [f"  {verbs[change.verb]:<8}{one_line(change.name)}" for change in made.files] if made else []
     nothing = f"Nothing to undo: everything is as it was before {found.short}."
     lines = [told, *map(painted().dim, files)] if made else [nothing]
-    answer(as_json, {"undone": version_json(found), "version": version_json(made)}, *lines)
-    if not as_json:
-        say_undo(made)
+    answer(as_json, {"undone": version_json(found), "version": version_json(made)}, *lines, *undo_line(made))
 
 
 @click.command("restore")
@@ -165,6 +163,4 @@ def restore_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     info = WriteInfo(Writer.USER, "Asked for with `reverie memory restore`.")
     made = memory.directory.restore(name, info, spec=spec)
     told = f"Restored {painted().accent(name)}." if made else f"{name} is already as it was then."
-    answer(as_json, {"file": name, "version": version_json(made)}, told)
-    if not as_json:
-        say_undo(made)
+    answer(as_json, {"file": name, "version": version_json(made)}, told, *undo_line(made))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.memory.opening import say_undo, version_json, with_memory
-from reverie.cli.output import answer, can_ask, columns, cut, one_line, painted, plural, say, warn, wrapped
+from reverie.cli.memory.opening import undo_line, version_json, with_memory
+from reverie.cli.output import answer, can_ask, columns, cut, one_line, painted, plural, say, say_all, warn, wrapped
 from reverie.errors import ReverieError, UserError
 from reverie.memory.taxonomy import TEAM
 
@@ -63,8 +63,7 @@ def import_command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: b
         left = [{"source": one.source, "reason": one.reason} for one in unread]
         answer(True, {"dry_run": dry_run, "pieces": listed, "unread": left, "version": version_json(version)})
     elif version is not None:
-        say(f"Took in {plural(len(new), 'memory', 'memories')}.")
-        say_undo(version)
+        say_all([f"Took in {plural(len(new), 'memory', 'memories')}.", *undo_line(version)])
     elif new:
         say(painted().dim("A dry run: nothing was taken in."))
     else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.memory.opening import say_undo, version_json, with_memory
+from reverie.cli.memory.opening import undo_line, version_json, with_memory
 from reverie.cli.output import answer, one_line, painted, plural, say, wrapped
 from reverie.errors import UserError
 
@@ -54,9 +54,8 @@ def command(verb: str, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory
         if verb == "accept":
             version = inbox.accept(item.id, memory.directory)
             told = {"accepted": item.id, "file": item.file, "version": version_json(version)}
-            answer(as_json, told, f"Accepted {item.id}: {painted().accent(one_line(item.file))}, confirmed by you.")
-            if not as_json:
-                say_undo(version)
+            said = f"Accepted {item.id}: {painted().accent(one_line(item.file))}, confirmed by you."
+            answer(as_json, told, said, *undo_line(version))
         else:
             inbox.reject(item.id)
             told = {"rejected": item.id, "file": item.file}

@@ -87,10 +87,9 @@ def file_meant(memory: OpenedMemory, given: str, *, also: Iterable[str] = ()) ->
     raise UserError(f"There is no memory {given[:60]!r}; `reverie memory list` shows what there is.")
 
 
-def say_undo(version: Version | None) -> None:
+def undo_line(version: Version | None) -> list[str]:
     """How to take back what was just done, if anything was."""
-    if version is not None:
-        say(painted().dim(f"Undo: reverie memory undo {version.short}"))
+    return [painted().dim(f"Undo: reverie memory undo {version.short}")] if version is not None else []
 
 
 def version_json(version: Version | None) -> dict[str, Any] | None:
