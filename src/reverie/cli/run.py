@@ -84,7 +84,9 @@ _PATIENCE_S = 3.0
 
 def read_prompt(argument: str | None) -> tuple[list[TextBlock], list[str]]:
     """The prompt with the origin of each part, and what there is to say about it. UserError if there is none."""
-    given = "" if argument in (None, "-") else _sound(argument or "")
+    # An argument whose bytes were not UTF-8 arrives with half characters in it, which no server takes.
+    sound = (argument or "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    given = "" if argument == "-" else sound
     request = split_material(given, Origin.TYPED if on_a_terminal() else Origin.ENTERED) if given.strip() else []
     if sys.stdin.isatty():
         if argument == "-" or not request:
@@ -121,8 +123,3 @@ def _read_all() -> tuple[str, int]:
         waiting.cancel()
     text = raw.decode("utf-8", "replace")
     return text.removeprefix("\ufeff"), text.count("\ufffd") - raw.count("\ufffd".encode())
-
-
-def _sound(text: str) -> str:
-    """An argument whose bytes were not UTF-8 arrives with half characters in it, which no server takes."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

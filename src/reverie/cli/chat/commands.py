@@ -24,10 +24,6 @@ Handler = Callable[["Chat", str], Awaitable[None]]
 Complete = Callable[["Chat"], Iterable[tuple[str, str]]]
 
 
-def _nothing(_chat: Chat) -> Iterable[tuple[str, str]]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
     """`run` gets what was typed after the name; `complete` gives words that can stand there, and what they are."""
@@ -35,7 +31,7 @@ class SlashCommand:
     usage: str
     help: str
     run: Handler
-    complete: Complete = _nothing
+    complete: Complete = lambda _chat: ()
 
 
 async def _help(chat: Chat, _rest: str) -> None:

@@ -132,7 +132,8 @@ def writer_checks(_settings: Settings, places: Places) -> Iterator[Check]:
             parts.append(f"in {_DAYS} days {spent.told()}")
         if beat.failures:
             parts.append(f"failed {plural(beat.failures, 'time')} in a row, last: {beat.error}")
-        ahead = any(_is_ahead(one) for one in (beat.succeeded, beat.failed, beat.stopped))
+        moments = [found for one in (beat.succeeded, beat.failed, beat.stopped) if (found := parsed(one)) is not None]
+        ahead = any(happened(moment.timestamp(), time.time()) is None for moment in moments)
         state = "warning" if ahead or beat.failures >= FAILURES_TOLD else "ok"
         todo = "`reverie log --kind task_failed` shows them" if beat.failures >= FAILURES_TOLD else ""
         if ahead:
@@ -168,11 +169,6 @@ def _last(beat: Beat) -> str:
     share, prompt = float(run.get("cache_read_share", 0.0)), int(run.get("prompt_tokens", 0))
     figures = [*written, f"{float(run.get('seconds', 0.0)):.1f} s", f"{share:.0%} of {prompt:,} tokens cached"]
     return f"last run {_ago(beat.succeeded)} ago ({', '.join(figures)})"
-
-
-def _is_ahead(moment: str) -> bool:
-    found = parsed(moment)
-    return found is not None and happened(found.timestamp(), time.time()) is None
 
 
 def _ago(moment: str) -> str:

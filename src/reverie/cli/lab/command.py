@@ -195,9 +195,8 @@ def replay(
     """
     from reverie.lab.plot import check_plot, draw
     from reverie.lab.replay.policies import chosen
-    from reverie.lab.replay.recorded import load
+    from reverie.lab.replay.recorded import check_room, load
     from reverie.lab.replay.report import replay_all, summary, table
-    from reverie.lab.replay.setting import check_room
 
     policies = chosen(names)
     check_room(prefix_tokens, window)

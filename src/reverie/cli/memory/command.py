@@ -14,22 +14,22 @@ class MemoryCommands(Commands):
 
     kind = "command `reverie memory`"
     entries: Mapping[str, Entry] = {
-        "list": Entry("reverie.cli.memory.look:list_command", "List what is remembered."),
-        "show": Entry("reverie.cli.memory.look:show_command", "Show a memory, also as it was in an earlier version."),
-        "search": Entry("reverie.cli.memory.look:search_command", "Find words in memories."),
-        "add": Entry("reverie.cli.memory.change:add_command", "Add a memory: a sentence, a file, or in your editor."),
-        "edit": Entry("reverie.cli.memory.change:edit_command", "Edit a memory in your editor."),
-        "forget": Entry("reverie.cli.memory.change:forget_command", "Forget a memory and its line, as one version."),
-        "check": Entry("reverie.cli.memory.check:command", "Look the directory over, and put right what can be."),
-        "log": Entry("reverie.cli.memory.history:log_command", "List versions: when, who, why."),
-        "diff": Entry("reverie.cli.memory.history:diff_command", "Show what a version changed."),
-        "undo": Entry("reverie.cli.memory.history:undo_command", "Reverse one version."),
-        "restore": Entry("reverie.cli.memory.history:restore_command", "Bring a file back as it was."),
-        "purge": Entry("reverie.cli.memory.purge:command", "Take a secret out of everything that was kept."),
-        "inbox": Entry("reverie.cli.memory.inbox:command", "See what waits for your decision, accept or reject it."),
-        "import": Entry("reverie.cli.memory.importing:import_command", "Take in memories and notes from elsewhere."),
-        "sync": Entry("reverie.cli.memory.importing:sync_command", "Share the team's part of the memory now."),
-        "path": Entry("reverie.cli.memory.look:path_command", "Print where the memory directory is."),
+        "list": Entry("memory.look:list_command", "List what is remembered."),
+        "show": Entry("memory.look:show_command", "Show a memory, also as it was in an earlier version."),
+        "search": Entry("memory.look:search_command", "Find words in memories."),
+        "add": Entry("memory.change:add_command", "Add a memory: a sentence, a file, or in your editor."),
+        "edit": Entry("memory.change:edit_command", "Edit a memory in your editor."),
+        "forget": Entry("memory.change:forget_command", "Forget a memory and its line, as one version."),
+        "check": Entry("memory.check:command", "Look the directory over, and put right what can be."),
+        "log": Entry("memory.history:log_command", "List versions: when, who, why."),
+        "diff": Entry("memory.history:diff_command", "Show what a version changed."),
+        "undo": Entry("memory.history:undo_command", "Reverse one version."),
+        "restore": Entry("memory.history:restore_command", "Bring a file back as it was."),
+        "purge": Entry("memory.purge:command", "Take a secret out of everything that was kept."),
+        "inbox": Entry("memory.inbox:command", "See what waits for your decision, accept or reject it."),
+        "import": Entry("memory.importing:import_command", "Take in memories and notes from elsewhere."),
+        "sync": Entry("memory.importing:sync_command", "Share the team's part of the memory now."),
+        "path": Entry("memory.look:path_command", "Print where the memory directory is."),
     }
 
 

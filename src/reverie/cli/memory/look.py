@@ -41,7 +41,7 @@ def list_command(kind: str | None, limit: int | None, as_json: bool, memory: Ope
       reverie memory list --type feedback
       reverie memory list --json | jq -r '.memories[].file'
     """
-    found = [entry for entry in memory.directory.list() if kind is None or _kind(entry) == kind][:limit]
+    found = [entry for entry in memory.directory.list() if kind in (None, entry.type or _UNTYPED)][:limit]
     if as_json:
         answer(True, {"directory": str(memory.directory.root), "memories": [_as_json(entry) for entry in found]})
         return
@@ -85,10 +85,6 @@ def _short_name(entry: ScanEntry) -> str:
     return entry.name.removeprefix(prefix).removesuffix(".md") or entry.name
 
 
-def _kind(entry: ScanEntry) -> str:
-    return entry.type.value if entry.type else _UNTYPED
-
-
 def _as_json(entry: ScanEntry) -> dict[str, Any]:
     return {
         "file": entry.name,
@@ -125,7 +121,7 @@ def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
       reverie memory show MEMORY.md
     """
     given, at, version = file.rpartition("@")
-    if at and given and not memory.directory.exists(_with_end(file)):
+    if at and given and not memory.directory.exists(f"{file.removesuffix('.md')}.md"):
         found = memory.directory.history.find(version)
         known = memory.directory.history.files(found.id)
         name = file_meant(memory, given, also=known)
@@ -147,10 +143,6 @@ def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
         say("\n" + printable(text).rstrip("\n"))
     else:
         show_document(_sound(text) + "\n" * (not text.endswith("\n")))
-
-
-def _with_end(name: str) -> str:
-    return name if name.endswith(".md") else f"{name}.md"
 
 
 def _sound(text: str) -> str:

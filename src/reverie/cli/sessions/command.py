@@ -48,7 +48,6 @@ from reverie.storage.transcript.file import Transcript, parse_record, read_recor
 from reverie.storage.transcript.foreign import as_imported
 from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
 from reverie.storage.transcript.sessions import SessionInfo, delete_session, find_session, list_sessions
-from reverie.types import Record
 
 _ID_SHOWN = 8
 
@@ -298,7 +297,8 @@ def import_command(files: tuple[Path, ...], as_json: bool, places: Places) -> No
 
 def _take_in(file: Path, places: Places, *, quiet: bool) -> dict[str, object]:
     records = read_pi_session(file) if is_pi_session(file) else read_records(file).records
-    name = check_session_id(_session_id(records) or file.stem)
+    ids = (str(record.data["sessionId"]) for record in records if record.data.get("sessionId"))
+    name = check_session_id(next(ids, "") or file.stem)
     target = places.transcript(name)
     if target.exists():
         raise UserError(f"{file}: session {name} is here already; delete it first with `reverie sessions delete`")
@@ -311,7 +311,3 @@ def _take_in(file: Path, places: Places, *, quiet: bool) -> dict[str, object]:
     if not quiet:
         click.echo(f"{name[:8]}  {plural(held, 'message')}  (reverie chat --resume {name[:8]})")
     return {"session": name, "file": str(file), "messages": held, "path": str(target)}
-
-
-def _session_id(records: list[Record]) -> str:
-    return next((str(record.data["sessionId"]) for record in records if record.data.get("sessionId")), "")

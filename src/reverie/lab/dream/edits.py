@@ -145,12 +145,11 @@ class _Work:
         """Moves what a file says beyond another into it. Of a disproved one only what the checks name."""
         disproved = self._is_gone(_head(self.after[name]))
         body = TopicFile.parse(self.after[into]).body
-        for line in _lines(TopicFile.parse(self.after[name]).body):
+        for line in filter(None, map(str.strip, TopicFile.parse(self.after[name]).body.splitlines())):
             said = _Said([body])
-            if said.has(line) or self._is_gone(line):
-                if not said.has(line):
-                    self.dropped.setdefault(name, []).append(line)
-            elif not disproved or self._needed(line, without=name):
+            if said.has(line):
+                continue
+            if not self._is_gone(line) and (not disproved or self._needed(line, without=name)):
                 body = f"{body.rstrip()}\n{line}\n"
             else:
                 self.dropped.setdefault(name, []).append(line)
@@ -298,10 +297,6 @@ class _Said:
 def _head(text: str) -> str:
     topic = TopicFile.parse(text)
     return f"{topic.name}\n{topic.description}"
-
-
-def _lines(body: str) -> list[str]:
-    return [line.strip() for line in body.splitlines() if line.strip()]
 
 
 def _hooks(index: str, day: date) -> Iterator[Piece]:

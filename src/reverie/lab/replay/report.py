@@ -14,9 +14,8 @@ from typing import Any
 from reverie.cli.output import table as aligned
 from reverie.lab.replay.bound import foresight, lower_bound
 from reverie.lab.replay.policies import BASELINE, OTHERS, OURS, POLICIES, Policy
-from reverie.lab.replay.recorded import Recorded
+from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, Recorded
 from reverie.lab.replay.run import Outcome, replay
-from reverie.lab.replay.setting import PREFIX_TOKENS, TTL, WINDOW
 from reverie.lab.replay.uses import needs_of
 
 _TIE = 1e-9

@@ -18,8 +18,7 @@ from reverie.context.request import assemble
 from reverie.lab.replay.compaction import DRAFT_TOKENS, Disk, Notes, answer, summary_tokens
 from reverie.lab.replay.outside import outside
 from reverie.lab.replay.policies import Policy
-from reverie.lab.replay.recorded import Recorded
-from reverie.lab.replay.setting import FOLDER, NEVER_FULL, PREFIX_TOKENS, WINDOW, Setting
+from reverie.lab.replay.recorded import FOLDER, NEVER_FULL, PREFIX_TOKENS, WINDOW, Recorded, Setting
 from reverie.lab.replay.uses import Need
 from reverie.layers.base import AskFork, Effect, EffectResult
 from reverie.layers.l1_tool_results.limits import ResultLimits

@@ -59,7 +59,8 @@ def used_again(before: Sequence[Entry], after: Sequence[Entry], cwd: str) -> Use
     known = set(files_touched(done, cwd))
     touched = set(files_touched(later, cwd, known))
     in_paths = identifiers("\n".join(known | touched))
-    before_names = identifiers(_everything(before)) - in_paths
+    everything = "\n".join(_text(block) for entry in before for block in entry.message.content)
+    before_names = identifiers(everything) - in_paths
     failed = {o.target for o in done if o.kind == "run" and not o.ok}
     run_later = {o.target for o in later if o.kind == "run"}
     return Used(
@@ -159,10 +160,6 @@ def identifiers(text: str) -> set[str]:
     """Words that only code has (inner capitals, underscores, digits), options, tickets and hashes."""
     plain = _ESCAPED.sub(" ", text)
     return {word for word in _WORD.findall(plain) if _LOOKS_LIKE_CODE.search(word) and not word.isdigit()}
-
-
-def _everything(entries: Iterable[Entry]) -> str:
-    return "\n".join(_text(block) for entry in entries for block in entry.message.content)
 
 
 def _made(entries: Iterable[Entry]) -> str:
