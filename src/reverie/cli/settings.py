@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -125,12 +126,9 @@ def _show_flags(settings: Settings, cwd: Path, key: str | None, as_json: bool) -
     from reverie.flags import FLAGS, Flags
     from reverie.paths import Places
 
-    flags = Flags.open(Places.of(cwd, settings), settings)
-    try:
+    with closing(Flags.open(Places.of(cwd, settings), settings)) as flags:
         found, numbers = flags.all(), flags.numbers()
         warnings = (*settings.warnings, *flags.warnings)
-    finally:
-        flags.close()
     if key is not None:
         if key not in found:
             from reverie.settings.loading import nearest

@@ -29,15 +29,21 @@ STRETCH = 10_000
 _HEADS = ("session", "responses", "stretches", "fixed", "recorded", "calibrated", "model")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stretch:
-    """One stretch: real tokens, and what each way of estimating made of it."""
+    """One stretch: real tokens, and what each way of estimating makes of it."""
 
-    real: int
-    fixed: int
-    recorded: int
+    calibrator: Calibrator
+    """As it was when the stretch began."""
+    features: Features = field(default_factory=Features)
+    real: int = 0
+    fixed: int = 0
+    recorded: int = 0
     """The fixed rule for what was put in, the recorded `output_tokens` for what came out."""
-    calibrated: float
+
+    @property
+    def calibrated(self) -> float:
+        return self.calibrator.estimate(self.features)
 
     def error(self, estimate: float) -> float:
         """Relative, with its sign: below zero is too few."""
@@ -87,7 +93,7 @@ class _Walk:
     blocks: list[Block] = field(default_factory=list[Block])
     entered: list[Block] = field(default_factory=list[Block])
     output: int = 0
-    open: _Open | None = None
+    open: Stretch | None = None
 
     def take(self, record: Record) -> None:
         if record.is_sidechain or (record.uuid is not None and record.uuid in self.records):
@@ -138,7 +144,7 @@ class _Walk:
     def _respond(self, meter: ContextMeter, usage: Usage) -> None:
         growth = meter.respond(usage)
         if growth is None or self.open is None:
-            self.open = _Open(meter.calibrator)
+            self.open = Stretch(meter.calibrator)
         else:
             stretch = self.open
             stretch.real += growth.tokens
@@ -146,21 +152,9 @@ class _Walk:
             stretch.fixed += estimate_blocks(self.blocks)
             stretch.recorded += self.output + estimate_blocks(self.entered)
             if stretch.real >= STRETCH:
-                estimate = stretch.calibrator.estimate(stretch.features)
-                self.stretches.append(Stretch(stretch.real, stretch.fixed, stretch.recorded, estimate))
-                self.open = _Open(meter.calibrator)
+                self.stretches.append(stretch)
+                self.open = Stretch(meter.calibrator)
         self.blocks, self.entered = [], []
-
-
-@dataclass(slots=True)
-class _Open:
-    """A stretch under way, with the calibrator as it was when it began."""
-
-    calibrator: Calibrator
-    features: Features = field(default_factory=Features)
-    real: int = 0
-    fixed: int = 0
-    recorded: int = 0
 
 
 def summary(sessions: Sequence[SessionErrors]) -> dict[str, Any]:

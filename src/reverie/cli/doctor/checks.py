@@ -11,6 +11,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -168,14 +169,10 @@ def _search(_settings: Settings, _places: Places) -> Iterator[Check]:
 def _flags(settings: Settings, places: Places) -> Iterator[Check]:
     from reverie.flags import FLAGS, Flags
 
-    flags = Flags.open(places, settings)
-    try:
-        changed = [
-            f"{name} is {'on' if on else 'off'}" for name, (on, _) in flags.all().items() if on != FLAGS[name].default
-        ]
+    with closing(Flags.open(places, settings)) as flags:
+        found = {name: on for name, (on, _) in flags.all().items() if on != FLAGS[name].default}
         warnings = flags.warnings
-    finally:
-        flags.close()
+    changed = [f"{name} is {'on' if on else 'off'}" for name, on in found.items()]
     where = settings.flags.provider or (str(places.flags_file) if places.flags_file.exists() else "no file")
     yield Check("flags", "ok", f"{where}: {', '.join(changed) or 'all as shipped'}")
     for warning in warnings:

@@ -9,6 +9,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -146,12 +147,10 @@ def budget_check(settings: Settings, places: Places) -> Iterator[Check]:
     from reverie.context.day_book import Caps, DayBook
     from reverie.flags import Flags
 
-    flags, given = Flags.open(places, settings), settings.budget
-    try:
+    given = settings.budget
+    with closing(Flags.open(places, settings)) as flags:
         most = flags.number("budget.background_tokens_per_day", given.background_tokens_per_day)
         dollars = flags.number("budget.background_dollars_per_day", given.background_dollars_per_day or 0.0)
-    finally:
-        flags.close()
     book = DayBook(places.day_books)
     spent = book.today()
     of = f" of {most:,}" if most else ""

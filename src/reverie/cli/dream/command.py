@@ -5,6 +5,7 @@ A dream runs in a session of its own; looking, accepting, rejecting and undoing 
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -81,7 +82,7 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
             return True
 
         signals.cancel = kill
-        session.listen(_Progress(quiet=as_json))
+        session.listen(partial(_show_progress, quiet=as_json))
         info = await task.wait()
     if task.result is None:
         why = info.error or f"The dream was {info.state.value}; nothing was changed."
@@ -91,23 +92,18 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
     return 0
 
 
-class _Progress:
-    """Shows the state of a running dream on one line of standard error, and every warning on a line of its own."""
+def _show_progress(event: Any, *, quiet: bool) -> None:
+    """The state of a running dream on one line of standard error, and every warning on a line of its own."""
+    import sys
 
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
+    from reverie.cli.output import columns, cut, one_line
+    from reverie.events import Notice, TaskChanged
 
-    def __call__(self, event: Any) -> None:
-        import sys
-
-        from reverie.cli.output import columns, cut, one_line
-        from reverie.events import Notice, TaskChanged
-
-        if isinstance(event, Notice) and event.level != "info":
-            warn(one_line(event.text))
-        elif isinstance(event, TaskChanged) and sys.stderr.isatty() and not self._quiet:
-            text = cut(one_line(event.progress or event.state), columns() - 2)
-            click.echo(CLEAR_LINE + (text if event.state in ("starting", "running") else ""), nl=False, err=True)
+    if isinstance(event, Notice) and event.level != "info":
+        warn(one_line(event.text))
+    elif isinstance(event, TaskChanged) and sys.stderr.isatty() and not quiet:
+        text = cut(one_line(event.progress or event.state), columns() - 2)
+        click.echo(CLEAR_LINE + (text if event.state in ("starting", "running") else ""), nl=False, err=True)
 
 
 @command.command("status")

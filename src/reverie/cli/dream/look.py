@@ -6,6 +6,7 @@ Read by `reverie dream status`, by the chat and by `reverie doctor`. Starts noth
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -105,11 +106,8 @@ def look_closed(memory: OpenedMemory) -> DreamLook:
     """The same where no session is open: with the flags as they are in their file."""
     from reverie.flags import Flags
 
-    flags = Flags.open(memory.places, memory.settings)
-    try:
+    with closing(Flags.open(memory.places, memory.settings)) as flags:
         return look(memory, flags)
-    finally:
-        flags.close()
 
 
 def look(memory: OpenedMemory, flags: Flags, *, now: datetime | None = None) -> DreamLook:

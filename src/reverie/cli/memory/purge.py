@@ -133,14 +133,11 @@ def _run(
     if team.sharing == "git":
         checkout = TeamCheckout(team, keep / "checkout", memory.settings.env)
         yield memory.directory, purge_remote(wanted, checkout, keep, dry_run=dry_run)
-    for folder in agents:
-        of_agent = MemoryDirectory.open(folder, gate=gate)
-        theirs = PurgeScope(derived=(places.search_index(folder),), inbox=Inbox(folder), record=record, home=home)
-        yield of_agent, purge(wanted, of_agent, theirs, dry_run=dry_run)
-    for folder in others:
-        other = MemoryDirectory.open(folder / "memory", gate=gate)
+    rest: list[tuple[Path, tuple[Path, ...]]] = [(folder, ()) for folder in agents]
+    for root, projects in (*rest, *((folder / "memory", (folder,)) for folder in others)):
+        other = MemoryDirectory.open(root, gate=gate)
         derived = (places.search_index(other.root),)
-        theirs = PurgeScope((folder,), (), derived, Inbox(other.root), record=record, home=home)
+        theirs = PurgeScope(projects, (), derived, Inbox(other.root), record=record, home=home)
         yield other, purge(wanted, other, theirs, dry_run=dry_run)
 
 
