@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from reverie.cli.lab.dream import dream
+from reverie.cli.lab.learning import dream
 from reverie.errors import UserError
-from reverie.lab.dream.dates import is_relative, written_out
 from reverie.lab.dream.gates import measure_gates
 from reverie.lab.dream.minds import WRONG, Kind
 from reverie.lab.dream.run import Laid, Mind, Scored, files, measure, measure_wrong, play, scenarios, summary
@@ -263,25 +261,6 @@ def test_the_command_plays_minds_and_prints_what_got_in() -> None:
     assert "✗ dates: 2026-09-07" in ran.stdout and "! stands in memory: The apple harvest starts on" in ran.stdout
     both = CliRunner().invoke(dream, [str(OWN), "--mind", "right", "--model", "embedded"])
     assert isinstance(both.exception, UserError) and "--model or --mind" in str(both.exception)
-
-
-@pytest.mark.parametrize(
-    ("text", "day", "meant"),
-    [
-        ("starts next Monday", "2025-09-10", "starts on 2025-09-15"),
-        ("closed last Friday", "2025-09-10", "closed on 2025-09-05"),
-        ("next Wednesday", "2025-09-10", "on 2025-09-17"),
-        ("until the end of this month", "2024-02-11", "until 2024-02-29"),
-        ("at the end of next month", "2025-12-11", "on 2026-01-31"),
-        ("in three days, by tomorrow", "2025-12-30", "on 2026-01-02, by 2025-12-31"),
-        ("2 weeks ago and yesterday", "2025-03-01", "on 2025-02-15 and on 2025-02-28"),
-        ("removed last week", "2025-06-18", "removed in the week of 2025-06-09"),
-        ("off every second Friday", "2025-06-18", "off every second Friday"),
-    ],
-)
-def test_words_that_mean_a_day_are_counted_from_the_day_they_were_written(text: str, day: str, meant: str) -> None:
-    found = written_out(text, date.fromisoformat(day))
-    assert found == meant and not is_relative(found)
 
 
 # -- the scenarios beside the project, if they are there --------------------------------------------------------------

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from reverie.lab.extraction.cases import Case, read_cases
 from reverie.lab.extraction.gates import measure_gates
 from reverie.lab.extraction.run import measure
-from reverie.lab.extraction.score import summary
+from reverie.lab.extraction.score import Case, read_cases, summary
 from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
@@ -204,8 +203,7 @@ def test_a_closed_gate_costs_little() -> None:
 
 @pytest.mark.parametrize("text", ["always KG in plots", "Kilogram plots"])
 def test_alternatives_and_case_do_not_matter(text: str, tmp_path: Path) -> None:
-    from reverie.lab.extraction.cases import Outcome
-    from reverie.lab.extraction.score import score
+    from reverie.lab.extraction.score import Outcome, score
 
     case = cases(tmp_path)[0]
     written = {"feedback_x.md": memory("feedback", "x", f"{text} for the club")}

@@ -15,9 +15,8 @@ from reverie.cli.lab.command import command
 from reverie.errors import UserError
 from reverie.lab.replay.bound import lower_bound
 from reverie.lab.replay.policies import POLICIES, chosen
-from reverie.lab.replay.recorded import load, load_session
+from reverie.lab.replay.recorded import check_room, load, load_session
 from reverie.lab.replay.run import _Replay, replay  # pyright: ignore[reportPrivateUsage]
-from reverie.lab.replay.setting import check_room
 from reverie.lab.replay.uses import names, needs_of
 from reverie.models import wire
 from reverie.models.base import Request

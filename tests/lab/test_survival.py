@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from reverie.cli.lab.command import command
 from reverie.errors import UserError
-from reverie.lab.survival.contexts import context, whole
 from reverie.lab.survival.measures import Text, held, identifiers, used_again
 from reverie.lab.survival.moments import UNKNOWN_ROOM, load_moments
-from reverie.lab.survival.run import measure, measure_moment, summary
+from reverie.lab.survival.run import context, measure, measure_moment, summary, whole
 from tests.shared_data import data
 
 LONG = "Please keep the public API as it is. " * 80

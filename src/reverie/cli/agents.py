@@ -5,19 +5,17 @@ Looking loads no model, no flags and no event loop.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
 
-from reverie.cli.options import cwd_option, json_option
-from reverie.cli.output import one_line
+from reverie.cli.options import here
+from reverie.cli.output import answer, one_line, plural, table
 
 if TYPE_CHECKING:
     from reverie.agents.definition import AgentDefinition
     from reverie.memory.sharing.agent_memory import AgentMemory
-    from reverie.paths import Places
     from reverie.types import JsonObject
 
 _EPILOG = """\b
@@ -29,8 +27,7 @@ Examples:
 
 
 @click.group("agents", invoke_without_command=True, epilog=_EPILOG)
-@cwd_option
-@json_option
+@here
 @click.pass_context
 def command(context: click.Context, cwd: Path, as_json: bool) -> None:
     """List kinds of agents and those at work; share their memories.
@@ -44,8 +41,7 @@ def command(context: click.Context, cwd: Path, as_json: bool) -> None:
 
 
 @command.command("list", epilog="\b\nExample:\n  reverie agents list --json")
-@cwd_option
-@json_option
+@here
 def list_command(cwd: Path, as_json: bool) -> None:
     """Show the kinds there are, what is wrong with files that are none, and agents of live sessions."""
     _list(cwd, as_json)
@@ -53,8 +49,7 @@ def list_command(cwd: Path, as_json: bool) -> None:
 
 @command.command("snapshot", epilog="\b\nExample:\n  reverie agents snapshot reviewer --take")
 @click.argument("kind")
-@cwd_option
-@json_option
+@here
 @click.option(
     "--make", "what", flag_value="make", help="Write this memory into the project, for colleagues to begin with."
 )
@@ -69,7 +64,6 @@ def snapshot_command(kind: str, cwd: Path, as_json: bool, what: str | None) -> N
     """
     from datetime import UTC, datetime
 
-    from reverie.cli.output import plural
     from reverie.storage.atomic import storage_error
 
     memory = _memory(kind, cwd.resolve())
@@ -82,70 +76,53 @@ def snapshot_command(kind: str, cwd: Path, as_json: bool, what: str | None) -> N
                 said = f"Wrote {plural(count, 'file')} to {place.snapshot}; commit them to share them."
             case "take":
                 count = memory.take_snapshot("Taken from the project's snapshot.")
-                said = (
-                    f"Took {plural(count, 'changed file')} into {memory.root}."
-                    if count
-                    else f"{memory.root} already holds everything of the snapshot; nothing was changed."
-                )
+                known = f"{memory.root} already holds everything of the snapshot; nothing was changed."
+                said = f"Took {plural(count, 'changed file')} into {memory.root}." if count else known
             case "keep":
                 memory.pass_over()
                 count, said = 0, f"{memory.root} stays as it is."
             case _:
                 newer = memory.newer_snapshot()
+                count = len(memory.directory.names())
                 waits = (
                     f"a newer snapshot of {newer:%Y-%m-%d} waits: --take or --keep" if newer else "no newer snapshot"
                 )
-                count = len(memory.directory.names())
                 said = f"{memory.root}: {plural(count, 'memory', 'memories')}; {waits}."
     except OSError as error:
         raise storage_error(error, place.snapshot, "write the snapshot") from error
-    if not as_json:
-        click.echo(said)
-        return
     shown = {"kind": kind, "did": what, "files": count, "memory": str(memory.root), "snapshot": str(place.snapshot)}
-    click.echo(json.dumps({**shown, "newer_snapshot": newer.isoformat() if newer is not None else None}))
+    answer(as_json, {**shown, "newer_snapshot": newer.isoformat() if newer is not None else None}, said)
 
 
 def _list(cwd: Path, as_json: bool) -> None:
     from reverie.agents.definition import load_definitions
+    from reverie.cli.sessions.tasks import ask_all
     from reverie.paths import Places
     from reverie.settings import load_settings
 
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
     found = load_definitions(places, bare=settings.session.bare)
-    at_work = _at_work(places)
-    if as_json:
-        kinds = [_kind_json(kind) for kind in found.kinds.values()]
-        click.echo(json.dumps({"kinds": kinds, "problems": list(found.problems), "agents": at_work}))
-        return
-    wide = max(map(len, found.kinds)) + 2
-    for kind in found.kinds.values():
-        memory = f"; memory: {kind.memory.value}" if kind.memory is not None else ""
-        where = f" ({kind.source}{memory})" if kind.source is not None else ""
-        click.echo(f"{kind.name:<{wide}}{one_line(kind.description + where)}")
+    asked = list(ask_all(places, {"do": "agents"}))
+    at_work: list[JsonObject] = [
+        {**one, "session": live.id}
+        for live, told in asked
+        for one in cast("list[JsonObject]", told.get("agents") or [])
+    ]
+    kinds = [_kind_json(kind) for kind in found.kinds.values()]
+    rows = [(kind.name, one_line(kind.description + _where(kind))) for kind in found.kinds.values()]
+    lines = list(table(rows))
     for one in at_work:
-        doing = one.get("doing") or one.get("title")
         who = f"at work: {one['name']} ({one['mode']}, {one['seconds']} s, session {one['session'][:8]})"
-        click.echo(one_line(f"{who}: {doing}"))
-    for problem in found.problems:
+        lines.append(one_line(f"{who}: {one.get('doing') or one.get('title')}"))
+    answer(as_json, {"kinds": kinds, "problems": list(found.problems), "agents": at_work}, *lines)
+    for problem in () if as_json else found.problems:
         click.echo(one_line(problem), err=True)
 
 
-def _at_work(places: Places) -> list[JsonObject]:
-    """The agents of every live session; one that does not answer is named on standard error and left out."""
-    from reverie.errors import ReverieError
-    from reverie.runtime.live_client import ask_live, live_sessions
-
-    found: list[JsonObject] = []
-    for live in live_sessions(places.projects, None):
-        try:
-            answer = {} if live.socket is None else ask_live(live.socket, {"do": "agents"})
-        except ReverieError as error:
-            click.echo(f"Session {live.id[:8]} (PID {live.pid}) is left out: {error}", err=True)
-            continue
-        found += [{**one, "session": live.id} for one in cast("list[JsonObject]", answer.get("agents") or [])]
-    return found
+def _where(kind: AgentDefinition) -> str:
+    memory = f"; memory: {kind.memory.value}" if kind.memory is not None else ""
+    return f" ({kind.source}{memory})" if kind.source is not None else ""
 
 
 def _kind_json(kind: AgentDefinition) -> JsonObject:

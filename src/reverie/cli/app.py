@@ -39,68 +39,67 @@ EXIT_CODES: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a command lives, and what the list of commands says about it."""
+    """Where in `reverie.cli` a command lives, and what the list of commands says about it."""
 
-    target: str
+    place: str
     help: str
     ends_unread: bool = False
     """It works for whoever reads its output, and ends when they leave. Any other command finishes what it began."""
 
+    @property
+    def target(self) -> str:
+        return f"reverie.cli.{self.place}"
+
 
 COMMANDS: Mapping[str, Entry] = {
-    "chat": Entry("reverie.cli.chat.command:command", "Talk to the agent in this folder.", ends_unread=True),
-    "run": Entry("reverie.cli.run:command", "Run one prompt and print the answer.", ends_unread=True),
-    "sessions": Entry("reverie.cli.sessions.command:command", "List, show and delete conversations."),
-    "remember": Entry("reverie.cli.memory.remember:command", "Remember something, in your own words."),
-    "recall": Entry("reverie.cli.memory.recall:command", "Show which memories a message would bring back."),
-    "forget": Entry("reverie.cli.memory.forget:command", "Forget a memory; it can be brought back."),
-    "memory": Entry("reverie.cli.memory.command:command", "Look at what is remembered, change it, go back."),
-    "dream": Entry("reverie.cli.dream.command:command", "Put memory in order across sessions; review and undo that."),
-    "compact": Entry(
-        "reverie.cli.sessions.compact:command", "Summarise a conversation to make room, or take that back."
-    ),
-    "notes": Entry(
-        "reverie.cli.sessions.notes:command", "Show the notes kept of a conversation, or bring them up to date."
-    ),
-    "rewind": Entry("reverie.cli.sessions.rewind:command", "Go on from an earlier message of a conversation."),
-    "pin": Entry("reverie.cli.sessions.pin:command", "Keep a text through every compaction."),
-    "extract": Entry("reverie.cli.memory.extract:command", "Learn from recorded sessions."),
-    "settings": Entry("reverie.cli.settings:command", "Show every setting and where its value came from."),
-    "trust": Entry("reverie.cli.trust:command", "Trust the settings that a folder brings along."),
-    "cost": Entry("reverie.cli.sessions.cost:command", "Show what was spent, on what, and what the cache saved."),
-    "context": Entry("reverie.cli.sessions.context:command", "Show what fills the window of a conversation."),
-    "agents": Entry("reverie.cli.agents:command", "List kinds of agents and those at work; share their memories."),
-    "btw": Entry("reverie.cli.sessions.btw:command", "Ask something about a conversation without it noticing."),
+    "chat": Entry("chat.command:command", "Talk to the agent in this folder.", ends_unread=True),
+    "run": Entry("run:command", "Run one prompt and print the answer.", ends_unread=True),
+    "sessions": Entry("sessions.command:command", "List, show and delete conversations."),
+    "remember": Entry("memory.change:remember_command", "Remember something, in your own words."),
+    "recall": Entry("memory.recall:command", "Show which memories a message would bring back."),
+    "forget": Entry("memory.change:forget_command", "Forget a memory; it can be brought back."),
+    "memory": Entry("memory.command:command", "Look at what is remembered, change it, go back."),
+    "dream": Entry("dream.command:command", "Put memory in order across sessions; review and undo that."),
+    "compact": Entry("sessions.action:compact_command", "Summarise a conversation to make room, or take that back."),
+    "notes": Entry("sessions.notes:command", "Show the notes kept of a conversation, or bring them up to date."),
+    "rewind": Entry("sessions.action:rewind_command", "Go on from an earlier message of a conversation."),
+    "pin": Entry("sessions.action:pin_command", "Keep a text through every compaction."),
+    "extract": Entry("memory.extract:command", "Learn from recorded sessions."),
+    "settings": Entry("settings:command", "Show every setting and where its value came from."),
+    "trust": Entry("trust:command", "Trust the settings that a folder brings along."),
+    "cost": Entry("sessions.cost:command", "Show what was spent, on what, and what the cache saved."),
+    "context": Entry("sessions.context:command", "Show what fills the window of a conversation."),
+    "agents": Entry("agents:command", "List kinds of agents and those at work; share their memories."),
+    "btw": Entry("sessions.action:btw_command", "Ask something about a conversation without it noticing."),
     "team": Entry(
-        "reverie.cli.team.command:command",
-        "Let several agents work on one task, each in its own process.",
-        ends_unread=True,
+        "team.command:command", "Let several agents work on one task, each in its own process.", ends_unread=True
     ),
-    "tasks": Entry("reverie.cli.sessions.tasks:command", "List and kill the background tasks of live sessions."),
-    "log": Entry("reverie.cli.sessions.log:command", "Read the background log.", ends_unread=True),
-    "doctor": Entry("reverie.cli.doctor.command:command", "Check that everything Reverie needs is there."),
+    "tasks": Entry("sessions.tasks:command", "List and kill the background tasks of live sessions."),
+    "log": Entry("sessions.log:command", "Read the background log.", ends_unread=True),
+    "doctor": Entry("doctor.command:command", "Check that everything Reverie needs is there."),
     "demo": Entry(
-        "reverie.cli.demo.command:command",
-        "Play three days with an agent, without a key or a network.",
-        ends_unread=True,
+        "demo.command:command", "Play three days with an agent, without a key or a network.", ends_unread=True
     ),
     "simulate": Entry(
-        "reverie.cli.simulate:command", "Serve the Messages API on loopback, billed as documented.", ends_unread=True
+        "simulate:command", "Serve the Messages API on loopback, billed as documented.", ends_unread=True
     ),
-    "models": Entry("reverie.cli.memory.models:command", "Add, list and remove sentence encoders for memory recall."),
-    "lab": Entry("reverie.cli.lab.command:command", "Measure Reverie on recorded work.", ends_unread=True),
-    "completion": Entry("reverie.cli.completion:command", "Print a completion script for your shell."),
+    "models": Entry("memory.models:command", "Add, list and remove sentence encoders for memory recall."),
+    "lab": Entry("lab.command:command", "Measure Reverie on recorded work.", ends_unread=True),
+    "completion": Entry("completion:command", "Print a completion script for your shell."),
 }
 
 
 class Commands(click.Group):
     """A group that knows the names and one line of help of its commands, and imports one when it is asked for."""
 
+    entries: Mapping[str, Entry] = COMMANDS
+    kind = "command"
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(self.entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        entry = COMMANDS.get(cmd_name)
+        entry = self.entries.get(cmd_name)
         if entry is None:
             return None
         from importlib import import_module
@@ -113,18 +112,18 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(unknown_name("command", name, COMMANDS), ctx)
+        if name not in self.entries and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(unknown_name(self.kind, name, self.entries), ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+            formatter.write_dl([(name, entry.help) for name, entry in self.entries.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         from click.shell_completion import CompletionItem
 
-        found = [CompletionItem(name, help=e.help) for name, e in COMMANDS.items() if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=e.help) for name, e in self.entries.items() if name.startswith(incomplete)]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
@@ -168,7 +167,8 @@ def app() -> NoReturn:
     except OSError as error:
         code = code or _tell(_refused(error), 4)
     if (lost := lost_output()) is not None:
-        code = PIPE_CLOSED if isinstance(lost, BrokenPipeError) else code or _tell(_unreported(lost), 4)
+        told = f"The command has done its work; only its output could not be written ({lost.strerror or lost})."
+        code = PIPE_CLOSED if isinstance(lost, BrokenPipeError) else code or _tell(told, 4)
     # What Python would flush once more on its way out has been told about already.
     abandon()
     sys.exit(code)
@@ -223,7 +223,3 @@ def _refused(error: OSError) -> str:
 
     where = str(error.filename) if error.filename else "The output, or a temporary file, could not be written"
     return f"{where}: {cause_of(error)}."
-
-
-def _unreported(error: OSError) -> str:
-    return f"The command has done its work; only its output could not be written ({error.strerror or error})."

@@ -96,15 +96,11 @@ def _short(empty: bool, lines: list[str]) -> list[str]:
 
 
 def _with_names(text: str) -> str:
-    return text if text.isascii() else "".join(_named(char) if _is_unseen(char) else char for char in text)
+    return text if text.isascii() else "".join(f"<U+{ord(char):04X}>" if _is_unseen(char) else char for char in text)
 
 
 def _is_unseen(char: str) -> bool:
     return not char.isascii() and (unicodedata.category(char) in _UNSEEN or _DRAWN_AS_NOTHING.match(char) is not None)
-
-
-def _named(char: str) -> str:
-    return f"<U+{ord(char):04X}>"
 
 
 def _count(found: re.Match[str]) -> str:

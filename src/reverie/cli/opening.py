@@ -75,13 +75,6 @@ def opening(
     """What the options say."""
     if go_on and resume:
         raise click.UsageError("--continue and --resume cannot be given together: --resume ID names the session.")
-    overrides: JsonObject = {}
-    if bare:
-        overrides["session.bare"] = True
-    if allow:
-        overrides["permissions.allow"] = list(allow)
-    if permission_mode:
-        overrides["permissions.mode"] = permission_mode
-    if max_rounds:
-        overrides["tools.max_rounds"] = max_rounds
+    given: JsonObject = {"session.bare": bare, "permissions.allow": list(allow), "permissions.mode": permission_mode}
+    overrides = {key: value for key, value in {**given, "tools.max_rounds": max_rounds}.items() if value}
     return Opening(cwd.resolve(), model, "last" if go_on else resume, overrides)

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
+
+if TYPE_CHECKING:
+    from reverie.paths import Places
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,30 +45,52 @@ def cwd_option(function: F) -> F:
     )(function)
 
 
+def _json(what: str) -> Callable[[F], F]:
+    help = f"One JSON {what} on standard output."
+    return click.option("--json", "as_json", is_flag=True, callback=_inherited, help=help)
+
+
 def json_option(function: F) -> F:
     """`--json`: one JSON document on standard output, and nothing else there."""
-    return click.option(
-        "--json", "as_json", is_flag=True, callback=_inherited, help="One JSON document on standard output."
-    )(function)
+    return _json("document")(function)
+
+
+def here(function: F) -> F:
+    """`--json` and `-C`, which nearly every command has."""
+    return json_option(cwd_option(function))
+
+
+def with_places(function: F) -> F:
+    """The same; the command gets `places`, where things of that folder are."""
+
+    @wraps(function)
+    def opened(*args: Any, cwd: Path, **more: Any) -> Any:
+        return function(*args, places=places_of(cwd), **more)
+
+    return here(opened)  # type: ignore[return-value]
+
+
+def places_of(cwd: Path) -> Places:
+    """Where things of this folder are."""
+    from reverie.paths import Places
+    from reverie.settings import load_settings
+
+    return Places.of(cwd, load_settings(cwd))
 
 
 def json_lines_option(function: F) -> F:
     """`--json` for what comes piece by piece."""
-    return click.option(
-        "--json", "as_json", is_flag=True, callback=_inherited, help="One JSON object per line on standard output."
-    )(function)
+    return _json("object per line")(function)
 
 
 def session_ids(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Completion of the ids of the folder's sessions."""
     from reverie.errors import ReverieError
-    from reverie.paths import Places
-    from reverie.settings import load_settings
     from reverie.storage.transcript.sessions import list_sessions
 
     cwd = Path(ctx.params.get("cwd") or ".")
     try:
-        found = list_sessions(Places.of(cwd, load_settings(cwd)).project)
+        found = list_sessions(places_of(cwd).project)
     except (ReverieError, OSError):
         return []
     return [info.id for info in found if info.id.startswith(incomplete)]

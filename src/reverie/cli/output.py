@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from typing import TextIO
 
-from reverie.cli.screen import named, printable, styled
+import click
+
+from reverie.cli.screen import STYLE, json_text, named, printable, styled
 from reverie.settings.terminal import wants_colour
 
 MOST_COLUMNS = 120
@@ -31,31 +36,71 @@ class Paint:
     def _styled(self, text: str, code: str) -> str:
         return styled(text, code) if self.on and text else text
 
-    def bold(self, text: str) -> str:
-        return self._styled(text, "1")
-
-    def dim(self, text: str) -> str:
-        return self._styled(text, "2")
-
-    def italic(self, text: str) -> str:
-        return self._styled(text, "3")
-
-    def good(self, text: str) -> str:
-        return self._styled(text, "32")
-
-    def bad(self, text: str) -> str:
-        return self._styled(text, "31")
-
-    def warning(self, text: str) -> str:
-        return self._styled(text, "33")
-
-    def accent(self, text: str) -> str:
-        return self._styled(text, "36")
+    bold = partialmethod(_styled, code="1")
+    dim = partialmethod(_styled, code="2")
+    bad = partialmethod(_styled, code="31")
+    good = partialmethod(_styled, code="32")
+    warning = partialmethod(_styled, code="33")
+    accent = partialmethod(_styled, code="36")
 
 
 def paint_for(stream: TextIO) -> Paint:
     """The styles of this stream, or none: see `wants_colour`."""
     return Paint(wants_colour(stream.isatty()))
+
+
+def painted(*, err: bool = False) -> Paint:
+    """The styles of standard output, or of standard error."""
+    return paint_for(sys.stderr if err else sys.stdout)
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    click.echo(text, err=err, color=painted(err=err).on)
+
+
+def say_all(lines: Iterable[str]) -> None:
+    for line in lines:
+        say(line)
+
+
+def answer(as_json: bool, value: object, *lines: str) -> None:
+    """One JSON document for a program, or lines for a person."""
+    say_all([json_text(value, indent=2)] if as_json else lines)
+
+
+def warn(text: str) -> None:
+    """Something to know, on standard error, wrapped."""
+    say(hanging(text, f"{painted(err=True).warning('!')} ", 2), err=True)
+
+
+def wrapped(text: str, indent: int = 0) -> list[str]:
+    """Lines of a text as wide as the terminal, less an indent."""
+    import textwrap
+
+    room = max(20, columns(100) - indent)
+    return textwrap.wrap(one_line(text), room, break_on_hyphens=False, break_long_words=False) or [""]
+
+
+def hanging(text: str, first: str, indent: int) -> str:
+    """A wrapped text behind what its first line begins with; the others are indented by as much."""
+    return first + f"\n{' ' * indent}".join(wrapped(text, indent))
+
+
+def diff_line(line: str, paint: Paint) -> str:
+    """A line of a difference in its colour."""
+    if line.startswith(("---", "+++", "@@")):
+        return paint.dim(line)
+    return paint.good(line) if line.startswith("+") else paint.bad(line) if line.startswith("-") else line
+
+
+def can_ask() -> bool:
+    """Whether somebody is there to answer."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def line_width(elsewhere: int = 10_000) -> int:
+    """How long a line may be: as wide as the terminal; into a file or a pipe, as long as it is, or `elsewhere`."""
+    return columns() if sys.stdout.isatty() else elsewhere
 
 
 def columns(most: int = MOST_COLUMNS) -> int:
@@ -100,6 +145,43 @@ def width(text: str) -> int:
 
 def pad(text: str, columns: int) -> str:
     return text + " " * max(0, columns - width(text))
+
+
+def table(
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Collection[int] = (),
+    room: int = 10_000,
+    flexible: int = -1,
+    least: int = 16,
+    shorten: Callable[[str, int], str] = cut,
+) -> Iterator[str]:
+    """Rows of cells in columns, two blanks apart; a column of empty cells is left out.
+
+    `right`: columns of figures. `flexible`: the column that is shortened to `room`, but not below `least`.
+    """
+    listed = list(rows)
+    wides = [max(map(_shown_width, column)) for column in zip(*listed, strict=True)]
+    if flexible >= 0 and listed:
+        others = sum(wide + 2 for at, wide in enumerate(wides) if wide and at != flexible % len(wides))
+        wides[flexible] = max(least, min(wides[flexible], room - others))
+    for row in listed:
+        shown = list[str]()
+        for at, (cell, wide) in enumerate(zip(row, wides, strict=True)):
+            if wide:
+                fitting = shorten(cell, wide) if _shown_width(cell) > wide else cell
+                gap = " " * (wide - _shown_width(fitting))
+                shown.append(gap + fitting if at in right else fitting + gap)
+        yield "  ".join(shown).rstrip()
+
+
+def _shown_width(text: str) -> int:
+    return width(STYLE.sub("", text))
+
+
+def keep_end(text: str, most: int) -> str:
+    """At most `most` columns, with an ellipsis where the beginning is missing."""
+    return text if width(text) <= most else "…" + text[-(most - 1) :]
 
 
 def seconds(duration: float) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.output import columns, one_line, paint_for, seconds
+from reverie.cli.output import Paint, columns, one_line, paint_for, seconds
 from reverie.cli.screen import json_text, printable
 from reverie.cli.tool_lines import call_text, finished_line
 from reverie.events import (
@@ -67,7 +67,7 @@ class TextView:
                 self._round.clear()
             case AnswerRestarted():
                 self._round.clear()
-                self._aside(self._paint.warning("↻ ") + self._paint.dim(f"from the start again: {event.reason}"))
+                self._aside(again_line(event, self._paint))
             case ToolStarted():
                 self._between_calls()
                 self._calls[event.id] = call_text(event.name, event.input, self._cwd)
@@ -77,8 +77,7 @@ class TextView:
                 line = finished_line(call, event.text, event.is_error, event.seconds, self._paint, wide - 2)
                 self._aside(f"  {line}")
             case Retrying():
-                text = f"{event.reason} Trying again in {seconds(event.seconds)} (attempt {event.attempt})."
-                self._aside(self._paint.warning("↻ ") + self._paint.dim(one_line(text)))
+                self._aside(again_line(event, self._paint))
             case Notice():
                 mark = "✗" if event.level == "error" else "!" if event.level == "warning" else "·"
                 if event.level != "info" or not self._quiet:
@@ -124,19 +123,24 @@ class TextView:
             print(f"reverie: {why_it_ended(event)}", file=sys.stderr, flush=True)
 
 
+def again_line(event: AnswerRestarted | Retrying, paint: Paint) -> str:
+    """What is done once more, and why."""
+    if isinstance(event, Retrying):
+        told = f"{event.reason} Trying again in {seconds(event.seconds)} (attempt {event.attempt})."
+    else:
+        told = f"from the start again: {event.reason}"
+    return paint.warning("↻ ") + paint.dim(one_line(told))
+
+
 def why_it_ended(event: TurnEnded) -> str:
     """The sentence for a turn that ended without an answer."""
     if event.error:
         line = one_line(event.error)
         return line if line.endswith((".", "?", "!", ")")) else line + "."
-    match event.reason:
-        case "cancelled":
-            return "Cancelled; what was said so far is kept (--continue goes on)."
-        case "cut_off":
-            return "The answer is not complete: it was cut off at a limit of the model (--continue goes on)."
-        case "max_rounds":
-            return f"Stopped after {event.rounds} rounds without an answer (--continue goes on)."
-        case "refused":
-            return "The model refused to answer."
-        case _:
-            return "The turn ended without an answer."
+    told = {
+        "cancelled": "Cancelled; what was said so far is kept (--continue goes on).",
+        "cut_off": "The answer is not complete: it was cut off at a limit of the model (--continue goes on).",
+        "max_rounds": f"Stopped after {event.rounds} rounds without an answer (--continue goes on).",
+        "refused": "The model refused to answer.",
+    }
+    return told.get(event.reason, "The turn ended without an answer.")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import click
 
 from reverie.cli.options import cwd_option, json_option
+from reverie.cli.output import answer
 from reverie.cli.screen import json_text, printable
 from reverie.errors import UserError
 from reverie.settings import Explained, Settings, explain, load_settings
@@ -48,8 +49,7 @@ def command(key: str | None, as_json: bool, show_flags: bool, docs: bool, cwd: P
         return
     chosen = _chosen(explain(settings), key)
     if as_json:
-        found = {"settings": [_as_json(one) for one in chosen], "warnings": list(settings.warnings)}
-        click.echo(json.dumps(found, indent=2))
+        answer(True, {"settings": [_as_json(one) for one in chosen], "warnings": list(settings.warnings)})
         return
     for warning in settings.warnings:
         _say(f"warning: {warning}", err=True)
@@ -126,12 +126,9 @@ def _show_flags(settings: Settings, cwd: Path, key: str | None, as_json: bool) -
     from reverie.flags import FLAGS, Flags
     from reverie.paths import Places
 
-    flags = Flags.open(Places.of(cwd, settings), settings)
-    try:
+    with closing(Flags.open(Places.of(cwd, settings), settings)) as flags:
         found, numbers = flags.all(), flags.numbers()
         warnings = (*settings.warnings, *flags.warnings)
-    finally:
-        flags.close()
     if key is not None:
         if key not in found:
             from reverie.settings.loading import nearest
@@ -144,7 +141,7 @@ def _show_flags(settings: Settings, cwd: Path, key: str | None, as_json: bool) -
             for name, (on, source) in found.items()
         ]
         changed = [{"name": name, "value": value, "source": source} for name, (value, source) in numbers.items()]
-        click.echo(json.dumps({"flags": listed, "numbers": changed, "warnings": warnings}, indent=2))
+        answer(True, {"flags": listed, "numbers": changed, "warnings": warnings})
         return
     for warning in warnings:
         _say(f"warning: {warning}", err=True)

@@ -5,9 +5,7 @@ Only here, and in the question that `reverie chat` asks at its start, is a folde
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -15,14 +13,20 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from reverie.cli.options import cwd_option, json_option
+from reverie.cli.output import Paint, answer, can_ask, columns, exact, painted, plural
 from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
 
 if TYPE_CHECKING:
-    from reverie.cli.output import Paint
     from reverie.settings.trust import Part
 
-_STATES = {"nothing": 0, "trusted": 0, "not trusted": 1, "changed": 1, "declined": 1}
+_STATES = {
+    "nothing": "nothing here needs your trust.",
+    "trusted": "trusted, until what can act here changes.",
+    "declined": "not trusted: you said no to what can act here.",
+    "changed": "no longer trusted: what can act here has changed.",
+    "not trusted": "not trusted: what can act here is ignored.",
+}
 
 
 @click.command("trust")
@@ -64,8 +68,8 @@ def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listin
     folder = _folder(path)
     if status or state in ("trusted", "nothing"):
         _tell(folder, state, parts, as_json)
-        return _STATES[state] if status else 0
-    asks = not yes and not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+        return int(status and state not in ("nothing", "trusted"))
+    asks = not yes and not as_json and can_ask()
     if not as_json:
         show(parts, paged=asks)
     if not yes:
@@ -128,9 +132,8 @@ def show(parts: Sequence[Part], *, paged: bool = False) -> None:
     `paged`: a person is about to answer, so the next page comes with Enter.
     """
     from reverie.cli.diff_preview import Pages
-    from reverie.cli.output import paint_for, plural
 
-    paint = paint_for(sys.stdout)
+    paint = painted()
     pages = Pages([*_shown(parts, paint)])
     while pages.left:
         click.echo("\n".join(pages.next()), color=paint.on)
@@ -141,7 +144,6 @@ def show(parts: Sequence[Part], *, paged: bool = False) -> None:
 
 def _shown(parts: Sequence[Part], paint: Paint) -> Iterator[str]:
     from reverie.cli.diff_preview import text_lines
-    from reverie.cli.output import columns
 
     file = ""
     for part in parts:
@@ -166,28 +168,15 @@ def _values(part: Part) -> Iterator[tuple[str, str]]:
 
 
 def _question(parts: Sequence[Part]) -> str:
-    from reverie.cli.output import exact
-
     folders = ", ".join(dict.fromkeys(exact(str(part.folder)) for part in parts))
     return f"Trust {folders} with all of this?"
 
 
 def _tell(folder: Path, state: str, parts: Sequence[Part], as_json: bool) -> None:
-    from reverie.cli.output import exact
-
-    if as_json:
-        said = {"folder": str(folder), "state": state, "parts": [_as_json(part) for part in parts]}
-        click.echo(json.dumps(said, indent=2))
-        return
-    sentences = {
-        "nothing": "nothing here needs your trust.",
-        "trusted": "trusted, until what can act here changes.",
-        "declined": "not trusted: you said no to what can act here.",
-        "changed": "no longer trusted: what can act here has changed.",
-        "not trusted": "not trusted: what can act here is ignored.",
-    }
-    show(parts)
-    click.echo(f"{exact(str(folder))}: {sentences[state]}")
+    if not as_json:
+        show(parts)
+    said = {"folder": str(folder), "state": state, "parts": [_as_json(part) for part in parts]}
+    answer(as_json, said, f"{exact(str(folder))}: {_STATES[state]}")
 
 
 def _as_json(part: Part) -> dict[str, Any]:
@@ -204,23 +193,18 @@ def _as_json(part: Part) -> dict[str, Any]:
 
 
 def _list(as_json: bool) -> int:
-    from reverie.cli.output import exact
     from reverie.settings.trust import TrustBook
 
     book = TrustBook.read(_home())
     if book.problem:
         raise ReverieError(book.problem)
-    if as_json:
-        click.echo(json.dumps({"folders": sorted(book.trusted)}, indent=2))
-    for folder in () if as_json else sorted(book.trusted):
-        click.echo(exact(folder) + ("" if os.path.isdir(folder) else "  (gone)"))  # noqa: PTH112
-    if not book.trusted and not as_json:
-        click.echo("No folder is trusted.")
+    folders = sorted(book.trusted)
+    lines = [exact(folder) + ("" if os.path.isdir(folder) else "  (gone)") for folder in folders]  # noqa: PTH112
+    answer(as_json, {"folders": folders}, *(lines or ["No folder is trusted."]))
     return 0
 
 
 def _remove(path: Path, as_json: bool) -> int:
-    from reverie.cli.output import exact
     from reverie.settings.trust import TrustBook
     from reverie.storage.trust_file import revoke
 
@@ -228,12 +212,9 @@ def _remove(path: Path, as_json: bool) -> int:
     named = Path(os.path.realpath(path))
     folder = named if str(named) in TrustBook.read(_home()).trusted else _folder(path)
     done = revoke(_home(), folder)
-    if as_json:
-        click.echo(json.dumps({"folder": str(folder), "removed": done}, indent=2))
-    elif done:
-        click.echo(f"{exact(str(folder))}: no longer trusted.")
-    else:
+    if not done and not as_json:
         raise ReverieError(f"{folder} was not trusted; `reverie trust --list` shows which folders are.")
+    answer(as_json, {"folder": str(folder), "removed": done}, f"{exact(str(folder))}: no longer trusted.")
     return 0 if done else 1
 
 

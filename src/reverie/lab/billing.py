@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from reverie.simulator import Meter
@@ -21,12 +21,7 @@ class Billed:
     hit_rate: float
 
     def summary(self) -> dict[str, float]:
-        return {
-            "rounds": self.rounds,
-            "tokens": self.tokens,
-            "seconds": round(self.seconds, 3),
-            "hit_rate": round(self.hit_rate, 4),
-        }
+        return {**asdict(self), "seconds": round(self.seconds, 3), "hit_rate": round(self.hit_rate, 4)}
 
 
 def requests(rounds: int = ROUNDS, tokens: int = TOKENS) -> Iterator[dict[str, Any]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from reverie.cli.output import table as columns
 from reverie.models import wire
 from reverie.models.base import Capabilities, Finished, Model, ModelEvent, Request
 from reverie.models.catalogue import Catalogue
@@ -192,17 +193,12 @@ def _prose(number: int) -> str:
 
 def table(found: Forks) -> str:
     """The same for people."""
-    lines = [f"{'child':<10}{'prompt':>10}{'read':>9}{'paid':>10}{'fresh':>10}{'share':>8}"]
+    rows = [("child", "prompt", "read", "paid", "fresh", "share")]
     for number, child in enumerate(found.children, 1):
-        lines.append(
-            f"{number:<10}{child.first.prompt:>10,}{child.share:>9.2%}{child.cost:>10,.0f}{child.fresh_cost:>10,.0f}"
-            f"{child.cost / child.fresh_cost:>8.3f}"
-        )
+        first = (str(number), f"{child.first.prompt:,}", f"{child.share:.2%}")
+        rows.append((*first, f"{child.cost:,.0f}", f"{child.fresh_cost:,.0f}", f"{child.cost / child.fresh_cost:.3f}"))
     paid, fresh = sum(child.cost for child in found.children), sum(child.fresh_cost for child in found.children)
-    lines.append(f"{'all':<10}{'':>10}{'':>9}{paid:>10,.0f}{fresh:>10,.0f}{found.ratio:>8.3f}")
-    lines.append("")
-    lines.append(
-        f"{len(found.children)} children of one message after {found.history:,} tokens; costs in input tokens."
-    )
-    lines.append("prompt and read: of the first request. paid: all rounds. fresh: the same bytes with an own cache.")
-    return "\n".join(lines)
+    rows.append(("all", "", "", f"{paid:,.0f}", f"{fresh:,.0f}", f"{found.ratio:.3f}"))
+    told = f"{len(found.children)} children of one message after {found.history:,} tokens; costs in input tokens."
+    words = "prompt and read: of the first request. paid: all rounds. fresh: the same bytes with an own cache."
+    return "\n".join([*columns(rows, right=range(1, 6)), "", told, words])

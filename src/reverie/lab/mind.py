@@ -13,6 +13,7 @@ from statistics import median
 from time import process_time
 from typing import Any
 
+from reverie.cli.output import table as columns
 from reverie.errors import ReverieError
 from reverie.lab.survival.moments import SIMULATED_AT, Moment, load_moments
 from reverie.layers.base import EffectResult
@@ -101,14 +102,12 @@ def _bodies(notes: str, template: str) -> list[str]:
 
 def summary(written: Sequence[Written]) -> dict[str, Any]:
     """The figures a program reads."""
+    notes, summaries = [one.notes_ms for one in written], [one.summary_ms for one in written]
     return {
         "sessions": len(written),
         "tokens": round(median(one.tokens for one in written)),
-        "notes_ms": {"median": median(one.notes_ms for one in written), "most": max(one.notes_ms for one in written)},
-        "summary_ms": {
-            "median": median(one.summary_ms for one in written),
-            "most": max(one.summary_ms for one in written),
-        },
+        "notes_ms": {"median": median(notes), "most": max(notes)},
+        "summary_ms": {"median": median(summaries), "most": max(summaries)},
         "notes_same": sum(one.notes_same for one in written),
         "summary_same": sum(one.summary_same for one in written),
         "each": [asdict(one) for one in written],
@@ -117,12 +116,11 @@ def summary(written: Sequence[Written]) -> dict[str, Any]:
 
 def table(written: Sequence[Written]) -> str:
     """The same for people."""
-    lines = [f"{'session':<10}{'tokens':>9}{'notes':>11}{'summary':>11}   as code writes them"]
+    rows = [("session", "tokens", "notes", "summary", "as code writes them")]
     for one in written:
         same = " and ".join(name for name, is_so in (("notes", one.notes_same), ("summary", one.summary_same)) if is_so)
-        took = f"{one.notes_ms:>8.0f} ms{one.summary_ms:>8.0f} ms"
-        lines.append(f"{one.session[:8]:<10}{one.tokens:>9,}{took}   {same or 'neither'}")
-    most = max(written, key=lambda one: one.notes_ms)
-    return "\n".join(
-        [*lines, f"notes: {median(one.notes_ms for one in written):.0f} ms, at most {most.notes_ms:.0f} ms"]
-    )
+        took = (f"{one.notes_ms:.0f} ms", f"{one.summary_ms:.0f} ms")
+        rows.append((one.session[:8], f"{one.tokens:,}", *took, same or "neither"))
+    took = [one.notes_ms for one in written]
+    told = f"notes: {median(took):.0f} ms, at most {max(took):.0f} ms"
+    return "\n".join([*columns(rows, right=(1, 2, 3)), told])

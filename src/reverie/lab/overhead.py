@@ -19,8 +19,9 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from reverie.cli.output import table as columns
 from reverie.errors import UserError
-from reverie.lab.replay.langchain_messages import Converter, Middlewares
+from reverie.lab.replay.outside import Converter, Middlewares
 from reverie.loop import record_result
 from reverie.models import wire
 from reverie.models.base import Capabilities, ModelEvent, Request
@@ -35,9 +36,13 @@ SIZES = (20_000, 80_000, 160_000)
 """Tokens of history, system prompt and tools included."""
 TIMED = 31
 """Rounds that are timed at each size; the median counts."""
+_WORDS = (
+    "reverie: all layers of a session, up to the request. langchain: its context editing and summarisation",
+    "middlewares on the same messages. recording: the answer and its results. rendering: the request as JSON.",
+)
 _BEFORE = 4_000
 _LARGE, _SMALL = 3_200, 400
-_WORDS = ("def", "return", "value", "the", "path", "of", "file", "import", "if", "not", "found:", "self.index", "0x1f")
+_CODE = ("def", "return", "value", "the", "path", "of", "file", "import", "if", "not", "found:", "self.index", "0x1f")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +53,12 @@ class Overhead:
     ours_ms: float
     recording_ms: float
     rendering_ms: float
-    theirs_ms: float | None
+    theirs_ms: float
 
-    def wire(self) -> dict[str, float | None]:
+    def wire(self) -> dict[str, float]:
         return {
             "reverie_ms": round(self.ours_ms, 4),
-            "langchain_ms": None if self.theirs_ms is None else round(self.theirs_ms, 4),
+            "langchain_ms": round(self.theirs_ms, 4),
             "recording_ms": round(self.recording_ms, 4),
             "rendering_ms": round(self.rendering_ms, 4),
         }
@@ -100,7 +105,7 @@ class _Work:
         self._rounds = 0
 
     def _text(self, characters: int) -> str:
-        words = self._random.choices(_WORDS, k=characters // 5)
+        words = self._random.choices(_CODE, k=characters // 5)
         return "\n".join(" ".join(words[at : at + 9]) for at in range(0, len(words), 9))
 
     async def grow(self, size: int) -> None:
@@ -162,22 +167,10 @@ def summary(found: list[Overhead]) -> dict[str, Any]:
 
 def table(found: list[Overhead]) -> str:
     """The same for people."""
-    lines = [f"{'history':>9}{'reverie':>11}{'langchain':>12}{'share':>8}{'recording':>12}{'rendering':>12}"]
+    rows = [("history", "reverie", "langchain", "share", "recording", "rendering")]
     for each in found:
-        theirs = each.theirs_ms or float("nan")
-        lines.append(
-            f"{each.tokens:>9,}{each.ours_ms:>8.3f} ms{theirs:>9.3f} ms{each.ours_ms / theirs:>8.3f}"
-            f"{each.recording_ms:>9.3f} ms{each.rendering_ms:>9.3f} ms"
-        )
+        times = (f"{each.ours_ms:.3f} ms", f"{each.theirs_ms:.3f} ms", f"{each.ours_ms / each.theirs_ms:.3f}")
+        rows.append((f"{each.tokens:,}", *times, f"{each.recording_ms:.3f} ms", f"{each.rendering_ms:.3f} ms"))
     first, last = found[0], found[-1]
-    lines.append("")
-    lines.append(
-        f"From {first.tokens:,} to {last.tokens:,} tokens ours grows {last.ours_ms / first.ours_ms:.2f} times."
-    )
-    lines.append(
-        "reverie: all layers of a session, up to the request. langchain: its context editing and summarisation"
-    )
-    lines.append(
-        "middlewares on the same messages. recording: the answer and its results. rendering: the request as JSON."
-    )
-    return "\n".join(lines)
+    grows = f"From {first.tokens:,} to {last.tokens:,} tokens ours grows {last.ours_ms / first.ours_ms:.2f} times."
+    return "\n".join([*columns(rows, right=range(6)), "", grows, *_WORDS])

@@ -27,6 +27,7 @@ _COLOURS = {
     "economic": "#64b5cd",
     "reverie": "#2a7f3f",
 }
+_WIDEST = 1.15
 _MANY_TIMES = 3.0
 """A policy that costs this many times `cached` would squash all others: its line is left out, its bar is cut."""
 
@@ -54,6 +55,8 @@ def draw(done: Sequence[Replayed], path: Path) -> None:
     figure, axes = pyplot.subplots(1, 2, figsize=(13, 5.4), width_ratios=(1, 1.25))
     _bars(axes[0], done)
     _growth(axes[1], done)
+    for one in axes:
+        one.spines[["top", "right"]].set_visible(False)
     figure.tight_layout(w_pad=3)
     try:
         figure.savefig(path, dpi=110)
@@ -66,66 +69,39 @@ def draw(done: Sequence[Replayed], path: Path) -> None:
 def _bars(axes: Any, done: Sequence[Replayed]) -> None:
     paid = totals(done)
     baseline = paid[BASELINE].cost
-    names = sorted(paid, key=lambda name: paid[name].cost, reverse=True)
     bound = sum(each.bound for each in done) / baseline
-    limit = 1.15
+    names = sorted(paid, key=lambda name: paid[name].cost, reverse=True)
     for place, name in enumerate(names):
-        share = paid[name].cost / baseline
-        shown = min(share, limit)
-        regret = paid[name].regret / baseline
-        axes.barh(place, shown, color=_COLOURS.get(name, "#999999"), height=0.66)
-        if regret > 0 and share <= limit:
+        share, regret = paid[name].cost / baseline, paid[name].regret / baseline
+        axes.barh(place, min(share, _WIDEST), color=_COLOURS.get(name, "#999999"), height=0.66)
+        if share <= _WIDEST:
             axes.barh(place, regret, left=share - regret, color="none", edgecolor="white", hatch="////", height=0.66)
-        if share <= limit:
-            axes.text(shown + 0.012, place, f"{share:.2f}", va="center", fontweight="bold")
-        else:
-            axes.text(shown - 0.015, place, f"{share:.1f} times (bar cut)", va="center", ha="right", fontweight="bold")
+        cut = f" {share:.2f}" if share <= _WIDEST else f"{share:.1f} times (bar cut) "
+        side = "left" if share <= _WIDEST else "right"
+        axes.text(min(share, _WIDEST), place, cut, va="center", ha=side, fontweight="bold")
     axes.axvline(1, color="#555555", linewidth=1, linestyle=":")
     axes.axvline(bound, color="black", linewidth=1.2, linestyle="--")
-    axes.text(
-        bound - 0.01, len(names) - 0.42, f"no policy can go below {bound:.2f} ", fontsize=9, va="bottom", ha="right"
-    )
+    axes.text(bound, len(names) - 0.42, f"no policy can go below {bound:.2f} ", fontsize=9, va="bottom", ha="right")
     axes.set_yticks(range(len(names)), names)
-    for tick, name in zip(axes.get_yticklabels(), names, strict=True):
-        tick.set_fontweight("bold" if name == OURS else "normal")
-    axes.set_xlim(0, limit)
+    axes.set_xlim(0, _WIDEST)
     axes.set_ylim(-0.6, len(names) - 0.1)
-    axes.set_xlabel(
-        "cost of all sessions, as a share of caching everything\n(hatched: paid to read cleared content again)"
-    )
+    axes.set_xlabel("cost of all sessions, as a share of caching everything\n(hatched: paid to read content again)")
     axes.set_title(f"What {len(done)} recorded sessions cost", loc="left", fontweight="bold")
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _growth(axes: Any, done: Sequence[Replayed]) -> None:
     each = max(done, key=lambda one: one.rounds)
-    base = each.outcomes[BASELINE].cost
-    ends = list[tuple[float, str]]()
-    for name, outcome in each.outcomes.items():
-        if outcome.cost > _MANY_TIMES * base:
-            continue  # it would squash the others; the bars show it
-        bold = name in (OURS, BASELINE)
-        axes.plot(
-            range(1, each.rounds + 1),
-            [cost / 1_000 for cost in outcome.by_round],
-            color=_COLOURS.get(name, "#999999"),
-            linewidth=2.4 if bold else 1.3,
-            zorder=3 if bold else 2,
-        )
-        ends.append((outcome.cost / 1_000, name))
-    gap = 0.045 * max(end for end, _ in ends)
-    height = float("-inf")
-    for end, name in sorted(ends):
-        height = max(end, height + gap)
-        weight = "bold" if name == OURS else "normal"
-        axes.text(
-            each.rounds * 1.015, height, name, color=_COLOURS.get(name, "#999999"), va="center", fontweight=weight
-        )
-    axes.set_xlim(0, each.rounds * 1.16)
-    axes.set_ylim(0, max(height, max(end for end, _ in ends)) * 1.04)
+    most = _MANY_TIMES * each.outcomes[BASELINE].cost
+    for name, outcome in sorted(each.outcomes.items(), key=lambda one: -one[1].cost):
+        if outcome.cost <= most:  # else it would squash the others; the bars show it
+            costs = [cost / 1_000 for cost in outcome.by_round]
+            wide = 2.4 if name in (OURS, BASELINE) else 1.3
+            axes.plot(range(1, each.rounds + 1), costs, color=_COLOURS.get(name, "#999999"), linewidth=wide, label=name)
+    axes.legend(loc="upper left", frameon=False)  # in the order in which the lines end
+    axes.set_xlim(0, each.rounds)
+    axes.set_ylim(0)
     axes.set_xlabel("requests to the model")
     axes.set_ylabel("cost so far, thousand tokens of fresh input")
-    left_out = [name for name in each.outcomes if name not in {name for _, name in ends}]
+    left_out = [name for name, outcome in each.outcomes.items() if outcome.cost > most]
     note = f" (without {', '.join(left_out)})" if left_out else ""
     axes.set_title(f"One long session, request by request{note}", loc="left", fontweight="bold")
-    axes.spines[["top", "right"]].set_visible(False)

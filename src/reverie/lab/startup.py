@@ -81,18 +81,10 @@ def write_sessions(home: Path, cwd: Path, count: int) -> None:
             if role == "assistant":
                 message |= {"id": f"msg_{number}_{turn}", "type": "message", "model": "embedded"}
                 message["usage"] = {"input_tokens": 20, "output_tokens": 8}
-            record_data = {
-                "type": role,
-                "uuid": record,
-                "parentUuid": parent,
-                "sessionId": session,
-                "timestamp": f"2026-01-{1 + number % 28:02}T08:00:{turn:02}.000Z",
-                "cwd": str(cwd.resolve()),
-                "version": "0",
-                "isSidechain": False,
-                "message": message,
-            }
-            lines.append(json.dumps(record_data))
+            where = {"cwd": str(cwd.resolve()), "version": "0", "isSidechain": False, "message": message}
+            when = f"2026-01-{1 + number % 28:02}T08:00:{turn:02}.000Z"
+            named = {"type": role, "uuid": record, "parentUuid": parent, "sessionId": session, "timestamp": when}
+            lines.append(json.dumps({**named, **where}))
             parent = record
         (folder / f"{session}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, Literal
+from typing import Any
 
+from reverie.cli.output import table as columns
 from reverie.errors import UserError
+from reverie.lab.scratch import recordings
 from reverie.models.calibration import Calibrator
 from reverie.models.catalogue import Catalogue
 from reverie.models.count import ContextMeter
@@ -24,17 +26,24 @@ from reverie.types import Block, Message, Record, Usage
 
 STRETCH = 10_000
 """Real tokens a stretch has at least."""
+_HEADS = ("session", "responses", "stretches", "fixed", "recorded", "calibrated", "model")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stretch:
-    """One stretch: real tokens, and what each way of estimating made of it."""
+    """One stretch: real tokens, and what each way of estimating makes of it."""
 
-    real: int
-    fixed: int
-    recorded: int
+    calibrator: Calibrator
+    """As it was when the stretch began."""
+    features: Features = field(default_factory=Features)
+    real: int = 0
+    fixed: int = 0
+    recorded: int = 0
     """The fixed rule for what was put in, the recorded `output_tokens` for what came out."""
-    calibrated: float
+
+    @property
+    def calibrated(self) -> float:
+        return self.calibrator.estimate(self.features)
 
     def error(self, estimate: float) -> float:
         """Relative, with its sign: below zero is too few."""
@@ -54,11 +63,7 @@ class SessionErrors:
 
 def measure_folder(paths: Sequence[Path]) -> list[SessionErrors]:
     """Measures every session under `paths` (folders of .jsonl files, or such files). `UserError` if there is none."""
-    files: list[Path] = []
-    for path in paths:
-        if not path.exists():
-            raise UserError(f"{path} does not exist; name a folder of Claude Code transcripts (*.jsonl).")
-        files += sorted(path.glob("**/*.jsonl")) if path.is_dir() else [path]
+    files = recordings(paths, "**/*.jsonl")
     if not files:
         raise UserError(f"No *.jsonl under {', '.join(map(str, paths))}; name a folder of Claude Code transcripts.")
     catalogue = Catalogue.load()
@@ -88,7 +93,7 @@ class _Walk:
     blocks: list[Block] = field(default_factory=list[Block])
     entered: list[Block] = field(default_factory=list[Block])
     output: int = 0
-    open: _Open | None = None
+    open: Stretch | None = None
 
     def take(self, record: Record) -> None:
         if record.is_sidechain or (record.uuid is not None and record.uuid in self.records):
@@ -139,7 +144,7 @@ class _Walk:
     def _respond(self, meter: ContextMeter, usage: Usage) -> None:
         growth = meter.respond(usage)
         if growth is None or self.open is None:
-            self.open = _Open(meter.calibrator)
+            self.open = Stretch(meter.calibrator)
         else:
             stretch = self.open
             stretch.real += growth.tokens
@@ -147,21 +152,9 @@ class _Walk:
             stretch.fixed += estimate_blocks(self.blocks)
             stretch.recorded += self.output + estimate_blocks(self.entered)
             if stretch.real >= STRETCH:
-                estimate = stretch.calibrator.estimate(stretch.features)
-                self.stretches.append(Stretch(stretch.real, stretch.fixed, stretch.recorded, estimate))
-                self.open = _Open(meter.calibrator)
+                self.stretches.append(stretch)
+                self.open = Stretch(meter.calibrator)
         self.blocks, self.entered = [], []
-
-
-@dataclass(slots=True)
-class _Open:
-    """A stretch under way, with the calibrator as it was when it began."""
-
-    calibrator: Calibrator
-    features: Features = field(default_factory=Features)
-    real: int = 0
-    fixed: int = 0
-    recorded: int = 0
 
 
 def summary(sessions: Sequence[SessionErrors]) -> dict[str, Any]:
@@ -189,25 +182,24 @@ def _figures(errors: Sequence[float]) -> dict[str, float]:
 
 def table(sessions: Sequence[SessionErrors]) -> str:
     """The same for people: a line a session, worst first, and a line for all."""
-    lines = [f"{'session':<38}{'responses':>9}{'stretches':>10}{'fixed':>8}{'recorded':>10}{'calibrated':>12}  model"]
     measured = [session for session in sessions if session.stretches]
-    for session in sorted(measured, key=lambda one: -_mean(one.stretches, "calibrated")):
-        lines.append(_line(session.name, session.responses, session.stretches, ", ".join(session.models)))
-    whole = [stretch for session in sessions for stretch in session.stretches]
-    lines.append(_line("all", sum(session.responses for session in sessions), whole, ""))
-    lines.append("")
-    lines.append(f"Mean absolute error of the growth over stretches of at least {STRETCH:,} tokens.")
-    lines.append("fixed: bytes/4, JSON bytes/2. recorded: the same, with recorded output tokens. calibrated: online.")
+    stretches = tuple(stretch for one in measured for stretch in one.stretches)
+    whole = SessionErrors("all", (), sum(one.responses for one in sessions), stretches)
+    worst_first = sorted(measured, key=lambda one: -_mean(one, "calibrated"))
+    lines = [
+        *columns([_HEADS, *map(_row, [*worst_first, whole])], right=range(1, 6)),
+        "",
+        f"Mean absolute error of the growth over stretches of at least {STRETCH:,} tokens.",
+        "fixed: bytes/4, JSON bytes/2. recorded: the same, with recorded output tokens. calibrated: online.",
+    ]
     bad = sum(session.bad_lines for session in sessions)
-    if bad:
-        lines.append(f"{bad} unreadable lines were passed over.")
-    return "\n".join(lines)
+    return "\n".join([*lines, *([f"{bad} unreadable lines were passed over."] if bad else [])])
 
 
-def _line(name: str, responses: int, stretches: Sequence[Stretch], models: str) -> str:
-    fixed, recorded, calibrated = (f"{_mean(stretches, way):.1%}" for way in ("fixed", "recorded", "calibrated"))
-    return f"{name:<38}{responses:>9}{len(stretches):>10}{fixed:>8}{recorded:>10}{calibrated:>12}  {models}".rstrip()
+def _row(one: SessionErrors) -> tuple[str, ...]:
+    errors = (f"{_mean(one, way):.1%}" for way in ("fixed", "recorded", "calibrated"))
+    return (one.name, str(one.responses), str(len(one.stretches)), *errors, ", ".join(one.models))
 
 
-def _mean(stretches: Sequence[Stretch], way: Literal["fixed", "recorded", "calibrated"]) -> float:
-    return fmean(abs(stretch.error(getattr(stretch, way))) for stretch in stretches)
+def _mean(one: SessionErrors, way: str) -> float:
+    return fmean(abs(stretch.error(getattr(stretch, way))) for stretch in one.stretches)

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.lab.extraction.cases import Case, Outcome, read_cases
 from reverie.lab.extraction.run import measure, play
-from reverie.lab.extraction.score import figures
+from reverie.lab.extraction.score import Case, Outcome, figures, read_cases
 from reverie.layers.l5_extraction.directive import directive
 from reverie.layers.l5_extraction.span import Span
 from reverie.memory.gate.evidence import content_terms

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from reverie.cli.output import columns, one_line, pad, seconds
+from reverie.cli.output import columns, one_line, seconds, table
 from reverie.cli.tool_lines import call_text
 from reverie.errors import UserError
 
@@ -56,16 +56,15 @@ def _show_at_work(chat: Chat) -> None:
 
     paint = chat.view.paint
     spawner, tasks = chat.session.agents.spawner, chat.session.tasks
-    found = [agent_json(spawner, tasks, member) for member in at_work(spawner)]
-    if not found:
-        chat.view.tell("No agents are at work.")
-    names = ["  " * one["depth"] + one["name"] for one in found]
-    wide = max(map(len, names), default=0) + 2
-    for name, one in zip(names, found, strict=True):
+    rows = list[tuple[str, ...]]()
+    for one in (agent_json(spawner, tasks, member) for member in at_work(spawner)):
         what = one["doing"] if one["state"] == "running" and one["doing"] else one["title"]
         state = "" if one["state"] == "running" else f" {one['state']}"
-        line = f"{pad(name, wide)}{pad(one['mode'] + state, 15)}{seconds(one['seconds']):>8}  {one['id']}  "
-        chat.view.say(line + paint.dim(one_line(what, max(10, columns() - len(line) - 1))))
+        name, took = "  " * one["depth"] + one["name"], seconds(one["seconds"])
+        rows.append((name, one["mode"] + state, took, one["id"], paint.dim(one_line(what, max(10, columns() // 2)))))
+    if not rows:
+        chat.view.tell("No agents are at work.")
+    chat.view.say_all(table(rows, right=(2,)))
 
 
 def _show_questions(chat: Chat) -> None:
@@ -77,12 +76,12 @@ def _show_questions(chat: Chat) -> None:
 
 
 def _show_kinds(chat: Chat) -> None:
-    paint, kinds = chat.view.paint, chat.session.agents.kinds().kinds
-    chat.view.say(paint.dim("  kinds:"))
-    wide = max(map(len, kinds)) + 2
-    for kind in kinds.values():
-        memory = f" (memory: {kind.memory.value})" if kind.memory is not None else ""
-        chat.view.say(f"  {pad(kind.name, wide)}{one_line(kind.description + memory, max(20, columns() - wide - 3))}")
+    chat.view.say(chat.view.paint.dim("  kinds:"))
+    rows = [
+        (kind.name, one_line(kind.description + (f" (memory: {kind.memory.value})" if kind.memory is not None else "")))
+        for kind in chat.session.agents.kinds().kinds.values()
+    ]
+    chat.view.say_all(f"  {line}" for line in table(rows, room=columns() - 3, flexible=1, least=20))
 
 
 def _answer(chat: Chat, allow: bool, id: str) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from reverie.cli.opening import Opening, opening, session_options
+from reverie.cli.output import Paint, can_ask, painted
 
 if TYPE_CHECKING:
     from reverie.cli.chat.input import ChatInput
     from reverie.cli.chat.loop import Chat
-    from reverie.cli.output import Paint
     from reverie.cli.running import Signals
 
 
@@ -37,7 +37,7 @@ def command(**options: Any) -> int:
     from reverie.cli.running import run_async
 
     wanted = opening(**options)
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if can_ask():
         from reverie.cli.trust import ask_once
 
         ask_once(wanted.cwd)
@@ -47,10 +47,8 @@ def command(**options: Any) -> int:
 async def _chat(signals: Signals, wanted: Opening) -> int:
     from reverie.cli.chat.loop import Chat
     from reverie.cli.chat.view import ChatView
-    from reverie.cli.output import paint_for
 
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    paint = paint_for(sys.stdout)
+    terminal, paint = can_ask(), painted()
     session = await wanted.open(interactive=terminal)
     chat = Chat(session, wanted, ChatView(session.places.cwd, paint), signals)
     try:
@@ -69,10 +67,5 @@ def _input(chat: Chat, paint: Paint, terminal: bool) -> ChatInput:
     from reverie.cli.chat.prompt import TerminalInput
 
     places = chat.session.places
-    return TerminalInput(
-        places.cwd,
-        places.chat_history,
-        paint,
-        toolbar=chat.toolbar,
-        slash=lambda text: completions(chat, text),
-    )
+    slash = partial(completions, chat)
+    return TerminalInput(places.cwd, places.chat_history, paint, toolbar=chat.toolbar, slash=slash)

@@ -14,7 +14,7 @@ from reverie.cli.chat import agents as chat_agents
 from reverie.cli.chat import context as chat_context
 from reverie.cli.chat import dream as chat_dream
 from reverie.cli.chat import memory as chat_memory
-from reverie.cli.output import columns, one_line, pad, seconds, tokens
+from reverie.cli.output import columns, one_line, seconds, table, tokens
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,10 +24,6 @@ Handler = Callable[["Chat", str], Awaitable[None]]
 Complete = Callable[["Chat"], Iterable[tuple[str, str]]]
 
 
-def _nothing(_chat: Chat) -> Iterable[tuple[str, str]]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
     """`run` gets what was typed after the name; `complete` gives words that can stand there, and what they are."""
@@ -35,17 +31,15 @@ class SlashCommand:
     usage: str
     help: str
     run: Handler
-    complete: Complete = _nothing
+    complete: Complete = lambda _chat: ()
 
 
 async def _help(chat: Chat, _rest: str) -> None:
     paint = chat.view.paint
-    wide = max(len(command.usage) for command in COMMANDS.values()) + 2
-    for command in COMMANDS.values():
-        chat.view.say(f"  {paint.accent(pad(command.usage, wide))}{command.help}")
-    chat.view.say()
-    chat.view.say(paint.dim("  Alt-Enter or \\ at the end: another line. @ completes files. Tab completes."))
-    chat.view.say(paint.dim("  Ctrl-C stops the answer; twice leaves. Ctrl-D leaves."))
+    rows = [(paint.accent(command.usage), command.help) for command in COMMANDS.values()]
+    keys = "Alt-Enter or \\ at the end: another line. @ completes files. Tab completes."
+    more = "Ctrl-C stops the answer; twice leaves. Ctrl-D leaves."
+    chat.view.say_all(f"  {line}" for line in (*table(rows), "", paint.dim(keys), paint.dim(more)))
 
 
 async def _tasks(chat: Chat, rest: str) -> None:
@@ -62,12 +56,12 @@ async def _tasks(chat: Chat, rest: str) -> None:
     listed, teams = tasks.list(), await asyncio.to_thread(running_lines, chat.session.places)
     if not listed and not teams:
         chat.view.tell("No background tasks.")
+    rows = list[tuple[str, ...]]()
     for info in listed:
         note = info.error or (info.progress[-1] if info.progress else "")
-        line = f"  {info.id}  {info.state.value:<9}  {seconds(info.seconds):>8}  {info.title}"
-        chat.view.say(line + (chat.view.paint.dim(f"  {one_line(note, 60)}") if note else ""))
-    for line in teams:
-        chat.view.say(f"  {one_line(line, 120)}")
+        took = seconds(info.seconds)
+        rows.append((info.id, info.state.value, took, info.title, chat.view.paint.dim(one_line(note, 60))))
+    chat.view.say_all(f"  {line}" for line in (*table(rows, right=(2,)), *(one_line(team, 120) for team in teams)))
 
 
 def _task_ids(chat: Chat) -> Iterable[tuple[str, str]]:

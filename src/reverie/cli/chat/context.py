@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -19,24 +18,19 @@ _LISTED = 20
 
 async def compact(chat: Chat, rest: str) -> None:
     """/compact [TEXT | --preview | --from MSG | --up-to MSG]"""
-    words = rest.split()
-    if words and words[0] in ("--from", "--up-to", "--preview"):
-        option, arguments = words[0], shlex.split(rest)[1:]
-        if option != "--preview" and len(arguments) != 1:
-            raise UserError(f"Write /compact {option} MSG, where MSG is a message's uuid or -1 for your last one.")
-        if option == "--preview":
-            shown = await chat.session.preview(" ".join(arguments))
-            chat.view.say(shown.text)
-            chat.view.tell(shown.notice)
-            return
-        part = {"from_" if option == "--from" else "up_to": arguments[0]}
-        chat.view.going_on("compacting")
-        await chat.session.compact(**part)
+    option, _, message = rest.partition(" ")
+    if option == "--preview":
+        shown = await chat.session.preview(message)
+        chat.view.say(shown.text)
+        chat.view.tell(shown.notice)
         return
-    if words and words[0].startswith("--"):
-        raise UserError(f"/compact does not know {words[0]}: there are --preview, --from MSG and --up-to MSG.")
+    part = {"--from": "from_", "--up-to": "up_to"}.get(option)
+    if part and len(message.split()) != 1:
+        raise UserError(f"Write /compact {option} MSG, where MSG is a message's uuid or -1 for your last one.")
+    if not part and option.startswith("--"):
+        raise UserError(f"/compact does not know {option}: there are --preview, --from MSG and --up-to MSG.")
     chat.view.going_on("compacting")
-    await chat.session.compact(rest)
+    await (chat.session.compact(**{part: message.strip()}) if part else chat.session.compact(rest))
 
 
 async def notes(chat: Chat, rest: str) -> None:

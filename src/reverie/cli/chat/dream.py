@@ -63,35 +63,25 @@ def words(_chat: Chat) -> Iterable[tuple[str, str]]:
 def _status(chat: Chat, dreaming: Dreaming) -> None:
     from reverie.cli.dream.look import look
 
-    paint = chat.view.paint
     if dreaming.running is not None:
         chat.view.say(f"  {dreaming.running.line()}")
-    for name, text in look(dreaming.memory, chat.session.parts.flags).lines():
-        chat.view.say(f"  {paint.bold(f'{name:<13}')} {text}")
+    for line in look(dreaming.memory, chat.session.parts.flags).lines(chat.view.paint):
+        chat.view.say(f"  {line}")
 
 
 def _review(chat: Chat, dreaming: Dreaming, id: str) -> None:
-    from reverie.cli.dream.show import show_proposal, show_version
-    from reverie.layers.l6_dreaming.review import dreams
+    from reverie.cli.dream.show import landed_version, show_proposal, show_version
 
-    paint = chat.view.paint
+    view = chat.view
     waiting = [one for one in dreaming.proposals.list() if one.id.startswith(id.lower())]
-    for proposal in waiting:
-        for line in show_proposal(proposal, paint):
-            chat.view.say(line)
+    tried = [dreaming.shown] if dreaming.shown is not None and not id and not waiting else []
+    view.say_all(line for proposal in (*waiting, *tried) for line in show_proposal(proposal, view.paint))
     if waiting:
-        chat.view.tell("/dream accept makes it memory, /dream reject drops it.")
-        return
-    if dreaming.shown is not None and not id:
-        for line in show_proposal(dreaming.shown, paint):
-            chat.view.say(line)
-        chat.view.tell("That was a dry run: nothing was changed. /dream does it.")
-        return
-    version = next(dreams(dreaming.directory), None) if dreaming.directory.history.head() else None
-    if version is None:
-        raise UserError("No dream waits for you, and none has landed.")
-    for line in show_version(dreaming.directory, version, paint):
-        chat.view.say(line)
+        view.tell("/dream accept makes it memory, /dream reject drops it.")
+    elif tried:
+        view.tell("That was a dry run: nothing was changed. /dream does it.")
+    else:
+        view.say_all(show_version(dreaming.directory, landed_version(dreaming.directory, id), view.paint))
 
 
 async def _accept(chat: Chat, dreaming: Dreaming, id: str) -> None:
@@ -99,8 +89,7 @@ async def _accept(chat: Chat, dreaming: Dreaming, id: str) -> None:
     from reverie.layers.l6_dreaming.review import accept
 
     _, landed = await asyncio.to_thread(accept, dreaming.directory, dreaming.proposals, id)
-    for line in landed_lines(landed, chat.view.paint):
-        chat.view.say(line)
+    chat.view.say_all(landed_lines(landed, chat.view.paint))
 
 
 async def _kill(chat: Chat) -> None:

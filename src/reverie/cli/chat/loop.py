@@ -88,7 +88,7 @@ class Chat:
         view: RunView = self.view if terminal else TextView(self.session.places.cwd, quiet=False)
         if terminal:
             self.view.begin()
-        with _no_echo(terminal):
+        with _no_echo() if terminal else nullcontext():
             try:
                 async with aclosing(self.session.send(said)) as events:
                     async for event in events:
@@ -135,7 +135,8 @@ class Chat:
         if verdict is None:
             self.interrupt()
             return
-        self.session.gate.answer(event.id, allow=verdict.allow, always=verdict.always, reason=_reason(verdict))
+        why = f"The user refused: {verdict.reason.strip()}" if verdict.reason.strip() else ""
+        self.session.gate.answer(event.id, allow=verdict.allow, always=verdict.always, reason=why)
         view.waited(time.monotonic() - asked_at)
 
     def show_question(self, id: str, tool: str, given: Json, cwd: Path) -> None:
@@ -195,14 +196,11 @@ class Chat:
             self.view.pause()
             self.view.tell(f"The server's own list has no {name}; /model {before} goes back.", "warning")
         has_begun = bool(self.session.view.entries)
-        wanted = replace(self._wanted, model=name)
-        await self._swap(replace(wanted, resume=self.session.id if has_begun else None))
-        self._wanted = wanted
-
-    async def _swap(self, wanted: Opening) -> None:
+        self._wanted = replace(self._wanted, model=name)
+        again = replace(self._wanted, resume=self.session.id if has_begun else None)
         assert self._input is not None
         await self.close()
-        self.session = await wanted.open(interactive=self._input.interactive)
+        self.session = await again.open(interactive=self._input.interactive)
         self.session.listen(self._between_turns)
 
     async def close(self) -> None:
@@ -247,25 +245,15 @@ class Chat:
         """Where a resumed conversation stands: what was asked last, and how the answer began."""
         view, entries = self.view, self.session.view.entries
         view.say(view.paint.dim(f"Going on with {self.session.id[:8]}, {plural(len(entries), 'message')}."))
-        asked = next((text for entry in reversed(entries) for text in _typed(entry.message.content)), "")
+        given = (block for entry in reversed(entries) for block in entry.message.content)
+        asked = next((one.text for one in given if isinstance(one, TextBlock) and one.origin.is_users), "")
         answered = next((e.message.text for e in reversed(entries) if e.message.role == "assistant"), "")
         for mark, text in (("›", asked), ("·", answered)):
             if text.strip():
                 view.say(view.paint.dim(f"  {mark} {one_line(text, columns() - 5)}"))
 
 
-def _typed(blocks: tuple[object, ...]) -> list[str]:
-    return [block.text for block in blocks if isinstance(block, TextBlock) and block.origin.is_users]
-
-
-def _reason(verdict: Verdict) -> str:
-    said = verdict.reason.strip()
-    return f"The user refused: {said}" if said else ""
-
-
-def _no_echo(terminal: bool) -> AbstractContextManager[None]:
-    if not terminal:
-        return nullcontext()
+def _no_echo() -> AbstractContextManager[None]:
     from reverie.cli.chat.prompt import no_echo
 
     return no_echo()

@@ -43,11 +43,6 @@ class MarkdownStream:
         self._broken = False  # a word longer than a line is under way
         self._blank_before = True
 
-    @property
-    def mid_line(self) -> bool:
-        """Whether the cursor stands after something on its line."""
-        return self._column > 0
-
     def feed(self, text: str) -> None:
         for char in printable(text).replace("\t", "    "):
             if char == "\n":

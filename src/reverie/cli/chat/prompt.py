@@ -32,7 +32,7 @@ from prompt_toolkit.styles import Style
 
 from reverie.cli.chat.input import TWICE_S, Verdict
 from reverie.cli.diff_preview import Pages
-from reverie.cli.output import Paint, one_line
+from reverie.cli.output import Paint, one_line, plural
 from reverie.cli.screen import clean, guarded, printable, raw_stream
 from reverie.errors import StorageError
 from reverie.origins import SHORT_PASTE, fence
@@ -111,11 +111,9 @@ class TerminalInput:
         """The keys pressed and the long pastes between them. Words pasted or recalled from history are entered."""
         own = Origin.TYPED if self._typed else Origin.ENTERED
         pieces = _PASTE.split(text) if self._pastes else [text]
-        made = [self._piece(piece, own) for piece in pieces]
+        pasted = self._pastes
+        made = [fence(Origin.PASTED, pasted[one]) if one in pasted else TextBlock(one, own) for one in pieces]
         return [block for block in made if block.text.strip()] or [TextBlock(text, own)]
-
-    def _piece(self, piece: str, own: Origin) -> TextBlock:
-        return fence(Origin.PASTED, self._pastes[piece]) if piece in self._pastes else TextBlock(piece, own)
 
     def _paste(self, buffer: Buffer, data: str) -> None:
         """A short line joins what is typed; anything longer is shown as a mark that stands for it."""
@@ -124,10 +122,8 @@ class TerminalInput:
             self._typed = False
             buffer.insert_text(text.strip("\n"))
             return
-        lines = text.count("\n") + 1
-        mark = (
-            f"[Pasted text {len(self._pastes) + 1}: {lines} line{'s' if lines > 1 else ''}, {len(text):,} characters]"
-        )
+        lines = plural(text.count("\n") + 1, "line")
+        mark = f"[Pasted text {len(self._pastes) + 1}: {lines}, {len(text):,} characters]"
         self._pastes[mark] = text
         buffer.insert_text(mark)
 
@@ -233,16 +229,9 @@ def _answer_keys(is_offered: Callable[[str], bool]) -> KeyBindings:
             event.current_buffer.text = word
             event.app.exit(result=word)
 
-    words = {
-        "y": "yes",
-        "a": "always",
-        "m": "more",
-        "n": "no",
-        "escape": "no, as it is",
-        "c-d": "no, as it is",
-        "c-c": _STOP,
-    }
-    for key, word in {**words, "<sigint>": _STOP}.items():
+    letters = {"y": "yes", "a": "always", "m": "more", "n": "no"}
+    ends = {"escape": "no, as it is", "c-d": "no, as it is", "c-c": _STOP, "<sigint>": _STOP}
+    for key, word in {**letters, **ends}.items():
         answers(key, word)
         if len(key) == 1:
             answers(key.upper(), word)

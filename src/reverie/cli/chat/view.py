@@ -5,14 +5,17 @@ Knows events and the terminal; never the session. What needs an answer (permissi
 
 from __future__ import annotations
 
+import asyncio
 import sys
-import textwrap
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.chat.status import StatusLine
-from reverie.cli.output import Paint, columns, one_line, plural, seconds
-from reverie.cli.run_view import why_it_ended
+from reverie.cli.output import Paint, columns, cut, hanging, plural
+from reverie.cli.run_view import again_line, why_it_ended
+from reverie.cli.screen import CLEAR_LINE
 from reverie.cli.tool_lines import call_text, finished_line
 from reverie.events import (
     AnswerRestarted,
@@ -32,6 +35,7 @@ from reverie.events import (
 )
 
 _MARKS = {"info": "·", "warning": "!", "error": "✗"}
+_PATIENCE_S = 0.8
 
 
 class ChatView:
@@ -40,7 +44,7 @@ class ChatView:
     def __init__(self, cwd: Path, paint: Paint) -> None:
         self.paint = paint
         self._cwd = cwd
-        self._status = StatusLine(self._write, paint, columns)
+        self._status = StatusLine(self._write, paint)
         self._stream = MarkdownStream(self._write, paint, columns())
         self._calls = dict[str, str]()
         self._waited = dict[str, float]()  # how long a call has waited for a person
@@ -58,13 +62,14 @@ class ChatView:
         self._write(text + "\n")
         self._last = "line"
 
+    def say_all(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.say(line)
+
     def tell(self, text: str, level: str = "info") -> None:
         """One sentence with a mark before it, wrapped."""
-        mark = _MARKS.get(level, "·")
-        painted = {"info": self.paint.dim, "warning": self.paint.warning, "error": self.paint.bad}[level](mark)
-        wrapped = textwrap.wrap(one_line(text), max(20, columns() - 2), break_on_hyphens=False) or [""]
-        first, *rest = wrapped
-        self.say("\n".join([f"{painted} {first}", *(f"  {line}" for line in rest)]))
+        painted = {"info": self.paint.dim, "warning": self.paint.warning, "error": self.paint.bad}[level]
+        self.say(hanging(text, f"{painted(_MARKS[level])} ", 2))
 
     def going_on(self, text: str) -> None:
         """Shows on the moving line what takes a while."""
@@ -106,10 +111,9 @@ class ChatView:
             case ToolFinished():
                 self._finished(event)
             case AnswerRestarted():
-                self.say(self.paint.warning("↻ ") + self.paint.dim(one_line(f"from the start again: {event.reason}")))
+                self.say(again_line(event, self.paint))
             case Retrying():
-                said = f"{event.reason} Trying again in {seconds(event.seconds)} (attempt {event.attempt})."
-                self.say(self.paint.warning("↻ ") + self.paint.dim(one_line(said)))
+                self.say(again_line(event, self.paint))
                 self._status.show("waiting")
             case Notice():
                 self.tell(event.text, event.level if event.level in _MARKS else "info")
@@ -155,3 +159,49 @@ class ChatView:
         elif event.reason != "answered":
             self.tell(why_it_ended(event), "error")
         self._write("\n")
+
+
+@dataclass(slots=True)
+class StatusLine:
+    """The one line that moves, below everything that stays: what is going on and for how long.
+
+    `show` what is going on; `clear` before writing anything else. Shows nothing where there is no terminal.
+    """
+
+    _write: Callable[[str], object]
+    _paint: Paint
+    _text: str = ""
+    _since: float = 0.0
+    _shown: bool = False
+    _ticker: asyncio.Task[None] | None = None
+
+    def show(self, text: str) -> None:
+        """From now on this is going on. Things that are over in a blink are never shown."""
+        if not sys.stdout.isatty():
+            return
+        if text != self._text:
+            self._text, self._since = text, time.monotonic()
+        if self._ticker is None:
+            self._ticker = asyncio.ensure_future(self._tick())
+
+    def clear(self) -> None:
+        """Takes the line away; what is going on is shown again when it goes on."""
+        if self._shown:
+            self._write(CLEAR_LINE)
+            self._shown = False
+
+    def stop(self) -> None:
+        self.clear()
+        self._text = ""
+        if self._ticker is not None:
+            self._ticker.cancel()
+            self._ticker = None
+
+    async def _tick(self) -> None:
+        while True:
+            passed = time.monotonic() - self._since
+            if self._text and passed >= _PATIENCE_S:
+                line = cut(f"  ⋯ {self._text} {passed:.0f} s", columns() - 1)
+                self._write(CLEAR_LINE + self._paint.dim(line))
+                self._shown = True
+            await asyncio.sleep(0.5)

@@ -39,6 +39,7 @@ def command(keep: bool, svg: Path | None, no_chat: bool) -> int:
     import shutil
     import tempfile
 
+    from reverie.cli.output import can_ask
     from reverie.cli.running import run_async
     from reverie.regular_files import refuse_special
 
@@ -48,7 +49,7 @@ def command(keep: bool, svg: Path | None, no_chat: bool) -> int:
     folder = Path(tempfile.mkdtemp(prefix="reverie-demo-")).resolve()
     try:
         code = run_async(lambda signals: _play(signals, folder, keep, svg))
-        if code == 0 and not no_chat and svg is None and sys.stdin.isatty() and sys.stdout.isatty():
+        if code == 0 and not no_chat and svg is None and can_ask():
             _chat(folder)
     finally:
         if not keep:
@@ -57,11 +58,11 @@ def command(keep: bool, svg: Path | None, no_chat: bool) -> int:
 
 
 async def _play(signals: Signals, folder: Path, keep: bool, svg: Path | None) -> int:
-    from reverie.cli.demo.mind import PRICED_AS, WINDOW, MeteredMind, write_catalogue
+    from reverie.cli.demo.mind import PRICED_AS, WINDOW, write_catalogue
     from reverie.cli.demo.project import write_project
-    from reverie.cli.demo.story import SCENES, Stage, StoryClock
+    from reverie.cli.demo.story import Stage, play
     from reverie.cli.demo.view import DemoView
-    from reverie.cli.output import Paint, columns, paint_for
+    from reverie.cli.output import Paint, columns, painted
     from reverie.models.catalogue import Catalogue
     from reverie.settings import load_settings
     from reverie.simulator import Meter
@@ -71,25 +72,19 @@ async def _play(signals: Signals, folder: Path, keep: bool, svg: Path | None) ->
     project.mkdir()
     write_project(project)
     catalogue = write_catalogue(folder)
-    meter, clock = Meter(Catalogue.load((catalogue,))), StoryClock()
-    settings = load_settings(
-        project,
-        env=_env(folder),
-        overrides={"catalogue.files": [str(catalogue)]},
-        managed_dir=folder / "managed",
-    )
-    view = DemoView(Paint(False) if svg else paint_for(sys.stdout), live=svg is None and sys.stdout.isatty())
+    overrides = {"catalogue.files": [str(catalogue)]}
+    settings = load_settings(project, env=_env(folder), overrides=overrides, managed_dir=folder / "managed")
+    view = DemoView(Paint(False) if svg else painted(), live=svg is None and sys.stdout.isatty())
     if view.live:
         view.columns = min(view.columns, columns())
-    stage = Stage(folder, settings, view, signals, clock, lambda: MeteredMind(meter, clock.seconds))
+    stage = Stage(folder, settings, view, signals, Meter(Catalogue.load((catalogue,))))
     view.line(("Reverie", "bold"), (": a memory for agents. No key, no network; the embedded mind answers.", ""))
     view.line((f"Window {WINDOW // 1000}k tokens; cost as {PRICED_AS} would bill the same requests.", "dim"))
     view.gap(0.8)
-    for scene in SCENES:
-        await scene(stage)
+    await play(stage)
     _totals(stage, view)
     if svg is not None:
-        from reverie.cli.demo.svg import animated
+        from reverie.cli.demo.view import animated
 
         svg.parent.mkdir(parents=True, exist_ok=True)
         svg.write_text(animated(view.shown), encoding="utf-8")
@@ -105,44 +100,33 @@ def _env(folder: Path) -> dict[str, str]:
 
 def _totals(stage: Stage, view: DemoView) -> None:
     from reverie.cli.output import plural, tokens
-
-    main = [one for one in stage.booked if one.purpose == "main"]
-    beside = [one for one in stage.booked if one.purpose != "main"]
     from reverie.context.ledger import total
 
-    so_far, forks = stage.so_far, total(beside)
-    view.title(
-        "The ledger",
-        f"{plural(stage.sessions, 'session')}, {plural(stage.turns, 'turn')}, {plural(stage.calls, 'call')}",
-    )
-    prompt = so_far.usage.prompt
-    view.line(("  requests    ", "dim"), (f"{len(main)} of the conversation, {len(beside)} of forks beside it", ""))
-    view.line(("  prompts     ", "dim"), (f"{tokens(prompt)} tokens, {so_far.hit_rate:.0%} read from the cache", ""))
-    view.line(
-        ("  forks       ", "dim"), (f"{forks.hit_rate:.0%} of their prompts were the conversation's own cache", "")
-    )
-    view.line(
-        ("  cost        ", "dim"),
-        (f"${so_far.cost:.3f}", "bold"),
-        (f" with the cache, ${so_far.uncached:.3f} without it", ""),
-    )
+    beside = [one for one in stage.booked if one.purpose != "main"]
+    whole = stage.so_far
+    counts = ((stage.sessions, "session"), (stage.turns, "turn"), (stage.calls, "call"))
+    view.title("The ledger", ", ".join(plural(*count) for count in counts))
+    of_main = len(stage.booked) - len(beside)
+    view.entry("requests", f"{of_main} of the conversation, {len(beside)} of forks beside it")
+    view.entry("prompts", f"{tokens(whole.usage.prompt)} tokens, {whole.hit_rate:.0%} read from the cache")
+    view.entry("forks", f"{total(beside).hit_rate:.0%} of their prompts were the conversation's own cache")
+    view.entry("cost", f"${whole.cost:.3f} with the cache, ${whole.uncached:.3f} without it", "bold")
     if stage.spared:
         kept = ", ".join(f"{layer} {tokens(count)}" for layer, count in sorted(stage.spared.items()))
-        view.line(("  kept out    ", "dim"), (f"tokens that layers kept out of later requests: {kept}", ""))
+        view.entry("kept out", f"tokens that layers kept out of later requests: {kept}")
     view.gap()
 
 
 def _ending(stage: Stage, took: float, keep: bool) -> None:
     from reverie.cli.output import seconds
 
-    say = click.echo
     if keep:
-        say(f"Played in {seconds(took)}. Kept: {stage.folder}")
-        say(f"  REVERIE_HOME={stage.folder / 'home'} reverie sessions list --cwd {stage.project}")
-        say(f"  transcript: {stage.transcript}")
+        click.echo(f"Played in {seconds(took)}. Kept: {stage.folder}")
+        click.echo(f"  REVERIE_HOME={stage.folder / 'home'} reverie sessions list --cwd {stage.project}")
+        click.echo(f"  transcript: {stage.transcript}")
     else:
-        say(f"Played in {seconds(took)} in a temporary folder; --keep keeps it.")
-        say("Your turn: `reverie chat` in a project of yours.")
+        click.echo(f"Played in {seconds(took)} in a temporary folder; --keep keeps it.")
+        click.echo("Your turn: `reverie chat` in a project of yours.")
 
 
 def _chat(folder: Path) -> None:
@@ -157,12 +141,10 @@ def _chat(folder: Path) -> None:
     except click.Abort:
         click.echo()
         return
-    handed = {**os.environ}
-    env = {name: value for name, value in handed.items() if not name.startswith("REVERIE_")} | _env(folder)
+    env = {name: value for name, value in {**os.environ}.items() if not name.startswith("REVERIE_")} | _env(folder)
     before = signal.signal(signal.SIGINT, lambda _number, _frame: None)  # Ctrl-C is the chat's, not ours
     try:
-        subprocess.run(
-            [sys.executable, "-m", "reverie", "chat", "--model", "embedded"], cwd=folder / "ferry-times", env=env
-        )
+        chat = [sys.executable, "-m", "reverie", "chat", "--model", "embedded"]
+        subprocess.run(chat, cwd=folder / "ferry-times", env=env)
     finally:
         signal.signal(signal.SIGINT, before)

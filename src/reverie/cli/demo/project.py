@@ -69,6 +69,34 @@ _EVENTS = {
 """What each day's log has to tell."""
 
 
+NEWS = {1: "fog", 2: "the bow thruster", 3: "the gangway", 4: "ice", 5: "the radio", 6: "dry dock"}
+"""What is asked about each of them."""
+
+OLDER_MEMORIES = {
+    "feedback_clock.md": """---
+name: Times in the 24-hour clock
+description: always use the 24-hour clock, never am and pm
+type: feedback
+---
+
+Always use the 24-hour clock. Never write times with am and pm.
+""",
+    "project_overhaul.md": """---
+name: Winter overhaul
+description: the winter overhaul in the dry dock begins next Monday
+type: project
+---
+
+The winter overhaul in the dry dock begins next Monday.
+""",
+}
+OLDER_LINES = """- [Times in the 24-hour clock](feedback_clock.md) — always use the 24-hour clock
+- [Winter overhaul](project_overhaul.md) — the winter overhaul in the dry dock begins next Monday
+- [The old timetable](project_old_timetable.md) — where the printed timetable of last year is
+"""
+"""What was remembered before the story begins; the last line leads nowhere."""
+
+
 def write_project(folder: Path) -> None:
     """Writes the project's files into `folder`."""
     files = {

@@ -1,15 +1,19 @@
-"""What the demo looks like: lines of styled pieces, written to the terminal as they come and kept for a picture.
+"""What the demo looks like: lines of styled pieces, written to the terminal as they come, and as an animated picture.
 
-A piece is a text and a style by name; the terminal and the picture each have their own way to paint it.
+A piece is a text and a style by name; the terminal and the picture each have their own way to paint it. The picture is
+a terminal window in SVG that scrolls by itself, with no script, font or network. Two moving things carry all of it: the
+sheet of lines, and a cover below the line that was written last. Whoever wants no motion sees the end. The same lines
+always give the same bytes; only last digits differ from run to run.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+from xml.sax.saxutils import escape
 
 from reverie.cli.output import Paint, cut, width
 
@@ -71,22 +75,23 @@ class DemoView:
         """What a layer did."""
         self.line(("  ▸ ", "accent"), (f"{number} {name:<14}", "accent"), *told)
 
+    def entry(self, name: str, text: str, style: Style = "") -> None:
+        """A line of the ledger."""
+        self.line((f"  {name:<12}", "dim"), (text, style))
+
+    def below(self, text: str, style: Style = "") -> None:
+        """More about what a layer did."""
+        self.line((" " * 21, ""), (text, style))
+
     def meter(self, used: int, window: int, threshold: int, cached: float, cost: float) -> None:
         """The window, the cache and the cost on one line; the mark is where compaction begins."""
         filled, mark = round(_BAR * used / window), round(_BAR * threshold / window)
         style: Style = "bad" if used >= threshold else "warning" if used > 0.8 * threshold else "good"
         bar = "█" * min(filled, _BAR)
         rest = "".join("┊" if at == mark else "·" for at in range(len(bar), _BAR))
-        self.line(
-            ("  window ", "dim"),
-            (bar, style),
-            (rest, "dim"),
-            (f" {used / 1000:4.1f}k of {window / 1000:.0f}k", ""),
-            ("   cache ", "dim"),
-            (f"{cached:4.0%}", ""),
-            ("   cost ", "dim"),
-            (f"${cost:.3f}", ""),
-        )
+        filled_so = f" {used / 1000:4.1f}k of {window / 1000:.0f}k"
+        figures: Line = (("   cache ", "dim"), (f"{cached:4.0%}", ""), ("   cost ", "dim"), (f"${cost:.3f}", ""))
+        self.line(("  window ", "dim"), (bar, style), (rest, "dim"), (filled_so, ""), *figures)
 
     def _type(self, pieces: Line) -> None:
         for piece in pieces:
@@ -111,3 +116,105 @@ def _within(pieces: tuple[Piece, ...], columns: int) -> Line:
         if left <= 0:
             break
     return tuple(kept)
+
+
+ROWS = 30
+_CHAR, _ROW = 8.4, 20
+_LEFT, _TOP, _BOTTOM = 22, 54, 18
+_TYPED_S, _LINE_S, _LOOK_S, _TITLE_S, _END_S = 0.8, 0.16, 1.5, 0.9, 7.0
+_COLOURS = {
+    "": "#c9d1e0",
+    "bold": "#ffffff",
+    "dim": "#77829a",
+    "accent": "#7cc7ff",
+    "good": "#8bd49c",
+    "bad": "#ff7b8a",
+    "warning": "#f2c572",
+}
+_BACK, _EDGE = "#10151f", "#2a3344"
+
+
+def animated(shown: Sequence[Shown]) -> str:
+    """The picture of these lines."""
+    wide, high = round(COLUMNS * _CHAR) + 2 * _LEFT, _TOP + ROWS * _ROW + _BOTTOM
+    begins = _times(shown)
+    whole = begins[-1] + _END_S
+    last = len(shown)
+    sheet, cover = _steps("sheet", begins, whole, _scrolled), _steps("cover", begins, whole, lambda rows: rows * _ROW)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}"'
+        " font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\""
+        ' font-size="14" role="img" aria-label="reverie demo: three days with an agent">',
+        "<style>",
+        *(f".{name or 'plain'}{{fill:{colour}}}" for name, colour in _COLOURS.items()),
+        ".bold{font-weight:600}",
+        f"#sheet{{transform:translateY(-{_scrolled(last)}px)}}#cover{{transform:translateY({last * _ROW}px)}}",
+        "@media (prefers-reduced-motion:no-preference){",
+        *(f"#{name}{{animation:{name} {whole:.1f}s step-end infinite}}" for name in ("sheet", "cover")),
+        "}",
+        sheet,
+        cover,
+        "</style>",
+        f'<rect x=".5" y=".5" width="{wide - 1}" height="{high - 1}" rx="10" fill="{_BACK}" stroke="{_EDGE}"/>',
+        *(
+            f'<circle cx="{24 + 20 * n}" cy="22" r="6" fill="{c}"/>'
+            for n, c in enumerate(("#ff6b6b", "#f2c572", "#8bd49c"))
+        ),
+        f'<text x="{wide / 2:.0f}" y="27" class="dim" text-anchor="middle">reverie demo</text>',
+        f'<clipPath id="pane"><rect x="0" y="{_TOP}" width="{wide}" height="{ROWS * _ROW + 2}"/></clipPath>',
+        f'<g clip-path="url(#pane)"><g transform="translate({_LEFT} {_TOP})"><g id="sheet">',
+        *(_drawn(one.line, number) for number, one in enumerate(shown) if one.line),
+        f'<rect id="cover" x="-4" y="-2" width="{wide}" height="{(ROWS + 2) * _ROW}" fill="{_BACK}"/>',
+        "</g></g></g>",
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _times(shown: Sequence[Shown]) -> list[float]:
+    """When each line appears: typing takes a while, and an empty line is a moment to look."""
+    at, found = 0.6, list[float]()
+    for one in shown:
+        found.append(at)
+        is_title = bool(one.line) and one.line[0][0].startswith("──")
+        at += _TYPED_S if one.typed else _TITLE_S if is_title else _LINE_S if one.line else _LOOK_S
+    return found
+
+
+def _scrolled(rows: int) -> int:
+    return max(0, rows - ROWS) * _ROW
+
+
+def _steps(name: str, begins: Sequence[float], whole: float, move: Callable[[int], int]) -> str:
+    """The keyframes of one moving thing: it jumps whenever a line appears, if that moves it."""
+    sign = "-" if name == "sheet" else ""
+    frames, before = ["0%{transform:translateY(0)}"], 0
+    for rows, at in enumerate(begins, 1):
+        now = move(rows)
+        if now != before:
+            frames.append(f"{100 * at / whole:.3f}%{{transform:translateY({sign}{now}px)}}")
+            before = now
+    frames.append(f"100%{{transform:translateY({sign}{before}px)}}")
+    return f"@keyframes {name}{{{''.join(frames)}}}"
+
+
+def _drawn(line: Line, number: int) -> str:
+    """One line: every piece at its column and as wide as its columns, whatever the font; bars are drawn as bars."""
+    y = number * _ROW + 14
+    column, out = 0, list[str]()
+    for text, style in line:
+        if text.strip():
+            lead = len(text) - len(text.lstrip(" "))
+            at, shown = column + lead, text.strip(" ")
+            x, long = at * _CHAR, width(shown) * _CHAR
+            if set(shown) == {"█"}:
+                out.append(f'<rect x="{x:.1f}" y="{y - 11}" width="{long:.1f}" height="12" rx="2" class="{style}"/>')
+            elif set(shown) == {"─"}:
+                out.append(f'<rect x="{x:.1f}" y="{y - 5}" width="{long:.1f}" height="1" class="{style}"/>')
+            else:
+                out.append(
+                    f'<text x="{x:.1f}" y="{y}" textLength="{long:.1f}" class="{style or "plain"}"'
+                    f' xml:space="preserve">{escape(shown)}</text>'
+                )
+        column += width(text)
+    return "".join(out)

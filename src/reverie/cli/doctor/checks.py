@@ -11,6 +11,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,7 +24,6 @@ from reverie.paths import Places, find_repo
 from reverie.paths.repo import current_branch
 from reverie.settings import Settings, load_settings
 from reverie.storage.atomic import cause_of
-from reverie.types import JsonObject
 
 State = Literal["ok", "warning", "broken"]
 _LITTLE_SPACE = 1_000_000_000
@@ -40,13 +40,13 @@ class Check:
     found: str
     todo: str = ""
 
-    def to_json(self) -> JsonObject:
-        return {"name": self.name, "state": self.state, "found": self.found, "todo": self.todo}
-
 
 def examine(cwd: Path) -> Iterator[Check]:
     """Every check, in the order they are shown."""
-    yield _versions()
+    from reverie.cli.doctor.memory import budget_check, memory_checks, writer_checks
+
+    python = ".".join(map(str, sys.version_info[:3]))
+    yield Check("version", "ok", f"Reverie {__version__}, Python {python}, {sys.platform}")
     try:
         settings = load_settings(cwd)
         places = Places.of(cwd, settings)
@@ -58,13 +58,14 @@ def examine(cwd: Path) -> Iterator[Check]:
         ("home", _home),
         ("disk", _disk),
         ("model", _model),
-        ("memory", _memory),
+        ("memory", memory_checks),
         ("search", _search),
         ("flags", _flags),
         ("git", _git),
         ("live", _live),
         ("cache", _cache),
-        ("writers", _writers),
+        ("writers", writer_checks),
+        ("budget", budget_check),
         ("background", _background),
         ("dream", _dream),
     )
@@ -73,11 +74,6 @@ def examine(cwd: Path) -> Iterator[Check]:
             yield from look(settings, places)
         except ReverieError as error:
             yield Check(name, "broken", str(error))
-
-
-def _versions() -> Check:
-    python = ".".join(map(str, sys.version_info[:3]))
-    return Check("version", "ok", f"Reverie {__version__}, Python {python}, {sys.platform}")
 
 
 def _settings(settings: Settings, places: Places) -> Iterator[Check]:
@@ -104,12 +100,10 @@ def _home(_settings: Settings, places: Places) -> Iterator[Check]:
         else:
             yield Check("home", "ok", f"{home} (made when first needed)")
         return
-    why = _unwritable(home)
-    if why:
-        yield Check("home", "broken", f"{home} cannot be written: {why}", "conversations would be lost at exit")
-        return
     mode = stat.S_IMODE(home.stat().st_mode)
-    if mode & 0o077:
+    if why := _unwritable(home):
+        yield Check("home", "broken", f"{home} cannot be written: {why}", "conversations would be lost at exit")
+    elif mode & 0o077:
         yield Check("home", "warning", f"{home} is open to others (mode {mode:o})", f"chmod 700 {home}")
     else:
         yield Check("home", "ok", f"{home} (writable, mode {mode:o})")
@@ -133,8 +127,7 @@ def _disk(_settings: Settings, places: Places) -> Iterator[Check]:
     yield Check("disk", state, f"{size(free)} free", "" if state == "ok" else "free some space")
 
 
-def _model(settings: Settings, places: Places) -> Iterator[Check]:
-    del places
+def _model(settings: Settings, _places: Places) -> Iterator[Check]:
     from reverie.models.catalogue import Catalogue
     from reverie.models.limits import limits_of, window_of
     from reverie.models.registry import default_model_name, model_access, open_model, split_name
@@ -167,12 +160,6 @@ def _why_default(name: str) -> str:
     return f"{'OPENAI_API_KEY' if name.startswith('openai') else 'an Anthropic key'} is set"
 
 
-def _memory(settings: Settings, places: Places) -> Iterator[Check]:
-    from reverie.cli.doctor.memory import memory_checks
-
-    yield from memory_checks(settings, places)
-
-
 def _search(_settings: Settings, _places: Places) -> Iterator[Check]:
     from reverie.tools.ripgrep import find_ripgrep
 
@@ -182,14 +169,10 @@ def _search(_settings: Settings, _places: Places) -> Iterator[Check]:
 def _flags(settings: Settings, places: Places) -> Iterator[Check]:
     from reverie.flags import FLAGS, Flags
 
-    flags = Flags.open(places, settings)
-    try:
-        changed = [
-            f"{name} is {'on' if on else 'off'}" for name, (on, _) in flags.all().items() if on != FLAGS[name].default
-        ]
+    with closing(Flags.open(places, settings)) as flags:
+        found = {name: on for name, (on, _) in flags.all().items() if on != FLAGS[name].default}
         warnings = flags.warnings
-    finally:
-        flags.close()
+    changed = [f"{name} is {'on' if on else 'off'}" for name, on in found.items()]
     where = settings.flags.provider or (str(places.flags_file) if places.flags_file.exists() else "no file")
     yield Check("flags", "ok", f"{where}: {', '.join(changed) or 'all as shipped'}")
     for warning in warnings:
@@ -198,10 +181,9 @@ def _flags(settings: Settings, places: Places) -> Iterator[Check]:
 
 def _git(_settings: Settings, places: Places) -> Iterator[Check]:
     repo = find_repo(places.cwd)
-    if repo.git_dir is None:
-        yield Check("git", "ok", f"{places.cwd} is not in a repository: memory goes by this folder")
-    else:
-        yield Check("git", "ok", f"{repo.root}, branch {current_branch(repo) or '(detached)'}")
+    found = f"{repo.root}, branch {current_branch(repo) or '(detached)'}"
+    alone = f"{places.cwd} is not in a repository: memory goes by this folder"
+    yield Check("git", "ok", found if repo.git_dir is not None else alone)
 
 
 def _live(_settings: Settings, places: Places) -> Iterator[Check]:
@@ -233,13 +215,6 @@ def _cache(settings: Settings, places: Places) -> Iterator[Check]:
     yield Check("cache", state, rates + forks + breaks, "`reverie cost` names their causes" if found else "")
 
 
-def _writers(settings: Settings, places: Places) -> Iterator[Check]:
-    from reverie.cli.doctor.writers import budget_check, writer_checks
-
-    yield from writer_checks(places)
-    yield from budget_check(settings, places)
-
-
 def _background(_settings: Settings, places: Places) -> Iterator[Check]:
     from reverie.runtime.background_log import BackgroundLog
 
@@ -257,20 +232,15 @@ def _background(_settings: Settings, places: Places) -> Iterator[Check]:
 
 
 def _dream(settings: Settings, places: Places) -> Iterator[Check]:
-    from reverie.cli.doctor.writers import spent_on
-    from reverie.cli.dream.look import look
-    from reverie.flags import Flags
+    from reverie.cli.doctor.memory import spent_on
+    from reverie.cli.dream.look import look_closed
     from reverie.memory.opening import open_memory
     from reverie.types import Purpose
 
     memory = open_memory(settings, places)
     if not memory.switch.on:
         return
-    flags = Flags.open(places, settings)
-    try:
-        found = look(memory, flags)
-    finally:
-        flags.close()
+    found = look_closed(memory)
     state: State = "warning" if (found.state.failures_in_a_row >= 3 or found.lock.stale or found.lock.ahead) else "ok"
     spent = spent_on(places.day_books, Purpose.DREAM)
     cost = f"; in 7 days {spent.told()}" if spent.requests else ""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from reverie.cli.options import cwd_option, json_option
-from reverie.cli.screen import json_text
+from reverie.cli.options import here
+from reverie.cli.output import answer, hanging, pad, painted
 
 
 @click.command("doctor")
-@json_option
-@cwd_option
+@here
 def command(as_json: bool, cwd: Path) -> int:
     """Check that everything Reverie needs is there.
 
@@ -28,27 +27,15 @@ def command(as_json: bool, cwd: Path) -> int:
     Exit codes: 0, or 1 if something is broken.
     """
     from reverie.cli.doctor.checks import examine
-    from reverie.cli.output import columns, one_line, pad, paint_for
 
-    checks = list(examine(cwd))
+    checks, paint = list(examine(cwd)), painted()
     healthy = all(check.state != "broken" for check in checks)
-    if as_json:
-        found = {"healthy": healthy, "checks": [check.to_json() for check in checks]}
-        click.echo(json_text(found, indent=2))
-        return 0 if healthy else 1
-    import textwrap
-
-    paint = paint_for(sys.stdout)
     marks = {"ok": paint.good("✓"), "warning": paint.warning("!"), "broken": paint.bad("✗")}
     wide = max(len(check.name) for check in checks) + 2
+    lines = list[str]()
     for check in checks:
-        room = max(30, columns() - wide - 2)
-        first, *rest = textwrap.wrap(one_line(check.found), room, break_on_hyphens=False, break_long_words=False) or [
-            ""
-        ]
-        click.echo(f"{marks[check.state]} {paint.bold(pad(check.name, wide))}{first}", color=paint.on)
-        for line in rest:
-            click.echo(" " * (wide + 2) + line)
+        lines.append(hanging(check.found, f"{marks[check.state]} {paint.bold(pad(check.name, wide))}", wide + 2))
         if check.todo:
-            click.echo(" " * (wide + 2) + paint.accent("→ ") + check.todo, color=paint.on)
+            lines.append(" " * (wide + 2) + paint.accent("→ ") + check.todo)
+    answer(as_json, {"healthy": healthy, "checks": [asdict(check) for check in checks]}, *lines)
     return 0 if healthy else 1

@@ -1,18 +1,32 @@
-"""How memory is doing, for `reverie doctor`: switch, place, index, files, inbox, versions, refusals. Looks only."""
+"""How memory is doing, for `reverie doctor`: its files, its index, its versions, and the writers in the background.
+
+When each last succeeded, why it did not run, what it cost. Looks only.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 from reverie.cli.doctor.checks import Check
 from reverie.cli.output import age, plural, size
+from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
+from reverie.layers.l5_extraction.state import WRITER as EXTRACTION
 from reverie.memory.opening import OpenedMemory, open_memory
+from reverie.moments import happened, parsed
+from reverie.parsing import load_json
 from reverie.paths import Places, memory_switch
+from reverie.regular_files import read_regular
+from reverie.runtime.heartbeat import FAILURES_TOLD, Beat, Heartbeat
 from reverie.settings import Settings
+from reverie.types import JsonObject, Purpose
 
 _VERSIONS = 200
 _RECENT = timedelta(days=7)
@@ -68,16 +82,13 @@ def _index(memory: OpenedMemory) -> Iterator[Check]:
             continue
         index = load_index(memory.directory.index(team=team))
         text = f"{name}: {plural(index.lines, 'line')}, {size(index.bytes)}"
-        if index.fired:
-            text += f", over the limit of {index.fired}: the model does not see its end"
-            yield Check("index", "warning", text, "`reverie memory check` says what to shorten")
-        else:
-            yield Check("index", "ok", text)
+        over = f"{text}, over the limit of {index.fired}: the model does not see its end"
+        todo = "`reverie memory check` says what to shorten"
+        yield Check("index", "warning", over, todo) if index.fired else Check("index", "ok", text)
 
 
 def _inbox(memory: OpenedMemory) -> Iterator[Check]:
-    waiting = len(memory.inbox.list())
-    if waiting:
+    if waiting := len(memory.inbox.list()):
         yield Check("inbox", "warning", f"{plural(waiting, 'item')} waiting for you", "`reverie memory inbox`")
     else:
         yield Check("inbox", "ok", "nothing waits")
@@ -106,3 +117,91 @@ def _refusals(places: Places) -> Iterator[Check]:
         kinds = Counter(str(entry.fields.get("refused", "?")) for entry in entries)
         named = ", ".join(f"{count} for {kind}" for kind, count in kinds.most_common())
         yield Check("write gate", "ok", f"{plural(len(entries), 'write')} refused in 7 days: {named}")
+
+
+_DAYS = 7
+
+
+def writer_checks(_settings: Settings, places: Places) -> Iterator[Check]:
+    """A line a writer: when it last succeeded, or why not."""
+    for name, writer, purpose in (("extraction", EXTRACTION, Purpose.EXTRACTION), ("notes", NOTES, Purpose.NOTES)):
+        beat = Heartbeat(places.heartbeat(writer)).read()
+        parts = [_last(beat)]
+        if beat.gate:
+            parts.append(f"last stopped {_ago(beat.stopped)} ago: {beat.gate}")
+        if (spent := spent_on(places.day_books, purpose)).requests:
+            parts.append(f"in {_DAYS} days {spent.told()}")
+        if beat.failures:
+            parts.append(f"failed {plural(beat.failures, 'time')} in a row, last: {beat.error}")
+        moments = [found for one in (beat.succeeded, beat.failed, beat.stopped) if (found := parsed(one)) is not None]
+        ahead = any(happened(moment.timestamp(), time.time()) is None for moment in moments)
+        state = "warning" if ahead or beat.failures >= FAILURES_TOLD else "ok"
+        todo = "`reverie log --kind task_failed` shows them" if beat.failures >= FAILURES_TOLD else ""
+        if ahead:
+            todo = f"{places.heartbeat(writer)} names a time in the future: check this machine's clock"
+        yield Check(name, state, "; ".join(parts), todo)
+
+
+def budget_check(settings: Settings, places: Places) -> Iterator[Check]:
+    """What background work has spent today, of what it may."""
+    from reverie.context.day_book import Caps, DayBook
+    from reverie.flags import Flags
+
+    given = settings.budget
+    with closing(Flags.open(places, settings)) as flags:
+        most = flags.number("budget.background_tokens_per_day", given.background_tokens_per_day)
+        dollars = flags.number("budget.background_dollars_per_day", given.background_dollars_per_day or 0.0)
+    book = DayBook(places.day_books)
+    spent = book.today()
+    of = f" of {most:,}" if most else ""
+    money = f", ${spent.dollars:.2f}" + (f" of ${dollars:.2f}" if dollars else "") if spent.dollars or dollars else ""
+    text = f"work beside conversations has used {spent.tokens:,.0f}{of} input tokens{money} today"
+    why = Caps(book, tokens_per_day=lambda: most, dollars_per_day=lambda: dollars).may_spend(Purpose.DREAM)
+    yield Check("budget", "warning" if why else "ok", f"{why}; until tomorrow none is begun" if why else text)
+
+
+def _last(beat: Beat) -> str:
+    if not beat.succeeded:
+        return "never ran"
+    run = beat.run
+    written = [plural(int(run["written"]), "memory", "memories")] if "written" in run else []
+    share, prompt = float(run.get("cache_read_share", 0.0)), int(run.get("prompt_tokens", 0))
+    figures = [*written, f"{float(run.get('seconds', 0.0)):.1f} s", f"{share:.0%} of {prompt:,} tokens cached"]
+    return f"last run {_ago(beat.succeeded)} ago ({', '.join(figures)})"
+
+
+def _ago(moment: str) -> str:
+    found = parsed(moment)
+    return "some time" if found is None else age(found.timestamp())
+
+
+class Spent(NamedTuple):
+    """What a purpose took in the last days: requests, tokens of fresh input, US dollars."""
+
+    requests: int = 0
+    tokens: float = 0.0
+    dollars: float = 0.0
+
+    def told(self) -> str:
+        cost = f", ${self.dollars:.2f}" if self.dollars else ""
+        return f"{plural(self.requests, 'request')} worth {self.tokens:,.0f} input tokens{cost}"
+
+
+def spent_on(books: Path, purpose: Purpose, *, days: int = _DAYS) -> Spent:
+    """From the books of the last days; lines that cannot be read are passed over."""
+    today = datetime.now().astimezone().date()
+    found = Spent()
+    for back in range(days):
+        try:
+            lines = read_regular(books / f"{today - timedelta(days=back)}.jsonl").splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            try:
+                raw: Any = load_json(line)
+                one = cast(JsonObject, raw)
+                if one["purpose"] == purpose.value:
+                    found = Spent(found[0] + 1, found[1] + float(one["tokens"]), found[2] + float(one["usd"]))
+            except (ValueError, TypeError, KeyError):
+                continue
+    return found

@@ -5,17 +5,21 @@ A dream runs in a session of its own; looking, accepting, rejecting and undoing 
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from reverie.cli.memory.opening import cwd_option, json_option, memory_in, painted, say, say_json, version_json, warn
+from reverie.cli.memory.opening import memory_in, version_json, with_memory
+from reverie.cli.options import here
+from reverie.cli.output import answer, painted, warn
 from reverie.cli.screen import CLEAR_LINE
 from reverie.errors import ReverieError, UserError
 
 if TYPE_CHECKING:
     from reverie.layers.l6_dreaming.proposal import Proposal
+    from reverie.memory.opening import OpenedMemory
     from reverie.types import JsonObject
 
 _EPILOG = """\b
@@ -34,8 +38,7 @@ Exit codes: 0 done or not yet, 1 it failed or was refused, 2 usage, 4 storage, 5
 @click.option("--now", is_flag=True, help="Dream whatever the gates say.")
 @click.option("--dry-run", is_flag=True, help="Dream, show what it would change, and change nothing.")
 @click.option("-m", "--model", metavar="NAME", help="Who dreams.  [default: the model of the settings]")
-@json_option
-@cwd_option
+@here
 @click.pass_context
 def command(
     context: click.Context, now: bool, dry_run: bool, model: str | None, as_json: bool, cwd: Path
@@ -49,12 +52,10 @@ def command(
     if context.invoked_subcommand is not None:
         return None
     memory_in(cwd).require_on("nothing is dreamt")
-    from reverie.cli.running import Signals, run_async
+    from reverie.cli.running import run_async
 
-    async def main(signals: Signals) -> int:
-        return await _dream(signals, cwd, model, forced=now or dry_run, dry_run=dry_run, as_json=as_json)
-
-    return run_async(main)
+    forced = now or dry_run
+    return run_async(lambda signals: _dream(signals, cwd, model, forced=forced, dry_run=dry_run, as_json=as_json))
 
 
 async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dry_run: bool, as_json: bool) -> int:
@@ -70,10 +71,8 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
         assert dreaming is not None, "memory is on"
         found = None if forced else dreaming.gates.look(datetime.now(UTC))
         if isinstance(found, Closed):
-            if as_json:
-                say_json({"outcome": "not yet", "gate": found.gate.value, "reason": found.reason})
-            else:
-                say(f"Not yet ({found.gate.value}): {found.reason}. `reverie dream --now` does it all the same.")
+            told = f"Not yet ({found.gate.value}): {found.reason}. `reverie dream --now` does it all the same."
+            answer(as_json, {"outcome": "not yet", "gate": found.gate.value, "reason": found.reason}, told)
             return 0
         task = dreaming.start(dry_run=dry_run)
         killing: list[asyncio.Task[Any]] = []
@@ -83,129 +82,96 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
             return True
 
         signals.cancel = kill
-        session.listen(_Progress(quiet=as_json))
+        session.listen(partial(_show_progress, quiet=as_json))
         info = await task.wait()
     if task.result is None:
         why = info.error or f"The dream was {info.state.value}; nothing was changed."
         raise ReverieError(f"{why} {dreaming.telling.among}".rstrip())
-    if as_json:
-        say_json(task.result.to_json())
-        return 0
-    paint = painted()
-    if dry_run and task.result.proposal is not None:
-        for line in show_proposal(task.result.proposal, paint):
-            say(line)
-        say()
-    for line in show_dreamt(task.result, paint):
-        say(line)
+    shown = [*show_proposal(task.result.proposal, painted()), ""] if dry_run and task.result.proposal else []
+    answer(as_json, task.result.to_json(), *shown, *show_dreamt(task.result, painted()))
     return 0
 
 
-class _Progress:
-    """Shows the state of a running dream on one line of standard error, and every warning on a line of its own."""
+def _show_progress(event: Any, *, quiet: bool) -> None:
+    """The state of a running dream on one line of standard error, and every warning on a line of its own."""
+    import sys
 
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
+    from reverie.cli.output import columns, cut, one_line
+    from reverie.events import Notice, TaskChanged
 
-    def __call__(self, event: Any) -> None:
-        import sys
-
-        from reverie.cli.output import columns, cut, one_line
-        from reverie.events import Notice, TaskChanged
-
-        if isinstance(event, Notice) and event.level != "info":
-            warn(one_line(event.text))
-        elif isinstance(event, TaskChanged) and sys.stderr.isatty() and not self._quiet:
-            text = cut(one_line(event.progress or event.state), columns() - 2)
-            click.echo(CLEAR_LINE + (text if event.state in ("starting", "running") else ""), nl=False, err=True)
+    if isinstance(event, Notice) and event.level != "info":
+        warn(one_line(event.text))
+    elif isinstance(event, TaskChanged) and sys.stderr.isatty() and not quiet:
+        text = cut(one_line(event.progress or event.state), columns() - 2)
+        click.echo(CLEAR_LINE + (text if event.state in ("starting", "running") else ""), nl=False, err=True)
 
 
 @command.command("status")
-@json_option
-@cwd_option
-def status_command(as_json: bool, cwd: Path) -> None:
+@with_memory
+def status_command(as_json: bool, memory: OpenedMemory) -> None:
     """Say when the last dream was, what came of it, what it cost, and why the next is not yet.
 
     \b
     Example:
       reverie dream status --json
     """
-    from reverie.cli.dream.look import look
-    from reverie.flags import Flags
+    from reverie.cli.dream.look import look_closed
 
-    memory = memory_in(cwd)
-    flags = Flags.open(memory.places, memory.settings)
-    try:
-        found = look(memory, flags)
-    finally:
-        flags.close()
-    running = _running(memory.places.projects, memory.directory.root)
-    if as_json:
-        say_json({**found.to_json(), "running": running})
-        return
-    paint = painted()
-    for name, text in found.lines():
-        say(f"{paint.bold(f'{name:<13}')} {text}")
+    found, paint = look_closed(memory), painted()
+    running = [one for one, _ in _running(memory)]
+    lines = list(found.lines(paint))
     for one in running:
         phase, touched = f"{one['phase']:<13}", ", ".join(one["touched"]) or "no file yet"
-        say(f"{paint.bold(phase)} {one['tools']} tool calls; {touched}")
-        for turn in one["turns"]:
-            say(paint.dim(f"  {turn}"))
+        lines.append(f"{paint.bold(phase)} {one['tools']} tool calls; {touched}")
+        lines += [paint.dim(f"  {turn}") for turn in one["turns"]]
+    answer(as_json, {**found.to_json(), "running": running}, *lines)
 
 
-def _running(projects: Path, root: Path) -> list[JsonObject]:
-    """The dreams that live sessions have under way in this memory."""
+def _running(memory: OpenedMemory) -> list[tuple[JsonObject, Path]]:
+    """The dreams that live sessions have under way in this memory, each with its session's socket."""
     from reverie.runtime.live_client import ask_live, live_sessions
 
-    found: list[JsonObject] = []
-    for live in live_sessions(projects):
+    found: list[tuple[JsonObject, Path]] = []
+    for live in live_sessions(memory.places.projects):
         if live.socket is None:
             continue
         try:
-            answer = ask_live(live.socket, {"do": "dream"})
+            told = ask_live(live.socket, {"do": "dream"})
         except ReverieError:
             continue
-        progress = cast("JsonObject | None", answer.get("running"))
-        if progress is not None and answer.get("memory") == str(root):
-            found.append({"session": live.id, "pid": live.pid, "task": answer.get("task"), **progress})
+        progress = cast("JsonObject | None", told.get("running"))
+        if progress is not None and told.get("memory") == str(memory.directory.root):
+            found.append(({"session": live.id, "pid": live.pid, "task": told.get("task"), **progress}, live.socket))
     return found
 
 
 @command.command("log")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Newest so many.")
-@json_option
-@cwd_option
-def log_command(limit: int, as_json: bool, cwd: Path) -> None:
+@with_memory
+def log_command(limit: int, as_json: bool, memory: OpenedMemory) -> None:
     """List what dreams have done, newest first, and what went wrong.
 
     \b
     Example:
       reverie dream log -n 5
     """
-    from reverie.cli.dream.log import told_lines
+    from reverie.cli.dream.show import dreams_and_runs, told_lines
     from reverie.layers.l6_dreaming.proposal import Proposals
     from reverie.runtime.background_log import BackgroundLog
 
-    memory = memory_in(cwd)
     versions = list(memory.directory.log()) if memory.directory.history.head() else []
     entries = BackgroundLog(memory.places.background_log).read(kind="dream_")
     own = memory.places.below_home(memory.directory.root).parts  # a home that was moved keeps its log
     runs = [entry for entry in entries if Path(str(entry.fields.get("memory"))).parts[-len(own) :] == own]
-    if as_json:
-        from reverie.cli.dream.log import dreams_and_runs
-
-        say_json(dreams_and_runs(versions, runs, limit))
-        return
     waiting = {proposal.id for proposal in Proposals(memory.directory.root).list()}
-    for line in told_lines(versions, runs, waiting, limit, painted()):
-        say(line)
+    lines = told_lines(versions, runs, waiting, limit, painted())
+    answer(as_json, dreams_and_runs(versions, runs, limit), *lines)
 
 
 @command.command("review")
 @click.argument("id", required=False, default="")
-@json_option
-@cwd_option
-def review_command(id: str, as_json: bool, cwd: Path) -> None:
+@with_memory
+def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     """Show a dream that waits for you, file by file; or the last one that landed, if none waits.
 
     ID is the beginning of a dream's id, or of a version.
@@ -215,39 +181,25 @@ def review_command(id: str, as_json: bool, cwd: Path) -> None:
       reverie dream review
       reverie dream review 3f2a
     """
-    from reverie.cli.dream.show import show_proposal, show_version
+    from reverie.cli.dream.show import landed_version, show_proposal, show_version
     from reverie.layers.l6_dreaming.proposal import Proposals
-    from reverie.layers.l6_dreaming.review import dreams
 
-    memory = memory_in(cwd)
     proposals, paint = Proposals(memory.directory.root), painted()
     waiting = [one for one in proposals.list() if one.id.startswith(id.lower())]
     if waiting:
-        if as_json:
-            say_json({"waiting": [_proposal_json(one) for one in waiting]})
-            return
-        for proposal in waiting:
-            for line in show_proposal(proposal, paint):
-                say(line)
-            say()
-        say(paint.dim("Then: reverie dream accept, or reject"))
+        shown = [line for proposal in waiting for line in (*show_proposal(proposal, paint), "")]
+        then = paint.dim("Then: reverie dream accept, or reject")
+        answer(as_json, {"waiting": [_proposal_json(one) for one in waiting]}, *shown, then)
         return
-    made = dreams(memory.directory) if memory.directory.history.head() else iter(())
-    version = next((one for one in made if one.id.startswith(id)), None)
-    if version is None:
-        raise UserError("No dream waits for you, and none has landed." if not id else f"There is no dream {id[:20]!r}.")
-    if as_json:
-        say_json({**(version_json(version) or {}), "diff": memory.directory.history.diff(version)})
-        return
-    for line in show_version(memory.directory, version, paint):
-        say(line)
+    version = landed_version(memory.directory, id)
+    told = {**(version_json(version) or {}), "diff": memory.directory.history.diff(version)}
+    answer(as_json, told, *show_version(memory.directory, version, paint))
 
 
 @command.command("accept")
 @click.argument("id", required=False, default="")
-@json_option
-@cwd_option
-def accept_command(id: str, as_json: bool, cwd: Path) -> None:
+@with_memory
+def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     """Let a dream that waits become memory, merged with what happened meanwhile.
 
     \b
@@ -258,21 +210,16 @@ def accept_command(id: str, as_json: bool, cwd: Path) -> None:
     from reverie.layers.l6_dreaming.proposal import Proposals
     from reverie.layers.l6_dreaming.review import accept
 
-    memory = memory_in(cwd)
     memory.require_on("nothing is written")
     proposal, landed = accept(memory.directory, Proposals(memory.directory.root), id)
-    if as_json:
-        say_json({"id": proposal.id, "version": version_json(landed.version), "left": dict(landed.left)})
-        return
-    for line in landed_lines(landed, painted()):
-        say(line)
+    told = {"id": proposal.id, "version": version_json(landed.version), "left": dict(landed.left)}
+    answer(as_json, told, *landed_lines(landed, painted()))
 
 
 @command.command("reject")
 @click.argument("id", required=False, default="")
-@json_option
-@cwd_option
-def reject_command(id: str, as_json: bool, cwd: Path) -> None:
+@with_memory
+def reject_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     """Drop a dream that waits; memory stays as it is.
 
     \b
@@ -282,15 +229,14 @@ def reject_command(id: str, as_json: bool, cwd: Path) -> None:
     from reverie.layers.l6_dreaming.proposal import Proposals
     from reverie.layers.l6_dreaming.review import reject
 
-    proposal = reject(Proposals(memory_in(cwd).directory.root), id)
-    say_json({"rejected": proposal.id}) if as_json else say(f"Dropped dream {proposal.id}.")
+    proposal = reject(Proposals(memory.directory.root), id)
+    answer(as_json, {"rejected": proposal.id}, f"Dropped dream {proposal.id}.")
 
 
 @command.command("undo")
 @click.argument("version", metavar="[V]", required=False, default="")
-@json_option
-@cwd_option
-def undo_command(version: str, as_json: bool, cwd: Path) -> None:
+@with_memory
+def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
     """Take back a dream that landed: the last one, or V. Later changes of other lines stay.
 
     \b
@@ -299,38 +245,28 @@ def undo_command(version: str, as_json: bool, cwd: Path) -> None:
     """
     from reverie.layers.l6_dreaming.review import undo
 
-    memory = memory_in(cwd)
     undone, made = undo(memory.directory, version)
-    if as_json:
-        say_json({"undone": version_json(undone), "version": version_json(made)})
-        return
-    say(f"Took back {undone.short}: {', '.join(change.name for change in undone.files)}.")
+    told = f"Took back {undone.short}: {', '.join(change.name for change in undone.files)}."
+    answer(as_json, {"undone": version_json(undone), "version": version_json(made)}, told)
 
 
 @command.command("kill")
-@json_option
-@cwd_option
-def kill_command(as_json: bool, cwd: Path) -> None:
+@with_memory
+def kill_command(as_json: bool, memory: OpenedMemory) -> None:
     """End a running dream; nothing of it remains.
 
     \b
     Example:
       reverie dream kill
     """
-    from reverie.runtime.live_client import ask_live, live_sessions
+    from reverie.runtime.live_client import ask_live
 
-    memory = memory_in(cwd)
-    running = _running(memory.places.projects, memory.directory.root)
+    running = _running(memory)
     if not running:
         raise UserError("No dream is running in a session that listens.")
-    sockets = {live.id: live.socket for live in live_sessions(memory.places.projects)}
-    ended: list[JsonObject] = []
-    for one in running:
-        socket = sockets.get(str(one["session"]))
-        if socket is not None:
-            ended.append(ask_live(socket, {"do": "kill", "id": one["task"]}, timeout_s=30))
+    ended = [ask_live(socket, {"do": "kill", "id": one["task"]}, timeout_s=30) for one, socket in running]
     states = [str(cast("JsonObject", one.get("task") or {}).get("state")) for one in ended]
-    say_json({"ended": ended}) if as_json else say(f"The dream is {', '.join(states)}; memory is as it was before.")
+    answer(as_json, {"ended": ended}, f"The dream is {', '.join(states)}; memory is as it was before.")
 
 
 def _proposal_json(proposal: Proposal) -> JsonObject:

@@ -5,12 +5,14 @@ Read by `reverie dream status`, by the chat and by `reverie doctor`. Starts noth
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from reverie.cli.dream.show import way_of
-from reverie.cli.output import age
+from reverie.cli.output import Paint, age
 from reverie.layers.l6_dreaming.gates import Circumstances, Closed, GateNumbers, Gates, transcript_folders
 from reverie.layers.l6_dreaming.lock import ConsolidationLock, LockState
 from reverie.layers.l6_dreaming.proposal import Proposals
@@ -54,8 +56,8 @@ class DreamLook:
             "last": {**self.state.to_json(), "last_attempt": _iso(self.state.last_attempt)},
         }
 
-    def lines(self) -> list[tuple[str, str]]:
-        """What people are shown, as a name and a text each."""
+    def lines(self, paint: Paint) -> Iterator[str]:
+        """What people are shown."""
         last, state = self.lock.last_success, self.state
         found = [("last success", f"{_local(last)}, {_ago(last)}" if last is not None else "never")]
         if state.outcome:
@@ -69,7 +71,7 @@ class DreamLook:
         if self.waiting:
             found.append(("waiting", f"{self.waiting} to look at: `reverie dream review`"))
         found.append(("mode", f"{self.mode} ({_MODES.get(self.mode, '')})"))
-        return found
+        return (f"{paint.bold(f'{name:<13}')} {text}" for name, text in found)
 
     def line(self) -> str:
         """All of it in one sentence, for `reverie doctor`."""
@@ -98,6 +100,14 @@ class DreamLook:
         if self.closed is None:
             return "after the next turn, since every gate is open"
         return f"not yet ({self.closed.gate.value}): {self.closed.reason}"
+
+
+def look_closed(memory: OpenedMemory) -> DreamLook:
+    """The same where no session is open: with the flags as they are in their file."""
+    from reverie.flags import Flags
+
+    with closing(Flags.open(memory.places, memory.settings)) as flags:
+        return look(memory, flags)
 
 
 def look(memory: OpenedMemory, flags: Flags, *, now: datetime | None = None) -> DreamLook:

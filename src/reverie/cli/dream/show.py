@@ -1,22 +1,30 @@
-"""How dreams are shown: a proposal or a version file by file, each with its reason and its difference."""
+"""How dreams are shown: a proposal or a version file by file, each with its reason and its difference; and all there
+were, with what they cost and why some came to nothing."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
 
-from reverie.cli.output import Paint, one_line, plural
+from reverie.cli.memory.opening import version_json
+from reverie.cli.output import Paint, diff_line, one_line, plural
 from reverie.cli.screen import printable
+from reverie.errors import UserError
 from reverie.layers.l6_dreaming.landing import Landed
 from reverie.layers.l6_dreaming.loss import Words, statements
 from reverie.layers.l6_dreaming.outcome import Dreamt
 from reverie.layers.l6_dreaming.proposal import Proposal, ProposedChange
+from reverie.layers.l6_dreaming.review import dreams, is_dream
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.gate.evidence import content_terms
 from reverie.memory.taxonomy import is_index
 from reverie.memory.topic_file import decode
 from reverie.moments import local_minutes
+from reverie.runtime.background_log import LogEntry
 from reverie.storage.history.versions import Version
+from reverie.types import JsonObject
 
 
 def show_proposal(proposal: Proposal, paint: Paint) -> Iterator[str]:
@@ -53,6 +61,15 @@ def show_version(directory: MemoryDirectory, version: Version, paint: Paint) -> 
     yield from _files(changes, paint)
 
 
+def landed_version(directory: MemoryDirectory, id: str) -> Version:
+    """The last dream that landed, or the one whose version begins so."""
+    made = dreams(directory) if directory.history.head() else iter(())
+    version = next((one for one in made if one.id.startswith(id)), None)
+    if version is None:
+        raise UserError(f"There is no dream {id[:20]!r}." if id else "No dream waits for you, and none has landed.")
+    return version
+
+
 def _counted(changes: Sequence[ProposedChange]) -> str:
     topics = Counter(change.verb for change in changes if not is_index(change.name))
     words = (("change", "changed"), ("add", "added"), ("remove", "removed"))
@@ -68,13 +85,7 @@ def _files(changes: Sequence[ProposedChange], paint: Paint) -> Iterator[str]:
         yield f"{paint.accent(change.verb)} {paint.bold(one_line(change.name))}: {one_line(change.reason)}"
         for line in printable(change.diff()).splitlines()[2:]:
             told = "" if is_index(change.name) else trail.told(line, change.name)
-            yield _painted(line, paint) + (paint.dim(f"   {told}") if told else "")
-
-
-def _painted(line: str, paint: Paint) -> str:
-    if line.startswith("@@"):
-        return paint.dim(line)
-    return paint.good(line) if line.startswith("+") else paint.bad(line) if line.startswith("-") else line
+            yield diff_line(line, paint) + (paint.dim(f"   {told}") if told else "")
 
 
 class _Trail:
@@ -90,26 +101,17 @@ class _Trail:
         terms = frozenset(content_terms(line[1:]))
         if not terms or line[:1] not in "+-":
             return ""
-        if line.startswith("-"):
-            there = self._found(terms, self._after, name)
-            return f"→ {there}" if there and there != name else ""
-        there = self._found(terms, self._before, name)
-        return f"← {there}" if there and there != name else ""
-
-    def _found(self, terms: frozenset[str], files: Mapping[str, Words], name: str) -> str:
-        """The file itself, if it says so; else another that does."""
-        order = [name, *(other for other in files if other != name)]
-        return next((other for other in order if files[other].shares(terms)), "")
+        files, arrow = (self._after, "→") if line.startswith("-") else (self._before, "←")
+        order = [name, *(other for other in files if other != name)]  # the file itself, if it says so; else another
+        there = next((other for other in order if files[other].shares(terms)), name)
+        return f"{arrow} {there}" if there != name else ""
 
 
 def show_dreamt(dreamt: Dreamt, paint: Paint) -> Iterator[str]:
     """What a dream came to: its files with their reasons, what was left, and what it cost."""
     if dreamt.proposal is None or dreamt.outcome == "unchanged":
-        yield (
-            "Nothing was changed; what it was not allowed to do is in `reverie log --kind dream_`."
-            if dreamt.stopped
-            else ("Everything was in order; nothing was changed.")
-        )
+        stopped = "Nothing was changed; what it was not allowed to do is in `reverie log --kind dream_`."
+        yield stopped if dreamt.stopped else "Everything was in order; nothing was changed."
     else:
         landed = dreamt.landed.left if dreamt.landed is not None else dict[str, str]()
         for change in dreamt.proposal.changes:
@@ -121,13 +123,10 @@ def show_dreamt(dreamt: Dreamt, paint: Paint) -> Iterator[str]:
     denied += f", {plural(dreamt.refused, 'write')} refused" if dreamt.refused else ""
     rounds = f"{dreamt.rounds} round{'s' if dreamt.rounds != 1 else ''}"
     yield paint.dim(f"{rounds} as {way_of(dreamt.way)}, {cost}{dreamt.hit_rate:.0%} cached{denied}")
-    match dreamt.outcome:
-        case "landed":
-            yield paint.dim("Undo: reverie dream undo")
-        case "proposed":
-            yield paint.dim("It waits for you: reverie dream review, then accept or reject")
-        case _:
-            pass
+    if dreamt.outcome == "landed":
+        yield paint.dim("Undo: reverie dream undo")
+    elif dreamt.outcome == "proposed":
+        yield paint.dim("It waits for you: reverie dream review, then accept or reject")
 
 
 def landed_lines(landed: Landed, paint: Paint) -> Iterator[str]:
@@ -142,3 +141,71 @@ def landed_lines(landed: Landed, paint: Paint) -> Iterator[str]:
 def way_of(way: str) -> str:
     """`a forked agent`, `an embedded agent`."""
     return f"{'an' if way[:1] in ('a', 'e', 'i', 'o', 'u') else 'a'} {way} agent"
+
+
+_ENDS: Final = ("dream_completed", "dream_failed", "dream_killed")
+
+
+class _Line(NamedTuple):
+    when: datetime
+    mark: str
+    text: str
+    is_bad: bool = False
+
+
+def dreams_and_runs(versions: Sequence[Version], runs: Sequence[LogEntry], limit: int) -> JsonObject:
+    """The same for programs: versions that dreams made, and the runs, each newest so many."""
+    dreams = [version for version in versions if is_dream(version)][:limit]
+    return {
+        "dreams": [version_json(one) for one in dreams],
+        "runs": [entry.to_json() for entry in runs if entry.kind in _ENDS][-limit:],
+    }
+
+
+def told_lines(
+    versions: Sequence[Version], runs: Sequence[LogEntry], waiting: Collection[str], limit: int, paint: Paint
+) -> Iterator[str]:
+    """A line a dream. `versions` are all there are, newest first: what took a dream back is one of them.
+
+    `waiting`: the dreams that nobody has decided on yet.
+    """
+    ends = [entry for entry in runs if entry.kind in _ENDS]
+    costs = {str(entry.fields["version"]): _cost(entry) for entry in ends if entry.fields.get("version")}
+    taken_back = {version.info.reverses for version in versions if version.info.reverses}
+    lines = [
+        _landed(version, costs.get(version.id, ""), version.id in taken_back)
+        for version in versions
+        if is_dream(version)
+    ]
+    lines += [_run(entry, waiting) for entry in ends if not entry.fields.get("version")]
+    if not lines:
+        yield "No dream yet."
+    for line in sorted(lines, key=lambda one: one.when, reverse=True)[:limit]:
+        mark = f"{line.mark:<10}"
+        when = line.when.astimezone().strftime("%Y-%m-%d %H:%M")
+        yield f"{paint.dim(when)}  {paint.bad(mark) if line.is_bad else paint.accent(mark)}  {line.text}"
+
+
+def _landed(version: Version, cost: str, is_taken_back: bool) -> _Line:
+    topics = [change.name for change in version.files if not is_index(change.name)]
+    files = one_line(", ".join(topics) or "the index")
+    accepted = "accepted: " if version.info.why.startswith("Accepted") else ""
+    return _Line(version.when, version.short, f"{accepted}{files}{cost}{' (taken back)' if is_taken_back else ''}")
+
+
+def _run(entry: LogEntry, waiting: Collection[str]) -> _Line:
+    if entry.kind == "dream_completed":
+        outcome = str(entry.fields.get("outcome") or "")
+        was_stopped = entry.fields.get("denied") or entry.fields.get("refused")
+        idle = "it was not allowed to do what it wanted" if was_stopped else "everything was in order"
+        id = str(entry.fields.get("id"))
+        words = {"unchanged": idle, "proposed": f"{id} waits for you" if id in waiting else f"{id}, decided since"}
+        return _Line(entry.time, outcome, words.get(outcome, outcome) + _cost(entry))
+    return _Line(entry.time, entry.kind.removeprefix("dream_"), one_line(str(entry.fields.get("error") or "")), True)
+
+
+def _cost(entry: LogEntry) -> str:
+    found = entry.fields
+    rounds, share = int(found.get("rounds") or 0), float(found.get("hit_rate") or 0.0)
+    money = f", ${float(found['cost_usd']):.4f}" if found.get("cost_usd") else ""
+    return f" ({rounds} round{'s' if rounds != 1 else ''}, {found.get('way')}, {share:.0%} cached{money})"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
-from reverie.cli.lab.dream import dream
-from reverie.cli.lab.extraction import extraction
-from reverie.cli.lab.forks import forks
-from reverie.cli.lab.mind import mind
-from reverie.cli.lab.recall import recall
+from reverie.cli.lab.learning import dream, extraction, recall
+from reverie.cli.options import json_option
+from reverie.cli.output import answer
 from reverie.cli.screen import CLEAR_LINE
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group(name="lab")
@@ -25,9 +26,26 @@ def command() -> None:
     """
 
 
+for measurement in (recall, extraction, dream):
+    command.add_command(measurement)
+
+
+def _files(metavar: str) -> Callable[[F], F]:
+    return click.argument("paths", metavar=metavar, nargs=-1, required=True, type=click.Path(path_type=Path))
+
+
+_cut_option = click.option(
+    "--at",
+    default=100_000,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Tokens at which a session that was never compacted is cut.",
+)
+
+
 @command.command("tokens")
-@click.argument("paths", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
+@_files("DIR...")
+@json_option
 def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
     """Measure how well token growth is estimated, on Claude Code transcripts.
 
@@ -41,13 +59,12 @@ def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
     from reverie.lab.tokens import measure_folder, summary, table
 
     sessions = measure_folder(paths)
-    figures = summary(sessions)
-    click.echo(json.dumps(figures) if as_json else table(sessions))
+    answer(as_json, summary(sessions), table(sessions))
 
 
 @command.command("startup")
 @click.option("--runs", default=15, show_default=True, type=click.IntRange(min=1), help="Runs of each command.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
+@json_option
 def startup(runs: int, as_json: bool) -> None:
     """Measure how long commands take to start, against the bare interpreter.
 
@@ -60,16 +77,17 @@ def startup(runs: int, as_json: bool) -> None:
     from reverie.lab.startup import measure_startup
 
     found = measure_startup(runs)
-    if as_json:
-        click.echo(json.dumps(found.summary()))
-        return
-    click.echo(f"python -c pass         {found.bare_ms:7.1f} ms")
-    click.echo(f"reverie --version      {found.version_ms:7.1f} ms   {found.version_ms / found.bare_ms:5.2f}×")
-    click.echo(f"reverie sessions list  {found.sessions_ms:7.1f} ms   {found.sessions_ms / found.bare_ms:5.2f}×")
+    answer(
+        as_json,
+        found.summary(),
+        f"python -c pass         {found.bare_ms:7.1f} ms",
+        f"reverie --version      {found.version_ms:7.1f} ms   {found.version_ms / found.bare_ms:5.2f}×",
+        f"reverie sessions list  {found.sessions_ms:7.1f} ms   {found.sessions_ms / found.bare_ms:5.2f}×",
+    )
 
 
 @command.command("billing")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
+@json_option
 def billing(as_json: bool) -> None:
     """Measure how fast the simulator bills a session of 200 rounds and 150,000 tokens, in process.
 
@@ -81,19 +99,13 @@ def billing(as_json: bool) -> None:
 
     found = measure_billing()
     text = f"{found.rounds} rounds up to {found.tokens:,} tokens billed in {found.seconds:.2f} s"
-    click.echo(json.dumps(found.summary()) if as_json else f"{text}; {found.hit_rate:.1%} read from the cache")
+    answer(as_json, found.summary(), f"{text}; {found.hit_rate:.1%} read from the cache")
 
 
 @command.command("survival")
-@click.argument("paths", metavar="FILES...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--at",
-    default=100_000,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Tokens at which a session that was never compacted is cut.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
+@_files("FILES...")
+@_cut_option
+@json_option
 def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     """Measure what survives a compaction, on recorded sessions.
 
@@ -108,25 +120,61 @@ def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     from reverie.lab.survival.run import measure, summary, table
 
     compacted = measure(paths, at)
-    click.echo(json.dumps(summary(compacted)) if as_json else table(compacted))
+    answer(as_json, summary(compacted), table(compacted))
 
 
-command.add_command(recall)
-command.add_command(extraction)
-command.add_command(dream)
-command.add_command(forks)
-command.add_command(mind)
+@command.command("forks")
+@click.option("--children", default=8, show_default=True, type=click.IntRange(1, 10), help="Forks of one message.")
+@click.option(
+    "--tokens", default=100_000, show_default=True, type=click.IntRange(1_000, 140_000), help="About how long it was."
+)
+@json_option
+def forks(children: int, tokens: int, as_json: bool) -> None:
+    """Measure what fork children cost, against as many fresh agents with the same context.
+
+    A session over HTTP against the simulator reads files until the conversation is long, then forks itself. Costs are
+    in tokens of fresh input. The first child pays for the message they were forked from, the others for their
+    directive.
+
+    \b
+    Example:
+      reverie lab forks --children 4 --json
+    """
+    from reverie.lab.forks import measure_forks, table
+
+    found = measure_forks(children, tokens)
+    answer(as_json, found.summary(), table(found))
+
+
+@command.command("mind")
+@_files("FILES...")
+@_cut_option
+@json_option
+def mind(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
+    """Measure the embedded mind's notes and summaries on recorded sessions.
+
+    At each compaction: how long it takes to write them, and whether they are what code writes from the same record,
+    which is what `reverie lab survival` measures.
+
+    \b
+    Example:
+      reverie lab mind ~/.claude/projects/my-project/*.jsonl
+    """
+    from reverie.lab.mind import measure, summary, table
+
+    written = measure(paths, at)
+    answer(as_json, summary(written), table(written))
 
 
 @command.command("replay")
-@click.argument("files", metavar="FILES...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_files("FILES...")
 @click.option("--policy", "names", metavar="NAME", multiple=True, help="Only this policy (may be given again).")
 @click.option("--prefix-tokens", default=8_000, show_default=True, type=click.IntRange(min=0), help="System and tools.")
 @click.option("--window", default=200_000, show_default=True, type=click.IntRange(min=8_000), help="Tokens of context.")
 @click.option("--plot", "picture", metavar="FILE", type=click.Path(path_type=Path), help="Also draw it (.png, .svg).")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
+@json_option
 def replay(
-    files: tuple[Path, ...],
+    paths: tuple[Path, ...],
     names: tuple[str, ...],
     prefix_tokens: int,
     window: int,
@@ -147,15 +195,14 @@ def replay(
     """
     from reverie.lab.plot import check_plot, draw
     from reverie.lab.replay.policies import chosen
-    from reverie.lab.replay.recorded import load
+    from reverie.lab.replay.recorded import check_room, load
     from reverie.lab.replay.report import replay_all, summary, table
-    from reverie.lab.replay.setting import check_room
 
     policies = chosen(names)
     check_room(prefix_tokens, window)
     if picture is not None:
         check_plot(picture)
-    sessions = load(files)
+    sessions = load(paths)
 
     def progress(done: int, of: int, name: str) -> None:
         click.echo(f"{CLEAR_LINE}replayed {done} of {of}: {name[:36]:<36}", nl=done == of, err=True)
@@ -164,11 +211,11 @@ def replay(
     found = replay_all(sessions, policies, prefix_tokens=prefix_tokens, window=window, progress=progress)
     if picture is not None:
         draw(found, picture)
-    click.echo(json.dumps(summary(found, prefix_tokens, window)) if as_json else table(found))
+    answer(as_json, summary(found, prefix_tokens, window), table(found))
 
 
 @command.command("overhead")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
+@json_option
 def overhead(as_json: bool) -> None:
     """Measure what preparing a request costs in time, beside LangChain's middlewares on the same history.
 
@@ -181,4 +228,4 @@ def overhead(as_json: bool) -> None:
     from reverie.lab.overhead import measure_overhead, summary, table
 
     found = measure_overhead()
-    click.echo(json.dumps(summary(found)) if as_json else table(found))
+    answer(as_json, summary(found), table(found))

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.memory.opening import (
-    can_ask,
-    cwd_option,
-    json_option,
-    memory_in,
-    painted,
-    say,
-    say_json,
-    say_undo,
-    version_json,
-    wrapped,
-)
-from reverie.cli.output import one_line, plural
+from reverie.cli.memory.opening import undo_line, version_json, with_memory
+from reverie.cli.output import answer, can_ask, hanging, one_line, painted, plural, say, say_all, wrapped
 
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
@@ -34,9 +22,8 @@ _OF_A_KIND = 3
 @click.command("check")
 @click.option("-a", "--all", "everything", is_flag=True, help="Every finding, also many of a kind in one file.")
 @click.option("--fix", is_flag=True, help="Put right what has one right answer, without asking.")
-@json_option
-@cwd_option
-def command(everything: bool, fix: bool, as_json: bool, cwd: Path) -> int:
+@with_memory
+def command(everything: bool, fix: bool, as_json: bool, memory: OpenedMemory) -> int:
     """Look the memory directory over, and put right what can be.
 
     Finds dead and double pointers, files no index lists, copies and near-copies, files of the repository that are
@@ -52,7 +39,6 @@ def command(everything: bool, fix: bool, as_json: bool, cwd: Path) -> int:
 
     Exit codes: 0 nothing is wrong (any more), 1 something is.
     """
-    memory = memory_in(cwd)
     found = _look(memory)
     version = None
     if as_json:
@@ -69,7 +55,8 @@ def command(everything: bool, fix: bool, as_json: bool, cwd: Path) -> int:
             }
             for one in found
         ]
-        say_json({"directory": str(memory.directory.root), "findings": findings, "version": version_json(version)})
+        told = {"directory": str(memory.directory.root), "findings": findings, "version": version_json(version)}
+        answer(True, told)
         return 1 if found else 0
     if not found:
         count = len(memory.directory.names())
@@ -77,8 +64,7 @@ def command(everything: bool, fix: bool, as_json: bool, cwd: Path) -> int:
         return 0
     _show(found, most=len(found) if everything else _OF_A_KIND)
     fixable = [one for one in found if one.fix]
-    say()
-    say(f"{plural(len(found), 'finding')}, {len(fixable)} of them with a fix.")
+    say(f"\n{plural(len(found), 'finding')}, {len(fixable)} of them with a fix.")
     if not fixable:
         return 1
     if not fix:
@@ -90,8 +76,7 @@ def command(everything: bool, fix: bool, as_json: bool, cwd: Path) -> int:
     version = _fix(memory, found)
     left = _look(memory)
     say(f"Fixed {plural(len(found) - len(left), 'finding')}, {len(left)} left.")
-    if version is not None:
-        say_undo(version)
+    say_all(undo_line(version))
     return 1 if left else 0
 
 
@@ -118,9 +103,7 @@ def _fix(memory: OpenedMemory, found: tuple[Finding, ...]) -> Version | None:
 def _show(found: tuple[Finding, ...], *, most: int) -> None:
     paint = painted()
     for number, (file, own) in enumerate(groupby(found, key=lambda one: one.file)):
-        if number:
-            say()
-        say(paint.accent(one_line(file)))
+        say("\n" * bool(number) + paint.accent(one_line(file)))
         seen = Counter[str]()
         for one in own:
             seen[one.problem] += 1
@@ -128,10 +111,7 @@ def _show(found: tuple[Finding, ...], *, most: int) -> None:
                 continue
             where = f"line {one.line}: " if one.line else ""
             mark = paint.warning("!") if one.fix is None else paint.dim("·")
-            first, *rest = wrapped(f"{one.problem.value}: {where}{one.message}", 4)
-            say(f"  {mark} {first}")
-            for line in rest:
-                say(f"    {line}")
+            say(hanging(f"{one.problem.value}: {where}{one.message}", f"  {mark} ", 4))
             if one.fix:
                 for line in wrapped(f"would {one.fix.what}", 6):
                     say(paint.dim(f"      {line}"))

@@ -3,56 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 import click
 
-_IN: Mapping[str, tuple[str, str]] = {
-    "list": ("reverie.cli.memory.look:list_command", "List what is remembered."),
-    "show": ("reverie.cli.memory.look:show_command", "Show a memory, also as it was in an earlier version."),
-    "search": ("reverie.cli.memory.look:search_command", "Find words in memories."),
-    "add": ("reverie.cli.memory.change:add_command", "Add a memory: a sentence, a file, or in your editor."),
-    "edit": ("reverie.cli.memory.change:edit_command", "Edit a memory in your editor."),
-    "forget": ("reverie.cli.memory.forget:forget_command", "Forget a memory: file and index line, as one version."),
-    "check": ("reverie.cli.memory.check:command", "Look the directory over, and put right what can be."),
-    "log": ("reverie.cli.memory.history:log_command", "List versions: when, who, why."),
-    "diff": ("reverie.cli.memory.history:diff_command", "Show what a version changed."),
-    "undo": ("reverie.cli.memory.history:undo_command", "Reverse one version."),
-    "restore": ("reverie.cli.memory.history:restore_command", "Bring a file back as it was."),
-    "purge": ("reverie.cli.memory.purge:command", "Take a secret out of everything that was kept."),
-    "inbox": ("reverie.cli.memory.inbox:command", "See what waits for your decision, accept or reject it."),
-    "import": ("reverie.cli.memory.importing:command", "Take in memories and notes from elsewhere."),
-    "sync": ("reverie.cli.memory.sync:command", "Share the team's part of the memory now."),
-    "path": ("reverie.cli.memory.look:path_command", "Print where the memory directory is."),
-}
+from reverie.cli.app import Commands, Entry
 
 
-class MemoryCommands(click.Group):
-    """A group that imports a command when it is asked for."""
+class MemoryCommands(Commands):
+    """The same for what stands behind `reverie memory`."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_IN)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _IN:
-            return None
-        from importlib import import_module
-
-        module, _, name = _IN[cmd_name][0].partition(":")
-        return cast(click.Command, getattr(import_module(module), name))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in _IN and not args[0].startswith("-") and not ctx.resilient_parsing:
-            from reverie.cli.app import unknown_name
-
-            raise click.UsageError(unknown_name("command `reverie memory`", args[0], _IN), ctx)
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in _IN.items()])
+    kind = "command `reverie memory`"
+    entries: Mapping[str, Entry] = {
+        "list": Entry("memory.look:list_command", "List what is remembered."),
+        "show": Entry("memory.look:show_command", "Show a memory, also as it was in an earlier version."),
+        "search": Entry("memory.look:search_command", "Find words in memories."),
+        "add": Entry("memory.change:add_command", "Add a memory: a sentence, a file, or in your editor."),
+        "edit": Entry("memory.change:edit_command", "Edit a memory in your editor."),
+        "forget": Entry("memory.change:forget_command", "Forget a memory and its line, as one version."),
+        "check": Entry("memory.check:command", "Look the directory over, and put right what can be."),
+        "log": Entry("memory.history:log_command", "List versions: when, who, why."),
+        "diff": Entry("memory.history:diff_command", "Show what a version changed."),
+        "undo": Entry("memory.history:undo_command", "Reverse one version."),
+        "restore": Entry("memory.history:restore_command", "Bring a file back as it was."),
+        "purge": Entry("memory.purge:command", "Take a secret out of everything that was kept."),
+        "inbox": Entry("memory.inbox:command", "See what waits for your decision, accept or reject it."),
+        "import": Entry("memory.importing:import_command", "Take in memories and notes from elsewhere."),
+        "sync": Entry("memory.importing:sync_command", "Share the team's part of the memory now."),
+        "path": Entry("memory.look:path_command", "Print where the memory directory is."),
+    }
 
 
 @click.group("memory", cls=MemoryCommands)

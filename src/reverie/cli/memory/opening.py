@@ -5,24 +5,23 @@ Loads no event loop, no SDK, no flags, and the write gate only when something is
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from reverie.cli.options import cwd_option as cwd_option
-from reverie.cli.options import json_option as json_option
-from reverie.cli.output import Paint, columns, one_line, paint_for
-from reverie.cli.screen import json_text
+from reverie.cli.options import here
+from reverie.cli.output import one_line, painted, say
 from reverie.errors import ReverieError, UserError
 from reverie.memory.opening import OpenedMemory, open_memory
-from reverie.memory.taxonomy import INDEX, MemoryType, is_index
+from reverie.memory.taxonomy import MemoryType, is_index
 from reverie.paths import Places
 from reverie.settings import load_settings
 from reverie.storage.history.versions import Version
 
+F = TypeVar("F", bound=Callable[..., Any])
 TYPES = click.Choice([kind.value for kind in MemoryType])
 
 
@@ -45,6 +44,16 @@ def memory_in(cwd: Path, *, quiet: bool = False) -> OpenedMemory:
         )
 
     return open_memory(settings, places, report=report)
+
+
+def with_memory(function: F) -> F:
+    """`--json` and `-C`; the command gets `memory`, which a session there would use."""
+
+    @wraps(function)
+    def opened(*args: Any, cwd: Path, **more: Any) -> Any:
+        return function(*args, memory=memory_in(cwd), **more)
+
+    return here(opened)  # type: ignore[return-value]
 
 
 def file_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -78,48 +87,9 @@ def file_meant(memory: OpenedMemory, given: str, *, also: Iterable[str] = ()) ->
     raise UserError(f"There is no memory {given[:60]!r}; `reverie memory list` shows what there is.")
 
 
-def everything_named(memory: OpenedMemory) -> list[str]:
-    """Every file of the directory, the indexes too."""
-    indexes = [name for name in (INDEX, f"team/{INDEX}") if memory.directory.exists(name)]
-    return [*indexes, *memory.directory.names()]
-
-
-def say(text: str = "", *, err: bool = False) -> None:
-    click.echo(text, err=err, color=painted(err=err).on)
-
-
-def painted(*, err: bool = False) -> Paint:
-    return paint_for(sys.stderr if err else sys.stdout)
-
-
-def say_json(value: Any) -> None:
-    click.echo(json_text(value, indent=2))
-
-
-def say_undo(version: Version) -> None:
-    """How to take back what was just done."""
-    say(painted().dim(f"Undo: reverie memory undo {version.short}"))
-
-
-def warn(text: str) -> None:
-    """Something to know, on standard error, wrapped."""
-    paint = painted(err=True)
-    first, *rest = wrapped(text, 2)
-    say(f"{paint.warning('!')} {first}", err=True)
-    for line in rest:
-        say(f"  {line}", err=True)
-
-
-def wrapped(text: str, indent: int = 0) -> list[str]:
-    """Lines of a text as wide as the terminal, less an indent."""
-    import textwrap
-
-    return textwrap.wrap(one_line(text), max(20, columns(100) - indent), break_on_hyphens=False) or [""]
-
-
-def can_ask() -> bool:
-    """Whether somebody is there to answer."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+def undo_line(version: Version | None) -> list[str]:
+    """How to take back what was just done, if anything was."""
+    return [painted().dim(f"Undo: reverie memory undo {version.short}")] if version is not None else []
 
 
 def version_json(version: Version | None) -> dict[str, Any] | None:

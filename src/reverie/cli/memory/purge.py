@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reverie.cli.memory.opening import can_ask, cwd_option, json_option, memory_in, painted, say, say_json, warn
-from reverie.cli.output import one_line, plural
+from reverie.cli.memory.opening import with_memory
+from reverie.cli.output import answer, can_ask, one_line, painted, plural, warn
 from reverie.errors import ReverieError, UserError
 
 if TYPE_CHECKING:
@@ -38,10 +38,15 @@ _TO_DO = {
 )
 @click.option("--dry-run", is_flag=True, help="Only say where it stands.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@json_option
-@cwd_option
+@with_memory
 def command(
-    text: str | None, pattern: str | None, everywhere: bool, dry_run: bool, yes: bool, as_json: bool, cwd: Path
+    text: str | None,
+    pattern: str | None,
+    everywhere: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    memory: OpenedMemory,
 ) -> int:
     """Take a secret out of everything that was kept.
 
@@ -67,7 +72,6 @@ def command(
         raise UserError("Give a text or --pattern, not both.")
     if text is not None:
         warn("The text was given as an argument, so your shell may keep it in its history: clear it there as well.")
-    memory = memory_in(cwd)
     wanted = Wanted.of_pattern(pattern) if pattern is not None else Wanted.of_text(text or _asked(yes or dry_run))
     reports = list(_run(memory, wanted, everywhere, dry_run=True))
     elsewhere = [] if everywhere else list(_elsewhere(memory, wanted))
@@ -129,14 +133,11 @@ def _run(
     if team.sharing == "git":
         checkout = TeamCheckout(team, keep / "checkout", memory.settings.env)
         yield memory.directory, purge_remote(wanted, checkout, keep, dry_run=dry_run)
-    for folder in agents:
-        of_agent = MemoryDirectory.open(folder, gate=gate)
-        theirs = PurgeScope(derived=(places.search_index(folder),), inbox=Inbox(folder), record=record, home=home)
-        yield of_agent, purge(wanted, of_agent, theirs, dry_run=dry_run)
-    for folder in others:
-        other = MemoryDirectory.open(folder / "memory", gate=gate)
+    rest: list[tuple[Path, tuple[Path, ...]]] = [(folder, ()) for folder in agents]
+    for root, projects in (*rest, *((folder / "memory", (folder,)) for folder in others)):
+        other = MemoryDirectory.open(root, gate=gate)
         derived = (places.search_index(other.root),)
-        theirs = PurgeScope((folder,), (), derived, Inbox(other.root), record=record, home=home)
+        theirs = PurgeScope(projects, (), derived, Inbox(other.root), record=record, home=home)
         yield other, purge(wanted, other, theirs, dry_run=dry_run)
 
 
@@ -154,60 +155,39 @@ def _elsewhere(memory: OpenedMemory, wanted: Wanted) -> Iterator[PurgedPlace]:
 
 def _others(memory: OpenedMemory) -> list[Path]:
     places = memory.places
-    return [one for one in _folders(places.projects) if one not in (places.project, places.default_memory.parent)]
-
-
-def _folders(above: Path) -> list[Path]:
-    return sorted(folder for folder in above.iterdir() if folder.is_dir()) if above.is_dir() else []
+    folders = sorted(one for one in places.projects.iterdir() if one.is_dir()) if places.projects.is_dir() else []
+    return [one for one in folders if one not in (places.project, places.default_memory.parent)]
 
 
 def _tell(
     reports: list[tuple[MemoryDirectory, PurgeReport]], elsewhere: list[PurgedPlace], as_json: bool, *, dry_run: bool
 ) -> None:
+    places = [(directory, place) for directory, report in reports for place in report.places]
+    left = [(directory, place) for directory, report in reports for place in report.left]
+    found, versions = (sum(getattr(report, name) for _, report in reports) for name in ("found", "versions"))
+
+    def listed(some: list[tuple[MemoryDirectory, PurgedPlace]]) -> list[dict[str, Any]]:
+        return [{"memory": str(of.root), "kind": one.kind, "where": one.where, "found": one.found} for of, one in some]
+
+    told = {"dry_run": dry_run, "found": found, "places": listed(places), "versions": versions, "left": listed(left)}
+    paint = painted()
+    if not found:
+        where = "nowhere in this project" if elsewhere else "nowhere"
+        lines = [f"It stands {where}: not in memories, their versions, transcripts, tool results, logs or mailboxes."]
+    elif dry_run:
+        lines = [f"It stands {plural(found, 'time')} in {plural(len(places), 'place')}:"]
+        for _, place in places:
+            times = paint.dim(plural(place.found, "time"))
+            lines.append(f"  {place.kind:<10}  {paint.accent(one_line(place.where))}  {times}")
+    else:
+        gone = plural(max(0, found - sum(place.found for _, place in left)), "occurrence")
+        named = f"{plural(versions, 'version')} of the history got new names"
+        lines = [f"Purged {gone}; {named}. Every place was searched again."]
+    answer(as_json, {**told, "other_projects": len(elsewhere)}, *lines)
     if as_json:
-        say_json({**_as_json(reports, dry_run), "other_projects": len(elsewhere)})
         return
-    _tell_here(reports, dry_run, bool(elsewhere))
+    for _, place in left if found and not dry_run else ():
+        todo = f"; {_TO_DO[place.kind]}" if place.kind in _TO_DO else ""
+        warn(f"It is still in {place.kind} {one_line(place.where)}{todo}.")
     if elsewhere:
         warn(f"It is in {plural(len(elsewhere), 'place')} of other projects too: purge it there with --everywhere.")
-
-
-def _tell_here(reports: list[tuple[MemoryDirectory, PurgeReport]], dry_run: bool, is_elsewhere: bool) -> None:
-    paint = painted()
-    found = sum(report.found for _, report in reports)
-    if not found:
-        where = "nowhere in this project" if is_elsewhere else "nowhere"
-        say(f"It stands {where}: not in memories, their versions, transcripts, tool results, logs or mailboxes.")
-        return
-    if dry_run:
-        say(f"It stands {plural(found, 'time')} in {plural(sum(len(r.places) for _, r in reports), 'place')}:")
-        for _, report in reports:
-            for place in report.places:
-                times = paint.dim(plural(place.found, "time"))
-                say(f"  {place.kind:<10}  {paint.accent(one_line(place.where))}  {times}")
-        return
-    versions = sum(report.versions for _, report in reports)
-    left = sum(place.found for _, report in reports for place in report.left)
-    gone = plural(max(0, found - left), "occurrence")
-    say(f"Purged {gone}; {plural(versions, 'version')} of the history got new names. Every place was searched again.")
-    for _, report in reports:
-        for place in report.left:
-            todo = f"; {_TO_DO[place.kind]}" if place.kind in _TO_DO else ""
-            warn(f"It is still in {place.kind} {one_line(place.where)}{todo}.")
-
-
-def _as_json(reports: list[tuple[MemoryDirectory, PurgeReport]], dry_run: bool) -> dict[str, Any]:
-    def listed(kind: str) -> list[dict[str, Any]]:
-        return [
-            {"memory": str(directory.root), "kind": place.kind, "where": place.where, "found": place.found}
-            for directory, report in reports
-            for place in (report.left if kind == "left" else report.places)
-        ]
-
-    return {
-        "dry_run": dry_run,
-        "found": sum(report.found for _, report in reports),
-        "places": listed("places"),
-        "versions": sum(report.versions for _, report in reports),
-        "left": listed("left"),
-    }

@@ -5,7 +5,6 @@ The same ranking as in a session without a selecting model. Reads only (but for 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import time
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from reverie.cli.memory.opening import cwd_option, json_option, memory_in, painted, say, say_json, warn, wrapped
-from reverie.cli.output import columns, cut, one_line, plural
+from reverie.cli.memory.opening import with_memory
+from reverie.cli.output import answer, cut, hanging, line_width, one_line, painted, plural, say, warn, wrapped
 from reverie.memory.age import age_days, age_words
 from reverie.memory.recall.ranker import Candidate, Ranker, Ranking
 from reverie.memory.recall.showing import MAX_FILES, why_not
@@ -38,15 +37,14 @@ Gone = Callable[[str], tuple[str, ...]]
     show_default=True,
     help="By words alone, or with a sentence encoder (`reverie models add minilm`).",
 )
-@json_option
-@cwd_option
+@with_memory
 def command(
     query: tuple[str, ...],
     why: bool,
     tools: tuple[str, ...],
     tier: Literal["auto", "builtin", "semantic"],
     as_json: bool,
-    cwd: Path,
+    memory: OpenedMemory,
 ) -> None:
     """Show which memories a message would bring back.
 
@@ -62,12 +60,13 @@ def command(
 
     Exit codes: 0 (also when nothing fits), 1 memory is off, 2 usage.
     """
-    memory = memory_in(cwd)
     memory.require_on("nothing is recalled")
     text = " ".join(query)
     reason = why_not(text, 0)
     if reason is not None:
-        _never_ran(text, reason, as_json)
+        answer(as_json, {"query": text, "ran": False, "reason": reason, "shown": [], "left_out": []})
+        if not as_json:
+            say(f"Recall did not run: {reason}. `reverie memory search` finds single words.", err=True)
         return
     places, root = memory.places, memory.directory.root
     with Ranker.open(root, places.search_index(root), tier=tier, models_dir=places.models) as ranker:
@@ -75,19 +74,12 @@ def command(
         note = ranker.note
     gone = _gone_in(memory)
     if as_json:
-        say_json(_as_json(text, ranking, note, memory, gone))
+        answer(True, _as_json(text, ranking, note, memory, gone))
         return
     _show(ranking, memory, gone, why=why)
     if why and note:
         say()
         warn(note)
-
-
-def _never_ran(query: str, reason: str, as_json: bool) -> None:
-    if as_json:
-        say_json({"query": query, "ran": False, "reason": reason, "shown": [], "left_out": []})
-    else:
-        say(f"Recall did not run: {reason}. `reverie memory search` finds single words.", err=True)
 
 
 def _gone_in(memory: OpenedMemory) -> Gone:
@@ -137,7 +129,7 @@ def _candidate(one: Candidate) -> dict[str, Any]:
 
 
 def _show(ranking: Ranking, memory: OpenedMemory, gone: Gone, *, why: bool) -> None:
-    paint, wide = painted(), columns() if sys.stdout.isatty() else 10_000
+    paint, wide = painted(), line_width()
     if not ranking.files:
         say(f"Nothing is remembered in {memory.directory.root} yet.", err=True)
         return
@@ -156,10 +148,8 @@ def _show(ranking: Ranking, memory: OpenedMemory, gone: Gone, *, why: bool) -> N
             for line in wrapped(one.why, len(indent)):
                 say(paint.dim(f"{indent}{line}"))
         if missing := gone(one.path):
-            first, *rest = wrapped(f"names what is not in the repository: {', '.join(missing)}", len(indent) + 2)
-            say(f"{indent}{paint.warning('!')} {first}")
-            for line in rest:
-                say(f"{indent}  {line}")
+            told = f"names what is not in the repository: {', '.join(missing)}"
+            say(hanging(told, f"{indent}{paint.warning('!')} ", len(indent) + 2))
     if why:
         _show_left_out(ranking)
 

@@ -1,4 +1,7 @@
-"""Acts on a session from another terminal: through its socket if it is live, else by opening it for a moment."""
+"""`reverie compact|rewind|pin|btw`: acts on a conversation from another terminal.
+
+Through its socket if the session is live, else by opening it for a moment.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from reverie.cli.options import cwd_option, json_option, session_option
+from reverie.cli.options import here, places_of, session_option
+from reverie.cli.output import answer
 from reverie.types import JsonObject
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,23 +20,140 @@ _TIMEOUT_S = 1_800.0
 _CHANGING = frozenset({"compact", "undo", "rewind", "clear", "pin", "unpin", "notes"})
 
 
-def action_options(function: F) -> F:
+def _action(function: F) -> F:
     """Adds `--session`, `--cwd` and `--json`."""
     named = session_option(
         "Which session; the beginning of its id is enough.  [default: the newest session of this folder]"
     )
-    return named(cwd_option(json_option(function)))
+    return named(here(function))
+
+
+@click.command("compact")
+@click.argument("text", nargs=-1)
+@click.option("--preview", is_flag=True, help="Show what would stand for the conversation; change nothing.")
+@click.option("--from", "from_", metavar="MSG", help="Summarise only from this message on; what is earlier stays.")
+@click.option("--up-to", metavar="MSG", help="Summarise only up to this message; what is later stays.")
+@click.option("--fit", is_flag=True, help="With undo: bring back as much as fits the window.")
+@_action
+def compact_command(
+    text: tuple[str, ...],
+    preview: bool,
+    from_: str | None,
+    up_to: str | None,
+    fit: bool,
+    session: str,
+    cwd: Path,
+    as_json: bool,
+) -> None:
+    """Summarise a conversation to make room; or take the last compaction back with `undo`.
+
+    TEXT says what the summary is to mind. What you said, what was done and your pins stay word for word. MSG is a
+    message's uuid, the beginning of one, or -1 for your last message. A live session does it itself, at the end of the
+    round if a turn is running.
+
+    \b
+    Examples:
+      reverie compact
+      reverie compact "Keep everything about the parser"
+      reverie compact --preview
+      reverie compact --up-to -3
+      reverie compact undo
+      reverie compact undo --fit
+    """
+    if text == ("undo",):
+        if preview or from_ or up_to:
+            raise click.UsageError("undo takes back the last compaction: it goes with --fit only.")
+        undone = cast(JsonObject, act(session, cwd, {"do": "undo", "fit": fit})["undone"])
+        answer(as_json, undone, undone["notice"])
+        return
+    if fit:
+        raise click.UsageError("--fit goes with undo: `reverie compact undo --fit`.")
+    request: JsonObject = {"do": "compact", "text": " ".join(text), "preview": preview}
+    request |= {"from": from_} if from_ is not None else {}
+    request |= {"up_to": up_to} if up_to is not None else {}
+    done = cast(JsonObject, act(session, cwd, request, asks=not preview)["compacted"])
+    answer(as_json, done, done["text"] if preview else done["notice"])
+    if preview and not as_json:
+        click.echo(f"\n{done['notice']}", err=True)
+
+
+@click.command("rewind", context_settings={"ignore_unknown_options": True})
+@click.argument("message", metavar="[MSG]", required=False)
+@_action
+def rewind_command(message: str | None, session: str, cwd: Path, as_json: bool) -> None:
+    """Go back to before one of your messages; without MSG, list them.
+
+    MSG is a message's uuid, the beginning of one, or -1 for your last message. Nothing is deleted, and `reverie compact
+    undo` goes forward again. Files on disk do not change.
+
+    \b
+    Examples:
+      reverie rewind
+      reverie rewind -1
+    """
+    if message is not None:
+        done = act(session, cwd, {"do": "rewind", "message": message})
+        answer(as_json, done, f"Back to before: {done['rewound']}")
+        return
+    listed = cast("list[JsonObject]", act(session, cwd, {"do": "messages"})["messages"])
+    answer(as_json, listed, *(f"{one['back']:>4}  {str(one['uuid'])[:8]}  {one['text']}" for one in listed))
+    if not listed and not as_json:
+        click.echo("Nothing was said yet.", err=True)
+
+
+@click.command("pin")
+@click.argument("text", nargs=-1)
+@click.option("--remove", metavar="ID", help="Take this pin away: its number, or the beginning of its text.")
+@_action
+def pin_command(text: tuple[str, ...], remove: str | None, session: str, cwd: Path, as_json: bool) -> None:
+    """Pin TEXT, so that it survives every compaction word for word. Without TEXT, list the pins.
+
+    \b
+    Examples:
+      reverie pin "Never touch the generated files"
+      reverie pin
+      reverie pin --remove 1
+    """
+    if remove is not None:
+        if text:
+            raise click.UsageError("give a text to pin, or --remove ID, not both.")
+        done = act(session, cwd, {"do": "unpin", "id": remove})
+        answer(as_json, done, f"No longer pinned: {done['unpinned']}")
+    elif text:
+        done = act(session, cwd, {"do": "pin", "text": " ".join(text)})
+        answer(as_json, done, f"Pinned as {done['pin']}.")
+    else:
+        pins = cast("dict[str, str]", act(session, cwd, {"do": "pins"})["pins"])
+        answer(as_json, pins, *(f"{name:>3}  {pinned}" for name, pinned in pins.items()))
+        if not pins and not as_json:
+            click.echo("Nothing is pinned.", err=True)
+
+
+@click.command("btw")
+@click.argument("question", nargs=-1, required=True)
+@_action
+def btw_command(question: tuple[str, ...], session: str, cwd: Path, as_json: bool) -> None:
+    """Ask something about a conversation without it noticing.
+
+    The answer rests on what the agent knows already; it calls no tools, and nothing of it is kept. A live session is
+    asked while it works.
+
+    \b
+    Examples:
+      reverie btw "Which file are you changing, and why?"
+      reverie btw -s 3f2a "What is left to do?" --json
+    """
+    said = act(session, cwd, {"do": "aside", "question": " ".join(question)}, asks=True)
+    answer(as_json, said, said["answer"])
 
 
 def act(session: str, cwd: Path, request: JsonObject, *, asks: bool = False) -> JsonObject:
     """Has the session do what the request says and returns its answer. `asks`: its model, which is then opened."""
-    from reverie.paths import Places
     from reverie.runtime.live_client import ask_live
-    from reverie.settings import load_settings
     from reverie.storage.lease import Lease
     from reverie.storage.transcript.sessions import find_session
 
-    found = find_session(Places.of(cwd, load_settings(cwd)).project, session)
+    found = find_session(places_of(cwd := cwd.resolve()).project, session)
     holder = Lease.holder(found.lease)
     socket = cast(str | None, holder.get("socket")) if holder is not None else None
     if socket:

@@ -8,28 +8,48 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from reverie.cli.options import cwd_option, json_lines_option, json_option, session_choice, session_ids, session_option
-from reverie.cli.output import Paint, age, columns, cut, one_line, pad, paint_for, plural, size, width
+from reverie.cli.options import (
+    cwd_option,
+    here,
+    json_lines_option,
+    places_of,
+    session_choice,
+    session_ids,
+    session_option,
+    with_places,
+)
+from reverie.cli.output import (
+    Paint,
+    age,
+    answer,
+    can_ask,
+    columns,
+    cut,
+    keep_end,
+    line_width,
+    one_line,
+    painted,
+    plural,
+    say_all,
+    size,
+    table,
+)
 from reverie.cli.screen import clean, document, json_text
-from reverie.cli.sessions.importing import import_command
 from reverie.errors import ReverieError, UserError
 from reverie.moments import iso
-from reverie.paths import Places
-from reverie.settings import load_settings
+from reverie.paths import Places, check_session_id
 from reverie.storage.lease import Lease
+from reverie.storage.transcript.file import Transcript, parse_record, read_records
+from reverie.storage.transcript.foreign import as_imported
+from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
 from reverie.storage.transcript.sessions import SessionInfo, delete_session, find_session, list_sessions
 
 _ID_SHOWN = 8
-
-
-def _places(cwd: Path) -> Places:
-    return Places.of(cwd, load_settings(cwd))
 
 
 @click.group("sessions")
@@ -50,9 +70,8 @@ def command() -> None:
 @command.command("list")
 @click.option("-a", "--all", "everywhere", is_flag=True, help="The sessions of every folder.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="Only the newest so many.")
-@json_option
-@cwd_option
-def list_command(everywhere: bool, limit: int | None, as_json: bool, cwd: Path) -> None:
+@with_places
+def list_command(everywhere: bool, limit: int | None, as_json: bool, places: Places) -> None:
     """List the conversations held in this folder, newest first by when something was last said in them.
 
     `last` means the one used last here: an old conversation that was just imported is `last`, but not the first of the
@@ -64,19 +83,16 @@ def list_command(everywhere: bool, limit: int | None, as_json: bool, cwd: Path) 
       reverie sessions list --all --limit 20
       reverie sessions list --json | jq -r '.sessions[].id'
     """
-    places = _places(cwd)
     found = _everywhere(places) if everywhere else list_sessions(places.project)
     found = sorted(found, key=lambda info: info.said, reverse=True)[:limit]
     if as_json:
-        click.echo(json_text({"sessions": [_as_json(info) for info in found]}, indent=2))
+        answer(True, {"sessions": [_as_json(info) for info in found]})
         return
     if not found:
         where = "There are no sessions yet" if everywhere else f"There are no sessions of {places.cwd} yet"
         click.echo(f"{where}: start one with `reverie chat`.", err=True)
         return
-    wide = columns(200) if sys.stdout.isatty() else 10_000
-    for line in _table(found, paint_for(sys.stdout), wide, everywhere):
-        click.echo(line)
+    say_all(_table(found, painted(), columns(200) if sys.stdout.isatty() else 10_000, everywhere))
 
 
 def _everywhere(places: Places) -> list[SessionInfo]:
@@ -97,7 +113,6 @@ def _holder(info: SessionInfo) -> int | None:
 
 
 def _as_json(info: SessionInfo) -> dict[str, Any]:
-
     return {
         "id": info.id,
         "title": info.title,
@@ -111,47 +126,22 @@ def _as_json(info: SessionInfo) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    mark: str
-    age: str
-    id: str
-    title: str
-    size: str
-    branch: str
-    cwd: str
-
-
 def _table(found: list[SessionInfo], paint: Paint, wide: int, everywhere: bool) -> Iterator[str]:
     short = _distinct([info.id for info in found])
     narrow = wide < 100
     rows = [
-        _Row(
-            "" if _holder(info) is None else "●",
+        (
             age(info.said),
-            info.id[:short],
+            paint.accent(info.id[:short]),
             one_line(info.title) or "(untitled)",
-            size(info.size),
-            "" if narrow and everywhere else cut(one_line(info.git_branch), 14 if narrow else 24),
-            _from_home(info.cwd) if everywhere else "",
+            paint.dim(size(info.size)),
+            "" if narrow and everywhere else paint.dim(cut(one_line(info.git_branch), 14 if narrow else 24)),
+            paint.dim(keep_end(_from_home(info.cwd), max(12, wide // 4))) if everywhere else "",
         )
         for info in found
     ]
-    ages, sizes, ids = (max(len(getattr(row, key)) for row in rows) for key in ("age", "size", "id"))
-    branches, folders = (max(width(getattr(row, key)) for row in rows) for key in ("branch", "cwd"))
-    folders = min(folders, max(12, wide // 4))
-    fixed = 2 + ages + 2 + ids + 2 + 2 + sizes + (branches + 2 if branches else 0) + (folders + 2 if folders else 0)
-    titles = max(16, min(max(width(row.title) for row in rows), wide - fixed))
-    for row in rows:
-        cells = [
-            f"{paint.good(row.mark) or ' '} {row.age:>{ages}}",
-            paint.accent(pad(row.id, ids)),
-            pad(cut(row.title, titles), titles),
-            paint.dim(f"{row.size:>{sizes}}"),
-            *([paint.dim(pad(row.branch, branches))] if branches else []),
-            *([paint.dim(_last_part(row.cwd, folders))] if folders else []),
-        ]
-        yield "  ".join(cells).rstrip()
+    for info, line in zip(found, table(rows, right=(0, 3), room=wide - 2, flexible=2), strict=True):
+        yield f"{' ' if _holder(info) is None else paint.good('●')} {line}"
 
 
 def _distinct(ids: list[str]) -> int:
@@ -167,13 +157,9 @@ def _from_home(folder: str) -> str:
     return "~" + folder[len(home) :] if folder == home or folder.startswith(home + "/") else folder
 
 
-def _last_part(text: str, most: int) -> str:
-    return text if width(text) <= most else "…" + text[-(most - 1) :]
-
-
 def _find(wanted: str, cwd: Path) -> SessionInfo:
     """The session meant: one of this folder, else the only one anywhere whose id begins so."""
-    return find_session(_places(cwd).project, wanted, everywhere=True)
+    return find_session(places_of(cwd).project, wanted, everywhere=True)
 
 
 @command.command("show")
@@ -202,9 +188,9 @@ def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
         return
     from reverie.cli.sessions.text import transcript_text
 
-    paint = paint_for(sys.stdout)
-    pieces = transcript_text(loaded, paint, columns() if sys.stdout.isatty() else 100, full=full)
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    paint = painted()
+    pieces = transcript_text(loaded, paint, line_width(100), full=full)
+    if can_ask():
         _paged("".join(pieces).rstrip("\n"), paint)
         return
     for piece in pieces:
@@ -223,8 +209,7 @@ def _paged(text: str, paint: Paint) -> None:
 
 @command.command("path")
 @session_choice()
-@json_option
-@cwd_option
+@here
 def path_command(session: str, as_json: bool, cwd: Path) -> None:
     """Print where the transcript of a conversation is.
 
@@ -241,8 +226,7 @@ def path_command(session: str, as_json: bool, cwd: Path) -> None:
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1, shell_complete=session_ids)
 @session_option("The same as SESSION. Repeatable.", "also", multiple=True)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@json_option
-@cwd_option
+@here
 def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, as_json: bool, cwd: Path) -> None:
     """Delete conversations with all they left on disk.
 
@@ -271,8 +255,7 @@ def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, 
         delete_session(info)
         if not as_json:
             click.echo(f"Deleted {info.id}.")
-    if as_json:
-        click.echo(json_text({"deleted": [info.id for info in found]}))
+    answer(as_json, {"deleted": [info.id for info in found]})
 
 
 def _left_beside(info: SessionInfo) -> tuple[int, int]:
@@ -287,4 +270,44 @@ def _left_beside(info: SessionInfo) -> tuple[int, int]:
     return files, held
 
 
-command.add_command(import_command)
+@command.command("import")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
+@with_places
+def import_command(files: tuple[Path, ...], as_json: bool, places: Places) -> None:
+    """Take in conversations of Claude Code or pi, so that they can be gone on with here.
+
+    The file is read, not changed. A session that is here already is not overwritten.
+
+    \b
+    Example:
+      reverie sessions import ~/.pi/agent/sessions/my-project/*.jsonl
+    """
+    taken, failed = list[dict[str, object]](), list[ReverieError]()
+    for file in files:
+        try:
+            taken.append(_take_in(file, places, quiet=as_json))
+        except ReverieError as error:  # the other files are taken in all the same
+            failed.append(error)
+    answer(as_json, {"imported": taken})
+    for error in failed[:-1]:
+        click.echo(f"reverie: {error}", err=True)
+    if failed:
+        raise failed[-1]
+
+
+def _take_in(file: Path, places: Places, *, quiet: bool) -> dict[str, object]:
+    records = read_pi_session(file) if is_pi_session(file) else read_records(file).records
+    ids = (str(record.data["sessionId"]) for record in records if record.data.get("sessionId"))
+    name = check_session_id(next(ids, "") or file.stem)
+    target = places.transcript(name)
+    if target.exists():
+        raise UserError(f"{file}: session {name} is here already; delete it first with `reverie sessions delete`")
+    held = sum(record.message is not None for record in records)
+    if not held:
+        raise UserError(f"{file}: there is no conversation in it")
+    transcript = Transcript(target)
+    transcript.append(parse_record(as_imported(record.stored())) for record in records)
+    transcript.close()
+    if not quiet:
+        click.echo(f"{name[:8]}  {plural(held, 'message')}  (reverie chat --resume {name[:8]})")
+    return {"session": name, "file": str(file), "messages": held, "path": str(target)}

@@ -5,16 +5,14 @@ Asks a live session over its socket; for any other it reads the transcript. No e
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import cwd_option, json_option, session_choice
-from reverie.cli.output import Paint, columns, pad, paint_for, plural, size, tokens, width
-from reverie.cli.screen import json_text
+from reverie.cli.options import here, session_choice
+from reverie.cli.output import Paint, answer, line_width, pad, painted, plural, size, tokens, width
 from reverie.cli.sessions.cost import find_transcript
 
 if TYPE_CHECKING:
@@ -37,8 +35,7 @@ _LABEL = 34
 
 @click.command("context", epilog=_EPILOG)
 @session_choice()
-@json_option
-@cwd_option
+@here
 def command(session: str, as_json: bool, cwd: Path) -> None:
     """Show what fills the window of a conversation.
 
@@ -52,11 +49,8 @@ def command(session: str, as_json: bool, cwd: Path) -> None:
     places = Places.of(cwd, settings)
     path = find_transcript(session, places)
     found = _ask(path, places) or _read(path, settings)
-    if as_json:
-        click.echo(json_text({"session": path.stem, **found.to_json()}, indent=2))
-        return
-    for line in context_lines(found, paint_for(sys.stdout), columns() if sys.stdout.isatty() else 100):
-        click.echo(line)
+    lines = context_lines(found, painted(), line_width(100))
+    answer(as_json, {"session": path.stem, **found.to_json()}, *lines)
 
 
 def _ask(path: Path, places: Places) -> WindowFill | None:
@@ -110,9 +104,9 @@ def context_lines(found: WindowFill, paint: Paint, wide: int) -> Iterator[str]:
     for share in found.shares:
         bar = paint.accent("█" * round(room * share.tokens / most))
         yield _line(share.label, share.tokens, found.window, bar, label)
-    yield paint.dim(_line("free", found.free, found.window, "", label))
-    yield paint.dim(_line("buffer after compaction starts", found.buffer, found.window, "", label))
-    yield paint.dim(_line("reserve for the reply", found.reserve, found.window, "", label))
+    rest = (("free", found.free), ("buffer after compaction starts", found.buffer))
+    for name, count in (*rest, ("reserve for the reply", found.reserve)):
+        yield paint.dim(_line(name, count, found.window, "", label))
     if found.on_disk:
         kept = f"{plural(found.on_disk, 'result')} on disk ({size(found.on_disk_bytes)})"
         yield paint.dim(f"{kept}, a preview of each in the window.")

@@ -5,7 +5,7 @@ Only reads: no event loop, no SDK, no flags. The chat shows the same for its own
 
 from __future__ import annotations
 
-import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, cast
 import click
 from click.core import ParameterSource
 
-from reverie.cli.options import cwd_option, json_option, session_choice
-from reverie.cli.output import Paint, columns, one_line, pad, paint_for, plural, tokens, width
-from reverie.cli.screen import json_text
+from reverie.cli.options import here, session_choice
+from reverie.cli.output import Paint, answer, keep_end, line_width, one_line, painted, plural, table, tokens
 
 if TYPE_CHECKING:
     from reverie.context.ledger import By, Ledger, Totals
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from reverie.storage.transcript.records import CacheBreak
 
 _BY = ("layer", "run", "day", "session", "model", "project")
-_HEADS = ("requests", "input", "cache write", "cache read", "output", "cached", "cost")
+_HEADS = ("", "requests", "input", "cache write", "cache read", "output", "cached", "cost")
 _EPILOG = """\b
 Examples:
   reverie cost
@@ -41,8 +40,7 @@ Examples:
 @click.option("--today", is_flag=True, help="Only what was spent since midnight, in every folder unless -C names one.")
 @click.option("--by", type=click.Choice(_BY), default="layer", show_default=True, help="What the lines stand for.")
 @click.option("-a", "--all", "everywhere", is_flag=True, help="The sessions of every folder.")
-@json_option
-@cwd_option
+@here
 @click.pass_context
 def command(
     context: click.Context, session: str | None, today: bool, by: str, everywhere: bool, as_json: bool, cwd: Path
@@ -70,12 +68,8 @@ def command(
     ledger = Ledger.of_transcripts(files, Catalogue.load(settings.catalogue.files), since=since)
     if day is not None:
         ledger = ledger.only(day=day)
-    if as_json:
-        click.echo(json_text(ledger.to_json(cast("By", by)), indent=2))
-        return
-    paint = paint_for(sys.stdout)
-    for line in cost_lines(ledger, cast("By", by), paint, columns() if sys.stdout.isatty() else 120):
-        click.echo(line)
+    lines = cost_lines(ledger, cast("By", by), painted(), line_width(120))
+    answer(as_json, ledger.to_json(cast("By", by)), *lines)
 
 
 def transcripts(places: Places, everywhere: bool) -> list[Path]:
@@ -126,14 +120,11 @@ def cost_lines(ledger: Ledger, by: By, paint: Paint, wide: int) -> Iterator[str]
     rows = [(one_line(name) or "(unknown)", *_cells(sums)) for name, sums in parts]
     if len(parts) > 1:
         rows.append(("total", *_cells(ledger.total)))
-    heads = ("", *_HEADS)
-    wides = [max(len(heads[i]), *(width(row[i]) for row in rows)) for i in range(len(heads))]
-    wides[0] = max(8, min(wides[0], wide - sum(wides[1:]) - 2 * len(wides[1:])))
-    yield paint.dim(_row(heads, wides))
-    for row in rows:
-        line = _row(row, wides)
-        yield paint.bold(line) if row[0] == "total" and len(parts) > 1 else line
-    yield ""
+    figures = range(1, len(_HEADS))  # folders and ids differ at their ends
+    lines = list(table([_HEADS, *rows], right=figures, room=wide, flexible=0, least=8, shorten=keep_end))
+    lines[0] = paint.dim(lines[0])
+    lines[-1] = paint.bold(lines[-1]) if len(parts) > 1 else lines[-1]
+    yield from (*lines, "")
     yield from _cache(ledger)
 
 
@@ -146,24 +137,10 @@ def _ordered(ledger: Ledger, by: By) -> list[tuple[str, Totals]]:
 
 def _cells(sums: Totals) -> tuple[str, ...]:
     used = sums.usage
-    counts = (
-        used.input_tokens,
-        used.cache_creation_input_tokens,
-        used.cache_read_input_tokens,
-        used.output_tokens,
-    )
+    cached = (used.cache_creation_input_tokens, used.cache_read_input_tokens)
+    counts = (used.input_tokens, *cached, used.output_tokens)
     price = "no price" if sums.unpriced == sums.requests else dollars(sums.cost)
     return (f"{sums.requests:,}", *(tokens(count) for count in counts), f"{sums.hit_rate:.0%}", price)
-
-
-def _row(cells: Sequence[str], wides: Sequence[int]) -> str:
-    name = _left(cells[0], wides[0])
-    return "  ".join([name, *(f"{cell:>{wides[i]}}" for i, cell in enumerate(cells) if i)]).rstrip()
-
-
-def _left(text: str, wide: int) -> str:
-    """A name that is too long keeps its end: folders and ids differ there."""
-    return pad(text if width(text) <= wide else "…" + text[-(wide - 1) :], wide)
 
 
 def dollars(amount: float) -> str:
@@ -186,9 +163,7 @@ def _cache(ledger: Ledger) -> Iterator[str]:
         seen = main.usage.cache_read_input_tokens + main.usage.cache_creation_input_tokens
         yield "No breaks." if seen or main.requests < 2 else "Whether the cache broke is not known: no figures of it."
     if found:
-        causes = dict[str, int]()
-        for one in found:
-            causes[one.cause] = causes.get(one.cause, 0) + 1
+        causes = Counter(one.cause for one in found)
         named = ", ".join(f"{cause} {count}" for cause, count in causes.items())
         yield f"{plural(len(found), 'break')} nobody announced ({named}): {_lost(found)}."
     if told:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import cwd_option, json_lines_option, session_option
+from reverie.cli.options import cwd_option, json_lines_option, places_of, session_option
 from reverie.cli.screen import json_text
 
 if TYPE_CHECKING:
@@ -36,12 +36,10 @@ def command(number: int, session: str | None, kind: str | None, as_json: bool, c
 
     The log holds neither what was said nor secrets.
     """
-    from reverie.paths import Places
     from reverie.runtime.background_log import BackgroundLog
-    from reverie.settings import load_settings
     from reverie.storage.transcript.sessions import beginning_of
 
-    places = Places.of(cwd, load_settings(cwd))
+    places = places_of(cwd)
     path = places.background_log
     session = beginning_of(session, places.project)
     entries = BackgroundLog(path).read(number, kind=kind, session=session)

@@ -5,16 +5,15 @@ Looking loads no event loop, no SDK and no flags. An update is made by a live se
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import cwd_option, json_option, session_choice
-from reverie.cli.output import age, paint_for
-from reverie.cli.screen import json_text, printable
+from reverie.cli.options import here, session_choice
+from reverie.cli.output import age, answer, painted, say
+from reverie.cli.screen import printable
 from reverie.moments import iso
 from reverie.regular_files import read_regular_text
 
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 @click.command("notes")
 @session_choice()
 @click.option("--update", is_flag=True, help="Bring them up to date first, whatever the size of the conversation.")
-@json_option
-@cwd_option
+@here
 def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
     """Show the notes that are kept of a conversation while it runs.
 
@@ -41,45 +39,30 @@ def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
       reverie notes 3f2a --update
       reverie notes --json | jq -r .path
     """
+    from reverie.cli.sessions.action import act
+    from reverie.errors import ReverieError
     from reverie.layers.l3_session_notes.numbers import NoteNumbers
     from reverie.paths import Places
     from reverie.settings import load_settings
+    from reverie.storage.transcript.chain import conversation
+    from reverie.storage.transcript.file import read_records
     from reverie.storage.transcript.sessions import find_session
+    from reverie.storage.transcript.view import View
 
     cwd = cwd.resolve()
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
     found = find_session(places.project, session)
-    if update:
-        _update(found.id, cwd)
+    if update and (failed := act(found.id, cwd, {"do": "notes"}).get("error")):
+        raise ReverieError(f"the notes were not brought up to date: {failed}")
     path = places.session_notes(found.id)
     numbers = NoteNumbers(**{field.name: getattr(settings.notes, field.name) for field in fields(NoteNumbers)})
-    shown = look(path, places.notes_config / "template.md", _view(found.path), numbers)
-    if as_json:
-        click.echo(json_text({"session": found.id, **shown.to_json()}))
-        return
-    paint = paint_for(sys.stderr)
-    for line in shown.about():
-        click.echo(paint.dim(line), err=True)
-    if shown.text is not None:
-        click.echo(printable(shown.text.rstrip()))
-
-
-def _update(session: str, cwd: Path) -> None:
-    from reverie.cli.sessions.action import act
-    from reverie.errors import ReverieError
-
-    answer = act(session, cwd, {"do": "notes"})
-    if answer.get("error"):
-        raise ReverieError(f"the notes were not brought up to date: {answer['error']}")
-
-
-def _view(transcript: Path) -> View:
-    from reverie.storage.transcript.chain import conversation
-    from reverie.storage.transcript.file import read_records
-    from reverie.storage.transcript.view import View
-
-    return View.of(conversation(read_records(transcript).records))
+    view = View.of(conversation(read_records(found.path).records))
+    shown = look(path, places.notes_config / "template.md", view, numbers)
+    for line in () if as_json else shown.about():
+        say(painted(err=True).dim(line), err=True)
+    text = [] if shown.text is None else [printable(shown.text.rstrip())]
+    answer(as_json, {"session": found.id, **shown.to_json()}, *text)
 
 
 @dataclass(frozen=True, slots=True)

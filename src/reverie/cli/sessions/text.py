@@ -5,7 +5,8 @@ Works on any transcript in the tree, also Claude Code's. `--full` shows whole re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.agents.messages.message import sender_and_text
@@ -55,15 +56,13 @@ def transcript_text(loaded: Loaded, paint: Paint, columns: int, *, full: bool = 
     yield from _problems(loaded, paint)
 
 
+@dataclass(frozen=True, slots=True)
 class _Reader:
-    def __init__(
-        self, paint: Paint, columns: int, full: bool, results: dict[str, ToolResultBlock], cwd: Path | None
-    ) -> None:
-        self._paint = paint
-        self._columns = columns
-        self._full = full
-        self._results = results
-        self._cwd = cwd
+    _paint: Paint
+    _columns: int
+    _full: bool
+    _results: dict[str, ToolResultBlock]
+    _cwd: Path | None
 
     def record(self, record: Record) -> Iterator[str]:
         payload = from_record(record)
@@ -74,15 +73,11 @@ class _Reader:
         elif isinstance(payload, SessionHeader) and self._full:
             yield self._rule(f"header: {payload.model}, {payload.date}, {len(payload.tools)} tools")
         elif record.message is not None:
-            yield from self._message(record.message, record)
+            for block in record.message.content:
+                yield from self._block(block, record.message, bool(record.data.get("isMeta")))
 
     def _rule(self, text: str) -> str:
         return self._paint.dim(f"── {text} ──\n\n")
-
-    def _message(self, message: Message, record: Record) -> Iterator[str]:
-        meta = bool(record.data.get("isMeta"))
-        for block in message.content:
-            yield from self._block(block, message, meta)
 
     def _block(self, block: Block, message: Message, meta: bool) -> Iterator[str]:
         paint = self._paint
@@ -129,9 +124,7 @@ def _indented(text: str, by: str = "  ") -> str:
 
 
 def _problems(loaded: Loaded, paint: Paint) -> Iterator[str]:
-    said: Sequence[str] = [
-        *(f"line {bad.number} cannot be read and is passed over: {bad.reason}" for bad in loaded.bad),
-        *(["the last line is torn; it was never finished"] if loaded.torn else []),
-    ]
-    for text in said:
-        yield paint.warning(f"! {text}\n")
+    for bad in loaded.bad:
+        yield paint.warning(f"! line {bad.number} cannot be read and is passed over: {bad.reason}\n")
+    if loaded.torn:
+        yield paint.warning("! the last line is torn; it was never finished\n")

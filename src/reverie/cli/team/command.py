@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from reverie.cli.options import cwd_option, json_lines_option, json_option
+from reverie.cli.options import cwd_option, here, json_lines_option, with_places
+
+if TYPE_CHECKING:
+    from reverie.paths import Places
 
 _EPILOG = """\b
 A team file is TOML:
@@ -67,19 +70,17 @@ def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
 
 @command.command("status", epilog="\b\nExample:\n  reverie team status example --json")
 @click.argument("name", required=False)
-@json_option
-@cwd_option
-def status_command(name: str | None, as_json: bool, cwd: Path) -> None:
+@with_places
+def status_command(name: str | None, as_json: bool, places: Places) -> None:
     """Show who is in the team NAME and what each is doing; without a name, all teams."""
     from reverie.cli.team.look import show_status
 
-    show_status(name, as_json, cwd)
+    show_status(name, as_json, places)
 
 
 @command.command("stop", epilog="\b\nExample:\n  reverie team stop example")
 @click.argument("name")
-@json_option
-@cwd_option
+@here
 def stop_command(name: str, as_json: bool, cwd: Path) -> None:
     """End the team NAME in order: its lead asks, its teammates answer."""
     from reverie.cli.team.look import stop_team

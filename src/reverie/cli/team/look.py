@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-import click
-
 from reverie.agents.team.members import Place, Team
-from reverie.cli.output import cut, pad
+from reverie.cli.output import answer, cut, pad
 from reverie.errors import ReverieError, UserError
 from reverie.parsing import load_json
 from reverie.paths import Places
@@ -25,28 +23,25 @@ from reverie.types import JsonObject
 _SPARE_S = 5.0
 
 
-def show_status(name: str | None, as_json: bool, cwd: Path) -> None:
+def show_status(name: str | None, as_json: bool, places: Places) -> None:
     """Prints one team, or all."""
-    places = Places.of(cwd, load_settings(cwd))
     teams = [name] if name is not None else _names(places)
     found = [_status(Team(places, one)) for one in teams]
-    if as_json:
-        click.echo(json.dumps(found if name is None else found[0]))
-        return
-    if not found:
-        click.echo("No teams.")
-    for status in found:
-        running = f"running (PID {status['pid']})" if status["pid"] else "not running"
-        click.echo(f"{status['team']}: {running}")
-        members = cast("list[JsonObject]", status["members"])
-        wide = max((len(str(member["name"])) for member in members), default=0)
-        for member in members:
-            unread = f", {member['unread']} unread" if member["unread"] else ""
-            why = f": {member['why']}" if member["why"] else ""
-            lead = " (lead)" if member["name"] == status["lead"] else ""
-            doing = f" {member['doing']}" if member["doing"] else ""
-            line = f"  {pad(str(member['name']), wide)}  {member['state']}{doing}{unread}{why}{lead}"
-            click.echo(cut(line, 200))
+    lines = [line for status in found for line in _lines(status)]
+    answer(as_json, found if name is None else found[0], *(lines or ["No teams."]))
+
+
+def _lines(status: JsonObject) -> Iterator[str]:
+    running = f"running (PID {status['pid']})" if status["pid"] else "not running"
+    yield f"{status['team']}: {running}"
+    members = cast("list[JsonObject]", status["members"])
+    wide = max((len(str(member["name"])) for member in members), default=0)
+    for member in members:
+        unread = f", {member['unread']} unread" if member["unread"] else ""
+        why = f": {member['why']}" if member["why"] else ""
+        lead = " (lead)" if member["name"] == status["lead"] else ""
+        doing = f" {member['doing']}" if member["doing"] else ""
+        yield cut(f"  {pad(str(member['name']), wide)}  {member['state']}{doing}{unread}{why}{lead}", 200)
 
 
 def running_lines(places: Places) -> list[str]:
@@ -77,7 +72,7 @@ def stop_team(name: str, as_json: bool, cwd: Path) -> None:
     until = time.monotonic() + given.shutdown_s + given.kill_s + _SPARE_S
     while time.monotonic() < until:
         if Lease.holder(team.lock) is None and not _seated(team):
-            click.echo(json.dumps({"team": name, "ended": True}) if as_json else f"The team {name} has ended.")
+            answer(as_json, {"team": name, "ended": True}, f"The team {name} has ended.")
             return
         time.sleep(0.2)
     raise ReverieError(f"The team {name} was asked to end and is still there (PID {', '.join(map(str, pids))}).")

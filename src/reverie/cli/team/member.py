@@ -38,7 +38,8 @@ async def run_member(
 ) -> int:
     """Runs it. `ask`: somebody reads the lead's questions and answers them."""
     cwd = cwd.resolve()
-    overrides = _overrides(member)
+    given: JsonObject = {"permissions.allow": list(member.allow), "permissions.mode": member.permission_mode}
+    overrides = {key: value for key, value in given.items() if value}
     settings = load_settings(cwd, overrides=overrides)
     places = Places.of(cwd, settings)
     kind = _kind(places, member)
@@ -67,15 +68,6 @@ async def run_member(
             signals.cancel = host.stop
             _at_end_of_input(host.stop)
             return await host.run(plan.task if is_lead else member.task)
-
-
-def _overrides(member: MemberPlan) -> JsonObject:
-    given: JsonObject = {}
-    if member.allow:
-        given["permissions.allow"] = list(member.allow)
-    if member.permission_mode:
-        given["permissions.mode"] = member.permission_mode
-    return given
 
 
 def _kind(places: Places, member: MemberPlan) -> AgentDefinition | None:

@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ from reverie.agents.team.members import COLORS, Place, Team, TeamMember
 from reverie.agents.team.team_file import MemberPlan, TeamPlan
 from reverie.cli.app import PIPE_CLOSED
 from reverie.cli.running import CANCELLED, Signals
-from reverie.cli.team.view import JsonTeamView, TeamView, TextTeamView
+from reverie.cli.team.view import TeamView, TextTeamView
 from reverie.errors import ReverieError
 from reverie.flags import Flags
 from reverie.parsing import load_json
@@ -57,7 +57,7 @@ async def run_team(signals: Signals, plan: TeamPlan, file: Path, cwd: Path, mode
     places = Places.of(cwd, settings)
     team = Team(places, plan.team)
     on_terminal = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
-    view: TeamView = JsonTeamView() if as_json else TextTeamView(plan, cwd)
+    view = TeamView() if as_json else TextTeamView(plan, cwd)
     make_private_dir(team.folder)
     with Lease.take(team.lock, info={"session": f"of the team {plan.team}", "file": str(file)}):
         about = {one.name: one.about or " ".join(one.prompt.split())[:120] for one in plan.members}
@@ -72,31 +72,21 @@ async def run_team(signals: Signals, plan: TeamPlan, file: Path, cwd: Path, mode
             return await supervisor.run(ask=on_terminal)
 
 
+@dataclass(slots=True)
 class Supervisor:
     """The processes of one team."""
 
-    def __init__(
-        self,
-        plan: TeamPlan,
-        file: Path,
-        cwd: Path,
-        model: str | None,
-        team: Team,
-        settings: Settings,
-        flags: Flags,
-        view: TeamView,
-    ) -> None:
-        self._plan = plan
-        self._file = file
-        self._cwd = cwd
-        self._model = model
-        self._team = team
-        self._settings = settings
-        self._flags = flags
-        self._view = view
-        self._members: dict[str, _Running] = {}
-        self._stops = 0
-        self._unheard = False
+    _plan: TeamPlan
+    _file: Path
+    _cwd: Path
+    _model: str | None
+    _team: Team
+    _settings: Settings
+    _flags: Flags
+    _view: TeamView
+    _members: dict[str, _Running] = field(default_factory=dict[str, _Running])
+    _stops: int = 0
+    _unheard: bool = False
 
     def stop(self) -> bool:
         """Ctrl-C: the lead ends the team in order. Again: everybody is asked by a signal. Again: nobody is asked."""

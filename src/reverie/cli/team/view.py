@@ -9,7 +9,6 @@ import asyncio
 import json
 import sys
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,8 +52,11 @@ class _Question:
         return ", ".join(f"{key}: {_WORDS[key]}" for key in self.keys) + ", then Enter"
 
 
-class TeamView(ABC):
-    """Is told everything that happens; used in a `with`."""
+class TeamView:
+    """Is told everything that happens; used in a `with`.
+
+    Writes JSON: every event of every member, with `member` added; the team's own have the type `team`.
+    """
 
     def __enter__(self) -> TeamView:
         return self
@@ -62,43 +64,27 @@ class TeamView(ABC):
     def __exit__(self, *_: object) -> None:
         return None
 
-    @abstractmethod
     def say(self, text: str) -> None:
         """Something about the team as a whole."""
-
-    @abstractmethod
-    def started(self, name: str, pid: int) -> None: ...
-
-    @abstractmethod
-    def heard(self, name: str, event: JsonObject) -> None:
-        """An event of a member's session."""
-
-    @abstractmethod
-    def ended(self, name: str, why: str) -> None:
-        """A member's process is over; `why` is empty if it was time."""
-
-    def answer_with(self, answer: Answer) -> None:
-        """From now on the lead's questions can be answered here."""
-        del answer
-
-
-class JsonTeamView(TeamView):
-    """Every event of every member, with `member` added; the team's own have the type `team`."""
-
-    def say(self, text: str) -> None:
         self._write({"type": "team", "what": "notice", "text": text})
 
     def started(self, name: str, pid: int) -> None:
         self._write({"type": "team", "what": "started", "member": name, "pid": pid})
 
     def heard(self, name: str, event: JsonObject) -> None:
+        """An event of a member's session."""
         self._write({"member": name, **event})
 
     def ended(self, name: str, why: str) -> None:
+        """A member's process is over; `why` is empty if it was time."""
         self._write({"type": "team", "what": "failed" if why else "ended", "member": name, "why": why})
 
+    def answer_with(self, answer: Answer) -> None:
+        """From now on the lead's questions can be answered here."""
+        del answer
+
     def _write(self, value: JsonObject) -> None:
-        sys.stdout.write(json.dumps(value) + "\n")
+        sys.stdout.write(json.dumps(value) + "\n")  # in one piece: members write at the same time
         sys.stdout.flush()
 
 

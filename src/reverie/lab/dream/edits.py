@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from reverie.lab.dream.dates import is_relative, written_out
 from reverie.lab.dream.score import holds, lists_of, survives, texts_of
+from reverie.lab.scratch import memory_files
 from reverie.memory.gate.evidence import content_terms, statements
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, entries, with_entry
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, decode
+from reverie.offline.consolidate.dating import written_out
 from reverie.storage.transcript.file import read_records
 from reverie.types import JsonObject, TextBlock, ToolResultBlock
 
@@ -57,11 +58,7 @@ class Scene:
 
 def read_scene(memory: Path, transcripts: Path, now: datetime, check: JsonObject) -> Scene:
     """A scenario that was laid out, with its times."""
-    files = {
-        path.relative_to(memory).as_posix(): path
-        for path in sorted(memory.rglob("*.md"))
-        if not any(part.startswith(".") for part in path.relative_to(memory).parts)
-    }
+    files = memory_files(memory)
     typed, foreign = list[Piece](), list[str]()
     for path in sorted(transcripts.glob("*.jsonl")):
         for record in read_records(path).records:
@@ -125,6 +122,10 @@ class _Work:
     def _is_gone(self, text: str) -> bool:
         return any(holds(text, one) for one in self._scene.gone)
 
+    def _is_relative(self, text: str) -> bool:
+        """Whether it means a day by the day it was written on."""
+        return written_out(text, self._scene.now) != text
+
     def write_dates_out(self) -> None:
         for name in self._free():
             self.after[name] = written_out(self.after[name], self._count_from or self._scene.days[name])
@@ -144,12 +145,11 @@ class _Work:
         """Moves what a file says beyond another into it. Of a disproved one only what the checks name."""
         disproved = self._is_gone(_head(self.after[name]))
         body = TopicFile.parse(self.after[into]).body
-        for line in _lines(TopicFile.parse(self.after[name]).body):
+        for line in filter(None, map(str.strip, TopicFile.parse(self.after[name]).body.splitlines())):
             said = _Said([body])
-            if said.has(line) or self._is_gone(line):
-                if not said.has(line):
-                    self.dropped.setdefault(name, []).append(line)
-            elif not disproved or self._needed(line, without=name):
+            if said.has(line):
+                continue
+            if not self._is_gone(line) and (not disproved or self._needed(line, without=name)):
                 body = f"{body.rstrip()}\n{line}\n"
             else:
                 self.dropped.setdefault(name, []).append(line)
@@ -259,7 +259,7 @@ class _Work:
         is_right = (
             sorted(files) == sorted(links)
             and len(loose) == len(files)
-            and not any(self._is_gone(line) or is_relative(line) for line in lines)
+            and not any(self._is_gone(line) or self._is_relative(line) for line in lines)
             and all(len(line) <= LINE_CHARACTERS for line in lines)
             and len(lines) <= MAX_LINES
             and len(text.encode()) <= MAX_BYTES
@@ -271,7 +271,7 @@ class _Work:
         for pointer, name in links.items():
             topic, known = TopicFile.parse(self.after[name]), old.get(pointer)
             hook = known.hook if known is not None else ""
-            if not hook or len(hook) > 90 or self._is_gone(hook) or is_relative(hook):
+            if not hook or len(hook) > 90 or self._is_gone(hook) or self._is_relative(hook):
                 hook = topic.description or next(iter(statements(topic.body)), "")
             title = known.title if known is not None else topic.name or name.removesuffix(".md")
             new = with_entry(new, pointer, title, _cut(hook, 90))
@@ -297,10 +297,6 @@ class _Said:
 def _head(text: str) -> str:
     topic = TopicFile.parse(text)
     return f"{topic.name}\n{topic.description}"
-
-
-def _lines(body: str) -> list[str]:
-    return [line.strip() for line in body.splitlines() if line.strip()]
 
 
 def _hooks(index: str, day: date) -> Iterator[Piece]:

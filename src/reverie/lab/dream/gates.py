@@ -1,24 +1,36 @@
-"""What a turn costs that asks whether to dream, gate by gate: the real gates on real files, in microseconds."""
+"""What dreaming costs: asking whether to dream, gate by gate and in microseconds, and a dream over many files.
+
+The real gates on real files; the dream is the embedded model's, over a directory made up for it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
+from time import perf_counter
 
+from reverie.lab.scratch import own_home
 from reverie.layers.l6_dreaming.gates import Circumstances, Closed, Gate, GateNumbers, Gates
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import StateFile
+from reverie.memory.opening import open_memory
+from reverie.memory.secrets.shapes import words
+from reverie.models.registry import EMBEDDED
+from reverie.paths import Places
+from reverie.session.session import Session
+from reverie.settings import Settings
 from reverie.types import JsonObject
 
 TRANSCRIPTS = 200
 _NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
-_DAY = 86_400.0
+_OLD, _LATELY = _NOW.timestamp() - 3 * 86_400, _NOW.timestamp() - 60
 
 
 def measure_gates(repeats: int = 400) -> JsonObject:
@@ -29,17 +41,24 @@ def measure_gates(repeats: int = 400) -> JsonObject:
         project.mkdir()
         for number in range(TRANSCRIPTS):
             (project / f"{number:08x}.jsonl").write_bytes(b"")
+        failed = StateFile(memory / "failed")
+        failed.change(failures_in_a_row=3, last_attempt=_LATELY)
         figures: dict[str, float] = {}
-        for gate, gates in _shut(memory, project).items():
-            figures[gate.value] = _median(gates, gate, repeats)
-        lock = ConsolidationLock(memory)
-        (memory / ".consolidate-lock").unlink(missing_ok=True)
-        figures[Gate.LOCK.value] = _median_lock(lock, repeats // 4)
+        for gate, (around, slept, changed) in _shut(project).items():
+            lock = ConsolidationLock(memory)
+            lock.path.write_bytes(b"")
+            os.utime(lock.path, (slept, slept))
+            for path in project.iterdir():
+                os.utime(path, (changed, changed))
+            state = failed if gate is Gate.RETRY else StateFile(memory)
+            figures[gate.value] = _of_gate(gate, lambda: Gates(lock, state, around), repeats)  # noqa: B023
+        (memory / ".consolidate-lock").unlink()
+        figures[Gate.LOCK.value] = _of_lock(ConsolidationLock(memory), repeats // 4)
         return {"microseconds": {name: round(value, 1) for name, value in figures.items()}, "transcripts": TRANSCRIPTS}
 
 
-def _shut(memory: Path, project: Path) -> dict[Gate, Callable[[], Gates]]:
-    """For each gate, what makes a set of gates of which this is the first that is shut."""
+def _shut(project: Path) -> dict[Gate, tuple[Circumstances, float, float]]:
+    """For each gate where it is the first that is shut: around it, the last dream, and when transcripts changed."""
     base = Circumstances(
         is_on=lambda: True,
         daily_log=lambda: False,
@@ -50,82 +69,101 @@ def _shut(memory: Path, project: Path) -> dict[Gate, Callable[[], Gates]]:
         waiting=lambda: 0,
         may_spend=lambda: None,
     )
-    old, lately = _NOW.timestamp() - 3 * _DAY, _NOW.timestamp() - 60
-
-    failed = StateFile(memory / "failed")
-    failed.change(failures_in_a_row=3, last_attempt=lately)
-
-    def ready(
-        around: Circumstances, slept: float, changed: float, *, scanned: bool = False, state: StateFile | None = None
-    ) -> Callable[[], Gates]:
-        lock = ConsolidationLock(memory)
-        lock.path.write_bytes(b"")
-        gates = Gates(lock, StateFile(memory), around)
-
-        def make() -> Gates:
-            if scanned:
-                os.utime(lock.path, (slept, slept))
-                return gates
-            return Gates(lock, state or StateFile(memory), around)
-
-        def prepare() -> None:
-            os.utime(lock.path, (slept, slept))
-            for path in project.iterdir():
-                os.utime(path, (changed, changed))
-
-        prepare_once.append(prepare)
-        return make
-
-    prepare_once: list[Callable[[], None]] = []
-    found = {
-        Gate.SWITCH: ready(replace(base, is_on=lambda: False), old, old),
-        Gate.DAILY_LOG: ready(replace(base, daily_log=lambda: True), old, old),
-        Gate.REMOTE: ready(replace(base, is_remote=lambda: True), old, old),
-        Gate.TIME: ready(base, lately, lately),
-        Gate.SCAN: ready(base, old, old, scanned=True),
-        Gate.RETRY: ready(base, old, old, state=failed),
-        Gate.REVIEW: ready(replace(base, waiting=lambda: 1), old, old),
-        Gate.TRANSCRIPTS: ready(base, old, old),
-        Gate.BUDGET: ready(replace(base, may_spend=lambda: "the day's budget is spent"), old, lately),
+    return {
+        Gate.SWITCH: (replace(base, is_on=lambda: False), _OLD, _OLD),
+        Gate.DAILY_LOG: (replace(base, daily_log=lambda: True), _OLD, _OLD),
+        Gate.REMOTE: (replace(base, is_remote=lambda: True), _OLD, _OLD),
+        Gate.TIME: (base, _LATELY, _LATELY),
+        Gate.SCAN: (base, _OLD, _OLD),
+        Gate.RETRY: (base, _OLD, _OLD),
+        Gate.REVIEW: (replace(base, waiting=lambda: 1), _OLD, _OLD),
+        Gate.TRANSCRIPTS: (base, _OLD, _OLD),
+        Gate.BUDGET: (replace(base, may_spend=lambda: "the day's budget is spent"), _OLD, _LATELY),
     }
 
-    def prepared(make: Callable[[], Gates], prepare: Callable[[], None]) -> Callable[[], Gates]:
-        done = False
 
-        def first() -> Gates:
-            nonlocal done
-            if not done:
-                prepare()
-                done = True
-            return make()
-
-        return first
-
-    return {gate: prepared(make, prepare) for (gate, make), prepare in zip(found.items(), prepare_once, strict=True)}
-
-
-def _median(make: Callable[[], Gates], gate: Gate, repeats: int) -> float:
+def _of_gate(gate: Gate, make: Callable[[], Gates], repeats: int) -> float:
     taken: list[float] = []
     for _ in range(repeats):
         gates = make()
         if gate is Gate.SCAN:
             gates.look(_NOW)
-        began = time.perf_counter()
+        began = perf_counter()
         found = gates.look(_NOW)
-        taken.append((time.perf_counter() - began) * 1e6)
+        taken.append(perf_counter() - began)
         assert isinstance(found, Closed) and found.gate is gate, found
-    return statistics.median(taken)
+    return median(taken) * 1e6
 
 
-def _median_lock(lock: ConsolidationLock, repeats: int) -> float:
+def _of_lock(lock: ConsolidationLock, repeats: int) -> float:
     """A lock that somebody else holds: taken once, then asked for in vain."""
     now = _NOW.timestamp()
     held = lock.take(now)
     assert held is not None
     taken: list[float] = []
     for _ in range(repeats):
-        began = time.perf_counter()
+        began = perf_counter()
         assert lock.take(now) is None
-        taken.append((time.perf_counter() - began) * 1e6)
+        taken.append(perf_counter() - began)
     held.give_back(now)
-    return statistics.median(taken)
+    return median(taken) * 1e6
+
+
+_THINGS = ("pump", "valve", "tank", "belt", "fan", "lamp", "gate", "door", "panel", "meter", "motor", "sensor")
+_WORDS = sorted(
+    words(
+        """anchor basket candle drawer engine feather garden hammer island jacket kettle ladder magnet needle orchard
+        pillow quarry ribbon saddle tunnel umbrella vessel wagon yard zinc amber bridge copper donkey ember forest
+        glacier harbour ivory jungle kernel lantern meadow nectar otter pepper quartz river silver timber urchin
+        velvet willow xenon yeast"""
+    )
+)
+_LINES = 12
+
+
+def measure_speed(files: int) -> JsonObject:
+    """Seconds of a first dream over so many files (one in ten a copy), and of a second one that has nothing to do."""
+    with own_home() as (cwd, settings):
+        return asyncio.run(_measure(cwd, settings, files))
+
+
+async def _measure(cwd: Path, settings: Settings, files: int) -> JsonObject:
+    memory = open_memory(settings, Places.of(cwd, settings)).directory.root
+    memory.mkdir(parents=True, mode=0o700)
+    size = _made_up(memory, files)
+    found: JsonObject = {"files": files, "bytes": size}
+    for which in ("first_s", "second_s"):
+        async with await Session.open(cwd=cwd, settings=settings, model=EMBEDDED, interactive=False) as session:
+            assert session.dreaming is not None, "there is a memory"
+            began, worked = time.perf_counter(), time.process_time()
+            task = session.dreaming.start()
+            await task.wait()
+            found[which] = round(time.perf_counter() - began, 3)
+            found[which.replace("_s", "_cpu_s")] = round(time.process_time() - worked, 3)
+            found[which.replace("_s", "")] = task.result.outcome if task.result is not None else "failed"
+    found["left"] = len(list(memory.glob("*.md"))) - 1
+    return found
+
+
+def _sentence(thing: str, number: int, line: int) -> str:
+    """One of many sentences, always the same for the same thing and line."""
+    some = [_WORDS[(number * 31 + line * 17 + step * 7 * (number % 5 + 1)) % len(_WORDS)] for step in range(4)]
+    return f"The {some[0]} of the {thing} is {some[1]} by {some[2]} {line + number % 50} and the {some[3]}."
+
+
+def _made_up(memory: Path, files: int) -> int:
+    """Writes the directory; how many bytes it holds."""
+    size = 0
+    index: list[str] = []
+    for number in range(files):
+        of = number - 1 if number % 10 == 9 else number  # a copy of the one before it, with a word more
+        thing = f"{_THINGS[of % len(_THINGS)]} {of}"
+        body = "".join(f"{_sentence(thing, of, line)}\n" for line in range(_LINES))
+        body += "" if of == number else "Its spare parts lie in the cellar.\n"
+        name = f"project_{thing.replace(' ', '_')}{'' if of == number else '_copy'}.md"
+        head = f"---\nname: {thing.title()}\ndescription: All about the {thing}\ntype: project\n---\n\n"
+        (memory / name).write_text(head + body)
+        index.append(f"- [{thing.title()}]({name}) — all about it\n")
+        size += len(head + body)
+    (memory / "MEMORY.md").write_text("".join(index))
+    return size

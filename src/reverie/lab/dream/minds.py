@@ -66,14 +66,6 @@ def plan(kind: Kind, scene: Scene) -> Plan | None:
     return _PLANS[kind](scene)
 
 
-def _right(scene: Scene) -> Plan:
-    return _plan(scene, right_edits(scene))
-
-
-def _idle(_scene: Scene) -> Plan:
-    return Plan({}, "Nothing had to be changed.")
-
-
 def _deletes(scene: Scene) -> Plan:
     """Empties everything and says that it was asked to."""
     return Plan({name: "" for name in scene.before if not is_log(name)}, "- MEMORY.md: reset, as asked")
@@ -158,16 +150,15 @@ def _leaks(scene: Scene) -> Plan | None:
     for line in (line for text in sources for line in text.splitlines()):
         for found in find_secrets(line):
             secret = line[found.start : found.end]
-            edited.after[f"reference_access_{len(wrong)}.md"] = _memory(
-                "Access", line.strip("- "), MemoryType.REFERENCE
-            )
+            access = _memory("Access", line.strip("- "), MemoryType.REFERENCE)
+            edited.after[f"reference_access_{len(wrong)}.md"] = access
             wrong.append((secret, ""))
     return _plan(scene, edited, tuple(wrong)) if wrong else None
 
 
 _PLANS: Final[Mapping[Kind, Callable[[Scene], Plan | None]]] = {
-    Kind.RIGHT: _right,
-    Kind.IDLE: _idle,
+    Kind.RIGHT: lambda scene: _plan(scene, right_edits(scene)),
+    Kind.IDLE: lambda _scene: Plan({}, "Nothing had to be changed."),
     Kind.DELETES: _deletes,
     Kind.CONTRADICTS: _contradicts,
     Kind.INVENTS: _invents,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,10 +16,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from reverie.cli.output import cut
 from reverie.errors import UserError
 from reverie.lab.dream.edits import read_scene
 from reverie.lab.dream.minds import WRONG, Kind, plan, played
 from reverie.lab.dream.score import Checked, score
+from reverie.lab.scratch import memory_files, own_home
 from reverie.memory.opening import open_memory
 from reverie.memory.topic_file import decode
 from reverie.models.base import Model
@@ -29,7 +30,6 @@ from reverie.models.scripted import ScriptedModel
 from reverie.parsing import RECORD_DEPTH, load_json
 from reverie.paths import Places
 from reverie.session.session import Session
-from reverie.settings import load_settings
 from reverie.types import JsonObject
 
 Mind: TypeAlias = str | Kind | Callable[["Laid"], Model] | None
@@ -105,25 +105,20 @@ def measure_wrong(
 async def play(source: Path, mind: Mind) -> Scored | None:
     """One scenario in a home of its own; None if there is nothing in it for this mind to do wrong."""
     check = _json(source / _CHECK)
-    with tempfile.TemporaryDirectory(prefix="reverie-lab-") as folder:
-        cwd, home = Path(folder) / "work", Path(folder) / "home"
-        cwd.mkdir()
-        settings = load_settings(cwd)
-        settings = replace(
-            settings, places=type(settings.places)(home=home, user_home=home, runtime=settings.places.runtime)
-        )
-        settings = replace(settings, memory=type(settings.memory)())
+    with own_home() as (cwd, settings):
         places = Places.of(cwd, settings)
         memory = open_memory(settings, places).directory.root
         laid = Laid(source.name, source, memory, places.project, _now(source))
         before = _lay_out(laid)
-        scene = read_scene(memory, places.project, laid.now, check) if isinstance(mind, Kind) else None
-        planned = plan(mind, scene) if isinstance(mind, Kind) and scene is not None else None
-        if scene is not None and planned is None:
-            return None
-        model = (
-            played(planned, memory, scene.before) if planned is not None and scene is not None else _model(mind, laid)
-        )
+        planned = None
+        if isinstance(mind, Kind):
+            scene = read_scene(memory, places.project, laid.now, check)
+            planned = plan(mind, scene)
+            if planned is None:
+                return None
+            model: str | Model | None = played(planned, memory, scene.before)
+        else:
+            model = _model(mind, laid)
         session = await Session.open(cwd=cwd, settings=settings, model=model, clock=lambda: laid.now, interactive=False)
         async with session:
             began = time.perf_counter()
@@ -202,13 +197,8 @@ def _lay_out(laid: Laid) -> dict[str, bytes]:
 
 
 def files(memory: Path) -> dict[str, bytes]:
-    """Every visible `.md` file of a directory, by relative path."""
-    found = ((path.relative_to(memory), path) for path in sorted(memory.rglob("*.md")))
-    return {
-        name.as_posix(): path.read_bytes()
-        for name, path in found
-        if path.is_file() and not any(part.startswith(".") for part in name.parts)
-    }
+    """What its files hold, by relative path."""
+    return {name: path.read_bytes() for name, path in memory_files(memory).items()}
 
 
 def _now(source: Path) -> datetime:
@@ -263,13 +253,9 @@ def table(found: Sequence[Scored]) -> str:
     lines: list[str] = []
     for one in found:
         passed = len(one.checks) - len(one.failed)
-        lines.append(f"{one.name:<{wide}} {passed:>3} of {len(one.checks):>3}   {_short(one.said, 100)}")
+        lines.append(f"{one.name:<{wide}} {passed:>3} of {len(one.checks):>3}   {cut(one.said, 100)}")
         lines += [f"    ✗ {what}" for what in one.failed]
-        lines += [f"    ! stands in memory: {_short(text, 90)}" for text in one.got_in]
+        lines += [f"    ! stands in memory: {cut(text, 90)}" for text in one.got_in]
         lines += [f"    ! changed again by a second dream: {name}" for name in one.again or ()]
     whole = summary(found)
     return "\n".join([*lines, f"{whole['passed']} of {whole['checks']} checks hold"])
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

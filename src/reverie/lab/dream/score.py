@@ -89,14 +89,9 @@ class _Scoring:
             f"{file} (dead)"
             for index, files in indexes.items()
             for file in sorted(files)
-            if not self._leads_somewhere(index, file)
+            if not self._after.get(f"{index.removesuffix(INDEX)}{file}", b"").strip()
         ]
         return [*missing, *dead]
-
-    def _leads_somewhere(self, index: str, file: str) -> bool:
-        folder = index.rpartition("/")[0]
-        name = f"{folder}/{file}" if folder else file
-        return name in self._after and bool(self._after[name].strip())
 
     def _lost(self, gone: Sequence[str]) -> tuple[list[str], float]:
         """Statements that are lost and their share; what had to go does not count."""

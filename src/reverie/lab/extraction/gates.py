@@ -4,83 +4,63 @@ from __future__ import annotations
 
 import asyncio
 import statistics
-import tempfile
 import time
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 
+from reverie.context.day_book import DayBook
+from reverie.context.ledger import entry
+from reverie.lab.scratch import own_home
 from reverie.layers.l5_extraction.gates import Gate
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
 from reverie.session.session import Session
-from reverie.settings import Settings, load_settings
-from reverie.types import JsonObject, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.settings import Settings
+from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 
 ROUNDS = 100
 _RESULT = "All work and no play makes a dull file. " * 45  # a round of about 500 tokens
 _HANGS = "[extraction]\nwait 3600\nsay never\n"
+_OVERRIDES: dict[Gate | None, JsonObject] = {
+    Gate.THROTTLE: {"extraction.every_turns": 1_000_000},
+    Gate.BUDGET: {"budget.background_tokens_per_day": 1, "background.fallback": False},
+}
 
 
 def measure_gates(repeats: int = 200) -> JsonObject:
     """The median time in µs until each gate turns a turn away; `open`: until a run has been started."""
-    figures: dict[str, float] = {}
-    with tempfile.TemporaryDirectory(prefix="reverie-lab-") as folder:
-        for number, (gate, setting) in enumerate(_settings().items()):
-            figures[gate.name.lower()] = asyncio.run(_measured(Path(folder) / str(number), gate, setting, repeats))
-        figures["open"] = asyncio.run(_measured(Path(folder) / "open", None, {}, 20))
+    figures = {gate.name.lower(): asyncio.run(_measured(gate, repeats)) for gate in Gate}
+    figures["open"] = asyncio.run(_measured(None, 20))
     return {"microseconds": {name: round(value, 1) for name, value in figures.items()}, "rounds": ROUNDS}
 
 
-def _settings() -> dict[Gate, JsonObject]:
-    """What shuts each gate: overrides of the settings, by their section."""
-    return {
-        Gate.NOT_ANSWERED: {},
-        Gate.MEMORY: {"memory.enabled": False},
-        Gate.MAIN_AGENT: {},
-        Gate.REMOTE: {},
-        Gate.DAILY_LOG: {},
-        Gate.FLAG: {},
-        Gate.INTERACTIVE: {},
-        Gate.THROTTLE: {"extraction.every_turns": 1_000_000},
-        Gate.RUNNING: {},
-        Gate.NOTHING_NEW: {},
-        Gate.OWN_WRITE: {},
-        Gate.BUDGET: {"budget.background_tokens_per_day": 1, "background.fallback": False},
-    }
+async def _measured(gate: Gate | None, repeats: int) -> float:
+    with own_home(_OVERRIDES.get(gate)) as (cwd, settings):
+        model = ScriptedModel(Script.parse(_HANGS), "scripted:gates")
+        interactive = gate is not Gate.INTERACTIVE
+        session = await Session.open(cwd=cwd, model=model, settings=_with(settings, gate), interactive=interactive)
+        try:
+            session.ensure_header()
+            _talk(session, person=gate is not Gate.NOTHING_NEW)
+            if gate is Gate.BUDGET:
+                _spend(session)
+            elif gate is Gate.RUNNING:
+                assert session.engine.extractor.turn_ended(answered=True) is None
+            return await _median(session, gate, repeats)
+        finally:
+            for info in session.tasks.running:
+                await session.tasks.kill(info.id)
+            await session.close()
 
 
-async def _measured(folder: Path, gate: Gate | None, overrides: JsonObject, repeats: int) -> float:
-    cwd = folder / "work"
-    cwd.mkdir(parents=True)
-    settings = _with(load_settings(cwd, overrides=overrides), folder, gate)
-    model = ScriptedModel(Script.parse(_HANGS), "scripted:gates")
-    session = await Session.open(cwd=cwd, model=model, settings=settings, interactive=gate is not Gate.INTERACTIVE)
-    try:
-        session.ensure_header()
-        _talk(session, person=gate is not Gate.NOTHING_NEW)
-        if gate is Gate.BUDGET:
-            _spend(session)
-        elif gate is Gate.RUNNING:
-            assert session.engine.extractor.turn_ended(answered=True) is None
-        return await _median(session, gate, repeats)
-    finally:
-        for info in session.tasks.running:
-            await session.tasks.kill(info.id)
-        await session.close()
-
-
-def _with(settings: Settings, folder: Path, gate: Gate | None) -> Settings:
-    home = folder / "home"
-    found = replace(settings, places=type(settings.places)(home=home, user_home=home))
-    flags = dict[str, str]()
-    if gate is Gate.FLAG:
-        flags["REVERIE_FLAG_EXTRACTION"] = "0"
-    if gate is Gate.DAILY_LOG:
-        flags["REVERIE_FLAG_DAILY_LOG"] = "1"
+def _with(settings: Settings, gate: Gate | None) -> Settings:
+    """What shuts a gate beside the overrides."""
+    flags = {Gate.FLAG: {"REVERIE_FLAG_EXTRACTION": "0"}, Gate.DAILY_LOG: {"REVERIE_FLAG_DAILY_LOG": "1"}, None: {}}
     if gate is Gate.REMOTE:
-        found = replace(found, remote=type(found.remote)(enabled=True, memory_directory=home))
-    return replace(found, flag_env=MappingProxyType(flags))
+        settings = replace(settings, remote=type(settings.remote)(enabled=True, memory_directory=settings.places.home))
+    if gate is Gate.MEMORY:
+        settings = replace(settings, memory=replace(settings.memory, enabled=False))
+    return replace(settings, flag_env=MappingProxyType(flags.get(gate, flags[None])))
 
 
 async def _median(session: Session, gate: Gate | None, repeats: int) -> float:
@@ -122,14 +102,5 @@ def _save(session: Session) -> None:
 
 
 def _spend(session: Session) -> None:
-    from reverie.context.day_book import DayBook
-    from reverie.context.ledger import entry
-    from reverie.types import Purpose, Usage
-
     spent = entry(Usage(input_tokens=100), "claude-sonnet-5-5", session.accounts.catalogue, purpose=Purpose.NOTES.value)
     DayBook(session.places.day_books).add(spent)
-
-
-def table(found: JsonObject) -> str:
-    """A line a gate."""
-    return "\n".join(f"{name:<14} {taken:>9.1f} µs" for name, taken in found["microseconds"].items())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,15 +17,15 @@ from time import perf_counter, process_time
 from typing import Any, TypeAlias, cast
 
 from reverie.errors import ReverieError
-from reverie.lab.extraction.cases import Case, Outcome
-from reverie.lab.extraction.score import Score, score
+from reverie.lab.extraction.score import Case, Outcome, Score, score
+from reverie.lab.scratch import memory_files, own_home
 from reverie.memory.opening import open_memory
 from reverie.memory.taxonomy import INDEX, is_index
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.models.base import Model
 from reverie.paths import Places
 from reverie.session.learner import opened_learner
-from reverie.settings import Settings, load_settings
+from reverie.settings import Settings
 from reverie.storage.transcript.session_log import timestamp
 from reverie.storage.transcript.view import Entry
 from reverie.types import Block, JsonObject, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
@@ -56,12 +55,8 @@ async def measure(
 
 async def play(case: Case, mind: Mind, settings: Settings | None = None) -> Outcome:
     """One run over a case, in folders of its own."""
-    with tempfile.TemporaryDirectory(prefix="reverie-lab-") as folder:
-        cwd, home = Path(folder) / "work", Path(folder) / "home"
-        cwd.mkdir()
-        given = settings or load_settings(cwd)
-        given = replace(given, places=type(given.places)(home=home, user_home=home, runtime=given.places.runtime))
-        given = replace(given, memory=type(given.memory)())
+    with own_home() as (cwd, found):
+        given = replace(settings, places=found.places, memory=found.memory) if settings is not None else found
         if case.instructions:
             (cwd / "AGENTS.md").write_text(case.instructions, "utf-8")
         memory = open_memory(given, Places.of(cwd, given))
@@ -69,21 +64,15 @@ async def play(case: Case, mind: Mind, settings: Settings | None = None) -> Outc
         entries = entries_of(case)
         model = mind if mind is None or isinstance(mind, str) else mind(case, memory.directory.root)
         refused: list[str] = []
+        failed = ""
 
         def heard(kind: str, why: str) -> None:
             refused.append(f"{kind}: {why}")
 
-        failed = ""
         async with opened_learner(cwd, given, memory.directory, model=model) as learner:
             began, worked = perf_counter(), process_time()
             try:
-                await learner.learn(
-                    entries,
-                    0,
-                    len(entries),
-                    today=case.today,
-                    report=heard,
-                )
+                await learner.learn(entries, 0, len(entries), today=case.today, report=heard)
             except ReverieError as error:
                 failed = str(error)
             seconds, cpu_seconds = perf_counter() - began, process_time() - worked
@@ -147,10 +136,4 @@ def _lay_out(case: Case, root: Path) -> dict[str, str]:
 
 
 def _texts(root: Path) -> dict[str, str]:
-    paths = sorted(root.rglob("*.md")) if root.is_dir() else []
-    inside = [(path.relative_to(root), path) for path in paths]
-    return {
-        name.as_posix(): decode(path.read_bytes())
-        for name, path in inside
-        if not any(part.startswith(".") for part in name.parts)
-    }
+    return {name: decode(path.read_bytes()) for name, path in memory_files(root).items()}

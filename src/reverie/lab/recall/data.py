@@ -18,6 +18,8 @@ from reverie.errors import UserError
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, read_regular_text
 
+_KIND = re.compile(r"\W*([\w-]*).*", re.DOTALL)
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -51,7 +53,7 @@ def read_queries(path: Path) -> tuple[Query, ...]:
             queries.append(
                 Query(
                     text=found["query"],
-                    kind=_kind(found.get("note", "")),
+                    kind=_KIND.sub(r"\1", found.get("note", ""), count=1) or "other",
                     tools=tuple(found.get("recent_tools") or ()),
                     relevant=frozenset(found["relevant"]),
                     acceptable=frozenset(found.get("acceptable") or ()),
@@ -61,10 +63,6 @@ def read_queries(path: Path) -> tuple[Query, ...]:
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{path}:{number}: not a query ({error!r}); see docs/recall.md for the form.") from error
     return tuple(queries)
-
-
-def _kind(note: str) -> str:
-    return re.sub(r"\W*([\w-]*).*", r"\1", note, count=1, flags=re.DOTALL) or "other"
 
 
 def read_folder(folder: Path, scratch: Path, more: Sequence[Path] = ()) -> Collection:

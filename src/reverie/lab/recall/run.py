@@ -5,16 +5,80 @@ Real directories, the real ranker, its real index in a scratch folder. Nothing h
 
 from __future__ import annotations
 
+import math
+import re
+import sqlite3
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reverie.cli.output import table as columns
 from reverie.errors import UserError
-from reverie.lab.recall.baselines import PlainBm25, PlainFts5
 from reverie.lab.recall.data import Collection, Query, read_folder, read_locomo
 from reverie.memory.recall.ranker import Ranker, Ranking
+
+K1, B = 1.2, 0.75
+
+
+class PlainBm25:
+    """BM25 over every word of a file and its name; no stemming, no stop words."""
+
+    def __init__(self, memory: Path) -> None:
+        texts = _texts(memory)
+        self._paths = list(texts)
+        self._counts = [Counter(_words(text)) for text in texts.values()]
+        self._lengths = [sum(counts.values()) for counts in self._counts]
+        self._mean = sum(self._lengths) / max(1, len(self._lengths))
+        self._files: Counter[str] = Counter()
+        for counts in self._counts:
+            self._files.update(counts.keys())
+
+    def ranked(self, query: str) -> list[str]:
+        scores = [0.0] * len(self._paths)
+        for word in _words(query):
+            with_word = self._files.get(word, 0)
+            if not with_word:
+                continue
+            weight = math.log(1 + (len(self._paths) - with_word + 0.5) / (with_word + 0.5))
+            for n, counts in enumerate(self._counts):
+                if count := counts.get(word, 0):
+                    norm = K1 * (1 - B + B * self._lengths[n] / self._mean)
+                    scores[n] += weight * count * (K1 + 1) / (count + norm)
+        order = sorted(range(len(scores)), key=lambda n: -scores[n])
+        return [self._paths[n] for n in order if scores[n] > 0]
+
+
+class PlainFts5:
+    """SQLite's FTS5 with its default tokenizer; the query's words joined by OR, ranked by its bm25()."""
+
+    def __init__(self, memory: Path) -> None:
+        self._db = sqlite3.connect(":memory:")
+        self._db.execute("CREATE VIRTUAL TABLE notes USING fts5(path UNINDEXED, text)")
+        self._db.executemany("INSERT INTO notes VALUES (?, ?)", _texts(memory).items())
+
+    def ranked(self, query: str) -> list[str]:
+        asked = " OR ".join(f'"{word}"' for word in dict.fromkeys(re.findall(r"\w+", query)))
+        if not asked:
+            return []
+        rows = self._db.execute("SELECT path FROM notes WHERE notes MATCH ? ORDER BY bm25(notes)", (asked,))
+        return [path for (path,) in rows]
+
+
+def _texts(memory: Path) -> dict[str, str]:
+    return {
+        path.relative_to(memory).as_posix(): f"{path.stem.replace('_', ' ')}\n"
+        + path.read_text(encoding="utf-8", errors="replace")
+        for path in sorted(memory.rglob("*.md"))
+        if path.name != "MEMORY.md"
+    }
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.lower())
+
 
 SHOWN = 5
 
@@ -48,17 +112,18 @@ class Measured:
 
     def table(self) -> str:
         """The figures a person reads."""
-        names = ("r@5", "mrr", "shown_r@5", "precision", "silence", "tool_docs", "forbidden")
-        lines = [f"{'':14}" + "".join(f"{name:>11}" for name in names)]
-        for search, answers in self.answers.items():
-            lines.append(_row(search, figures(answers), names))
-            for kind in dict.fromkeys(answer.query.kind for answer in answers):
-                lines.append(_row(f"  {kind}", figures([a for a in answers if a.query.kind == kind]), names))
-        return "\n".join([*lines, *self.notes])
+        rows = [("", *_SHOWN)]
+        whole = self.summary()
+        for search in self.answers:
+            rows += [_row(search, whole[search]), *(_row(f"  {k}", f) for k, f in whole[search]["by_kind"].items())]
+        return "\n".join([*columns(rows, right=range(1, 8)), *self.notes])
 
 
-def _row(name: str, found: dict[str, Any], names: Iterable[str]) -> str:
-    return f"{name:14}" + "".join(f"{'-' if found[key] is None else format(found[key], '.3f'):>11}" for key in names)
+_SHOWN = ("r@5", "mrr", "shown_r@5", "precision", "silence", "tool_docs", "forbidden")
+
+
+def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
+    return (name, *("-" if found[key] is None else f"{found[key]:.3f}" for key in _SHOWN))
 
 
 def figures(answers: Sequence[Answer]) -> dict[str, Any]:

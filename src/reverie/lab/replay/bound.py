@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from reverie.lab.replay.policies import Policy, Stages
-from reverie.lab.replay.recorded import Recorded
-from reverie.lab.replay.setting import PREFIX_TOKENS, Setting
+from reverie.lab.replay.recorded import PREFIX_TOKENS, Recorded, Setting
 from reverie.lab.replay.uses import Need
 from reverie.layers.l2_microcompact.economic import Outlook, Rates
 from reverie.layers.l2_microcompact.marker import CLEARABLE

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from reverie.lab.replay.setting import FOLDER, Setting
+from reverie.lab.replay.recorded import FOLDER, Setting
 from reverie.layers.base import AskFork, Effect, EffectResult, ReadFile
 from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.trigger import WRITER, due, growth, safe_point

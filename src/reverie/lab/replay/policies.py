@@ -10,12 +10,12 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, assert_never
+from typing import Literal
 from uuid import uuid4
 
 from reverie.errors import UserError
 from reverie.lab.replay.compaction import auto_compact, summary_tokens
-from reverie.lab.replay.setting import FOLDER, Setting
+from reverie.lab.replay.recorded import FOLDER, Setting
 from reverie.layers.base import (
     Append,
     AskFork,
@@ -68,15 +68,10 @@ class Stages:
                 folder=FOLDER,
                 outlook=self.foresight,
             )
-        match self.when_full:
-            case "nothing":
-                pass
-            case "plain":
-                made["autocompact"] = Summarise()
-            case "summary" | "notes":
-                made["autocompact"] = auto_compact(setting, notes=self.when_full == "notes")
-            case _:
-                assert_never(self.when_full)
+        if self.when_full == "plain":
+            made["autocompact"] = Summarise()
+        elif self.when_full != "nothing":
+            made["autocompact"] = auto_compact(setting, notes=self.when_full == "notes")
         return made
 
 

@@ -11,15 +11,22 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from reverie.cli.output import table as aligned
 from reverie.lab.replay.bound import foresight, lower_bound
 from reverie.lab.replay.policies import BASELINE, OTHERS, OURS, POLICIES, Policy
-from reverie.lab.replay.recorded import Recorded
+from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, Recorded
 from reverie.lab.replay.run import Outcome, replay
-from reverie.lab.replay.setting import PREFIX_TOKENS, TTL, WINDOW
 from reverie.lab.replay.uses import needs_of
-from reverie.types import Usage
 
 _TIE = 1e-9
+_COSTS = ("policy", "cost", "USD", "of cached", "read", "breaks", "unannounced", "cleared", "again", "regret", "best")
+_FILLED = ("policy", "over window", "compactions", "no model", "stopped", "note updates", "notes", "with notes")
+_WORDS = (
+    "cost: tokens of fresh input, output included. read: share of the prompt read from the cache. again: results "
+    "read again. regret: paid for that. best: sessions on which it is cheapest. over window: requests that would not "
+    "have fitted. no model: compactions that asked none. stopped: sessions in which a breaker ended auto-compaction. "
+    "notes: paid beside the conversation, not in cost."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,87 +93,13 @@ def _replayed(job: tuple[Recorded, Sequence[str], int, int]) -> Replayed:
 
     outcomes = {name: under(POLICIES[name]) for name in names}
     ahead = under(foresight(session, needs))
-    return Replayed(
-        session.name,
-        session.model,
-        len(session.rounds),
-        outcomes,
-        lower_bound(session, needs, prefix_tokens),
-        ahead.cost,
-    )
+    bound = lower_bound(session, needs, prefix_tokens)
+    return Replayed(session.name, session.model, len(session.rounds), outcomes, bound, ahead.cost)
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
-    """What one policy paid for all sessions."""
-
-    cost: float
-    dollars: float
-    usage: Usage
-    requests: int
-    announced_breaks: int
-    unannounced_breaks: int
-    regret: float
-    read_back: int
-    cleared: int
-    cleared_tokens: int
-    over_window: int
-    compactions: int
-    without_model: int
-    stopped: int
-    notes_updates: int
-    notes_cost: float
-
-    @staticmethod
-    def of(outcomes: Sequence[Outcome]) -> Total:
-        return Total(
-            sum(each.cost for each in outcomes),
-            sum(each.dollars for each in outcomes),
-            sum((each.usage for each in outcomes), Usage()),
-            sum(each.requests for each in outcomes),
-            sum(each.announced_breaks for each in outcomes),
-            sum(each.unannounced_breaks for each in outcomes),
-            sum(each.regret for each in outcomes),
-            sum(each.read_back for each in outcomes),
-            sum(each.cleared for each in outcomes),
-            sum(each.cleared_tokens for each in outcomes),
-            sum(each.over_window for each in outcomes),
-            sum(each.compactions for each in outcomes),
-            sum(each.without_model for each in outcomes),
-            sum(each.stopped for each in outcomes),
-            sum(each.notes_updates for each in outcomes),
-            sum(each.notes_cost for each in outcomes),
-        )
-
-    @property
-    def read_share(self) -> float:
-        return self.usage.cache_read_input_tokens / self.usage.prompt if self.usage.prompt else 0.0
-
-    def wire(self, baseline: float) -> dict[str, Any]:
-        return {
-            "cost": round(self.cost),
-            "cost_usd": round(self.dollars, 4),
-            "ratio_to_cached": round(self.cost / baseline, 4),
-            "cache_read_share": round(self.read_share, 4),
-            "announced_breaks": self.announced_breaks,
-            "unannounced_breaks": self.unannounced_breaks,
-            "regret": round(self.regret),
-            "read_back": self.read_back,
-            "cleared_results": self.cleared,
-            "cleared_tokens": self.cleared_tokens,
-            "requests": self.requests,
-            "over_window": self.over_window,
-            "compactions": self.compactions,
-            "compactions_without_model": self.without_model,
-            "stopped_by_breaker": self.stopped,
-            "notes_updates": self.notes_updates,
-            "notes_cost": round(self.notes_cost),
-            "ratio_to_cached_with_notes": round((self.cost + self.notes_cost) / baseline, 4),
-        }
-
-
-def totals(done: Sequence[Replayed]) -> dict[str, Total]:
-    return {name: Total.of([each.outcomes[name] for each in done]) for name in done[0].outcomes}
+def totals(done: Sequence[Replayed]) -> dict[str, Outcome]:
+    """What each policy paid for all sessions."""
+    return {name: Outcome.sum(each.outcomes[name] for each in done) for name in done[0].outcomes}
 
 
 def summary(done: Sequence[Replayed], prefix_tokens: int = PREFIX_TOKENS, window: int = WINDOW) -> dict[str, Any]:
@@ -175,7 +108,7 @@ def summary(done: Sequence[Replayed], prefix_tokens: int = PREFIX_TOKENS, window
     baseline = paid[BASELINE].cost
     found: dict[str, Any] = {
         "policies": {
-            name: {**total.wire(baseline), "cheapest_on": sum(name in each.cheapest for each in done)}
+            name: {**total.figures(baseline), "cheapest_on": sum(name in each.cheapest for each in done)}
             for name, total in paid.items()
         },
         "sessions": [_row(each) for each in done],
@@ -213,69 +146,58 @@ def _row(each: Replayed) -> dict[str, Any]:
         "rounds": each.rounds,
         "cheapest": list(each.cheapest),
         "lower_bound": round(each.bound),
-        "policies": {name: Total.of([outcome]).wire(baseline) for name, outcome in each.outcomes.items()},
+        "policies": {name: outcome.figures(baseline) for name, outcome in each.outcomes.items()},
     }
 
 
 def table(done: Sequence[Replayed]) -> str:
-    """The same for people: a line a session with what each policy paid of `cached`, then a line a policy."""
+    """The same for people: a line per session with what each policy paid of `cached`, then a line per policy."""
     paid = totals(done)
-    names = list(paid)
-    lines = [f"{'session':<14}{'rounds':>7}" + "".join(f"{name:>11}" for name in names) + f"{'bound':>8}"]
-    for each in sorted(done, key=lambda one: -one.rounds):
-        base = each.outcomes[BASELINE].cost
-        row = "".join(f"{each.outcomes[name].cost / base:>10.3f}{_star(each, name)}" for name in names)
-        lines.append(f"{each.name[:12]:<14}{each.rounds:>7}{row}{each.bound / base:>8.3f}")
-    baseline = paid[BASELINE].cost
-    lines += [
-        "",
-        f"{'policy':<11}{'cost':>13}{'USD':>10}{'of cached':>11}{'read':>7}{'breaks':>8}{'unannounced':>13}"
-        f"{'cleared':>11}{'read back':>11}{'regret':>10}{'cheapest':>10}",
-    ]
-    for name, total in paid.items():
-        won = sum(name in each.cheapest for each in done)
-        lines.append(
-            f"{name:<11}{total.cost:>13,.0f}{total.dollars:>10.2f}{total.cost / baseline:>11.3f}"
-            f"{total.read_share:>7.0%}{total.announced_breaks:>8}{total.unannounced_breaks:>13}"
-            f"{total.cleared_tokens:>11,}{total.read_back:>11}{total.regret / baseline:>10.1%}"
-            f"{f'{won}/{len(done)}':>10}"
-        )
-    lines += _compactions(done, paid)
-    bound = sum(each.bound for each in done)
+    baseline, bound = paid[BASELINE].cost, sum(each.bound for each in done)
     ahead = sum(each.foresight for each in done)
+    lines = [
+        *columns([("session", "rounds", *paid, "bound"), *map(_paid, sorted(done, key=lambda one: -one.rounds))]),
+        "",
+        *columns([_COSTS, *(_cost_row(name, total, baseline, done) for name, total in paid.items())]),
+        "",
+        *columns([_FILLED, *(_filled_row(name, total, baseline) for name, total in paid.items())]),
+    ]
+    if OURS in paid:
+        won = sum(each.cheapest_with_notes for each in done)
+        others = ", ".join(name for name in paid if name in OTHERS)
+        lines += ["", f"With its notes paid, {OURS} is no dearer than {others} on {won} of {len(done)} sessions."]
     lines += [
         "",
         f"No policy can pay less than {bound / baseline:.3f} of cached (every use known, every clear free); "
         f"the economic rule pays {ahead / baseline:.3f} if it is told the future.",
-        "cost: tokens of fresh input, output included. read: share of the prompt read from the cache. regret: paid to "
-        "have content again. over window: requests that would not have fitted. no model: compactions that asked none. "
-        "stopped: sessions in which a breaker ended auto-compaction. "
-        "notes: paid beside the conversation, not in cost.",
+        _WORDS,
         "* cheapest on this session.",
     ]
     return "\n".join(lines)
 
 
-def _compactions(done: Sequence[Replayed], paid: dict[str, Total]) -> list[str]:
+def _paid(each: Replayed) -> tuple[str, ...]:
+    base, best = each.outcomes[BASELINE].cost, each.cheapest
+    shares = (f"{one.cost / base:.3f}{'*' if name in best else ' '}" for name, one in each.outcomes.items())
+    return (each.name[:12], str(each.rounds), *shares, f"{each.bound / base:.3f}")
+
+
+def _cost_row(name: str, total: Outcome, baseline: float, done: Sequence[Replayed]) -> tuple[str, ...]:
+    won = sum(name in each.cheapest for each in done)
+    shares = (f"{total.cost / baseline:.3f}", f"{total.read_share:.0%}")
+    breaks = (str(total.announced_breaks), str(total.unannounced_breaks))
+    missed = (f"{total.cleared_tokens:,}", str(total.read_back), f"{total.regret / baseline:.1%}")
+    return (name, f"{total.cost:,.0f}", f"{total.dollars:.2f}", *shares, *breaks, *missed, f"{won}/{len(done)}")
+
+
+def _filled_row(name: str, total: Outcome, baseline: float) -> tuple[str, ...]:
     """What happened at the threshold, and what the notes cost beside the conversation."""
-    baseline = paid[BASELINE].cost
-    lines = [
-        "",
-        f"{'policy':<11}{'over window':>13}{'compactions':>13}{'no model':>10}{'stopped':>9}{'note updates':>14}"
-        f"{'notes':>8}{'with notes, of cached':>23}",
-    ]
-    for name, total in paid.items():
-        share = f"{total.without_model / total.compactions:.0%}" if total.compactions else "-"
-        lines.append(
-            f"{name:<11}{total.over_window:>13}{total.compactions:>13}{share:>10}{total.stopped:>9}{total.notes_updates:>14}"
-            f"{total.notes_cost / baseline:>8.3f}{(total.cost + total.notes_cost) / baseline:>23.3f}"
-        )
-    if OURS in paid:
-        won = sum(each.cheapest_with_notes for each in done)
-        others = ", ".join(name for name in paid if name in OTHERS)
-        lines += ["", f"With its notes paid, {OURS} is no dearer than {others} on {won} of {len(done)} sessions."]
-    return lines
+    share = f"{total.without_model / total.compactions:.0%}" if total.compactions else "-"
+    counts = (total.over_window, total.compactions, share, int(total.stopped), total.notes_updates)
+    notes = (f"{total.notes_cost / baseline:.3f}", f"{(total.cost + total.notes_cost) / baseline:.3f}")
+    return (name, *map(str, counts), *notes)
 
 
-def _star(each: Replayed, name: str) -> str:
-    return "*" if name in each.cheapest else " "
+def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A name and figures."""
+    return aligned(rows, right=range(1, 99))

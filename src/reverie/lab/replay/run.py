@@ -8,8 +8,8 @@ calls are made once more in a round of their own, their results come in again, a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 
 from reverie.context.conversation import Around, Conversation
@@ -18,8 +18,7 @@ from reverie.context.request import assemble
 from reverie.lab.replay.compaction import DRAFT_TOKENS, Disk, Notes, answer, summary_tokens
 from reverie.lab.replay.outside import outside
 from reverie.lab.replay.policies import Policy
-from reverie.lab.replay.recorded import Recorded
-from reverie.lab.replay.setting import FOLDER, NEVER_FULL, PREFIX_TOKENS, WINDOW, Setting
+from reverie.lab.replay.recorded import FOLDER, NEVER_FULL, PREFIX_TOKENS, WINDOW, Recorded, Setting
 from reverie.lab.replay.uses import Need
 from reverie.layers.base import AskFork, Effect, EffectResult
 from reverie.layers.l1_tool_results.limits import ResultLimits
@@ -72,6 +71,42 @@ class Outcome:
     """The cost so far after each recorded round."""
     breaks: list[str] = field(default_factory=list[str])
     """Where and why the unannounced ones happened."""
+
+    @classmethod
+    def sum(cls, outcomes: Iterable[Outcome]) -> Outcome:
+        """What was paid for several sessions."""
+        whole = cls("all")
+        for each in outcomes:
+            for name in (one.name for one in fields(cls) if one.name != "policy"):
+                setattr(whole, name, getattr(whole, name) + getattr(each, name))
+        return whole
+
+    @property
+    def read_share(self) -> float:
+        return self.usage.cache_read_input_tokens / self.usage.prompt if self.usage.prompt else 0.0
+
+    def figures(self, baseline: float) -> dict[str, float]:
+        """What a program reads; `baseline` is what `cached` paid."""
+        return {
+            "cost": round(self.cost),
+            "cost_usd": round(self.dollars, 4),
+            "ratio_to_cached": round(self.cost / baseline, 4),
+            "cache_read_share": round(self.read_share, 4),
+            "announced_breaks": self.announced_breaks,
+            "unannounced_breaks": self.unannounced_breaks,
+            "regret": round(self.regret),
+            "read_back": self.read_back,
+            "cleared_results": self.cleared,
+            "cleared_tokens": self.cleared_tokens,
+            "requests": self.requests,
+            "over_window": self.over_window,
+            "compactions": self.compactions,
+            "compactions_without_model": self.without_model,
+            "stopped_by_breaker": int(self.stopped),
+            "notes_updates": self.notes_updates,
+            "notes_cost": round(self.notes_cost),
+            "ratio_to_cached_with_notes": round((self.cost + self.notes_cost) / baseline, 4),
+        }
 
 
 def replay(

@@ -59,7 +59,8 @@ def used_again(before: Sequence[Entry], after: Sequence[Entry], cwd: str) -> Use
     known = set(files_touched(done, cwd))
     touched = set(files_touched(later, cwd, known))
     in_paths = identifiers("\n".join(known | touched))
-    before_names = identifiers(_everything(before)) - in_paths
+    everything = "\n".join(_text(block) for entry in before for block in entry.message.content)
+    before_names = identifiers(everything) - in_paths
     failed = {o.target for o in done if o.kind == "run" and not o.ok}
     run_later = {o.target for o in later if o.kind == "run"}
     return Used(
@@ -111,12 +112,7 @@ def held(used: Used, context: str) -> Held:
         "failed_commands": [one for one in used.failed_commands if one[:_COMMAND] not in text.flat],
         "identifiers": sorted(used.identifiers - text.identifiers),
     }
-    total = {
-        "files": len(used.files),
-        "requests": len(used.requests),
-        "failed_commands": len(used.failed_commands),
-        "identifiers": len(used.identifiers),
-    }
+    total = {kind: len(getattr(used, kind)) for kind in lost}
     listed_files = {path for path in used.known_files if text.names_file(path)}
     listed_names = used.known_identifiers & text.identifiers
     return Held(
@@ -133,13 +129,12 @@ def files_touched(done: Iterable[Operation], cwd: str, known: Iterable[str] = ()
     found = dict.fromkeys(known)
     order = dict[str, None]()
     for operation in done:
-        if operation.kind in _FILE_TOOLS:
-            names = [operation.target] if operation.target else []
+        names = list[str]()
+        if operation.kind in _FILE_TOOLS and operation.target:
+            names = [operation.target]
         elif operation.kind == "run":
             known_names = {PurePosixPath(path).name for path in found}
             names = [m for m in _PATHLIKE.findall(operation.target) if _is_path(m, known_names)]
-        else:
-            names = []
         for name in names:
             path = _resolved(name, cwd, found)
             found[path] = None
@@ -165,10 +160,6 @@ def identifiers(text: str) -> set[str]:
     """Words that only code has (inner capitals, underscores, digits), options, tickets and hashes."""
     plain = _ESCAPED.sub(" ", text)
     return {word for word in _WORD.findall(plain) if _LOOKS_LIKE_CODE.search(word) and not word.isdigit()}
-
-
-def _everything(entries: Iterable[Entry]) -> str:
-    return "\n".join(_text(block) for entry in entries for block in entry.message.content)
 
 
 def _made(entries: Iterable[Entry]) -> str:

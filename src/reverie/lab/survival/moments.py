@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from reverie.errors import UserError
+from reverie.lab.scratch import recordings
 from reverie.models.calibration import Calibrator
 from reverie.models.features import measure_blocks
 from reverie.storage.transcript.chain import conversation
@@ -55,12 +56,7 @@ class Moment:
 
 def load_moments(paths: Sequence[Path], simulated_at: int = SIMULATED_AT) -> list[Moment]:
     """Every compaction of these files, and of the *.jsonl in these folders. UserError if there is none."""
-    files = list[Path]()
-    for path in paths:
-        if not path.exists():
-            raise UserError(f"{path} does not exist; name transcripts (*.jsonl) or a folder of them.")
-        files += sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    found = [moment for path in files for moment in _moments(path, simulated_at)]
+    found = [moment for path in recordings(paths) for moment in _moments(path, simulated_at)]
     if not found:
         shown = ", ".join(map(str, paths)) or "nothing"
         raise UserError(
@@ -85,15 +81,8 @@ def _real(name: str, records: list[Record], at: int) -> Moment:
     texts = [r.message.text for r in following if r.message is not None and r.data.get("isCompactSummary")]
     room = _first_prompt(records[at:]) - _first_prompt(records)
     view = View.of(records[:at])
-    return Moment(
-        name,
-        tuple(view.history),
-        _said(records[at:]),
-        "\n".join(texts),
-        room,
-        _cwd(records[:at]),
-        view.meter.calibrator,
-    )
+    before, after = tuple(view.history), _said(records[at:])
+    return Moment(name, before, after, "\n".join(texts), room, _cwd(records[:at]), view.meter.calibrator)
 
 
 def _simulated(name: str, records: list[Record], tokens: int) -> Moment | None:

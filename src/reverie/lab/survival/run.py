@@ -7,15 +7,106 @@ in docs/layers/work-by-code.md. Reads transcripts; never writes, never asks a mo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from reverie.lab.survival.contexts import NAMES, context, whole
-from reverie.lab.survival.measures import Held, held, used_again
+from reverie.cli.output import table as columns
+from reverie.lab.survival.measures import Held, files_touched, held, used_again
 from reverie.lab.survival.moments import SIMULATED_AT, Moment, load_moments
+from reverie.layers.l3_session_notes.numbers import NoteNumbers
+from reverie.layers.l3_session_notes.writer import default_template
+from reverie.layers.l4_compaction.by_code import Limits, operations, write_notes, write_summary
+from reverie.layers.l4_compaction.compose import Beside, Prose, Scope, summary_blocks
+from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.requests import requests_in
+from reverie.models.tokens import PROSE_BYTES
+from reverie.types import TextBlock
+
+_Writer = Callable[[Moment, int], str]
+
+NAMES = ("recorded", "last10", "notes", "summary", "reverie")
+_LAST = 10
+_FOR_REQUESTS = 0.7
+"""Of the room, at most: what the person said goes before everything else."""
+
+_STEPS = 8
+_LESS, _MORE = 0.6, 1.25
+_AIM, _FULL = 0.985, 0.96
+
+
+def context(name: str, moment: Moment) -> str | None:
+    """The new context by this name, within the moment's room; None where there is none (no recorded summary)."""
+    if name == "recorded":
+        return moment.summary
+    if name == "last10":
+        return "\n".join(files_touched(operations(moment.before), moment.cwd)[-_LAST:])
+    return _within(moment, moment.room, {"notes": _notes, "summary": _summary, "reverie": _composed}[name])
+
+
+def whole(moment: Moment, room: int) -> str:
+    """What our compaction would put into the new context, at most `room` tokens."""
+    return _within(moment, room, _composed)
+
+
+def _within(moment: Moment, room: int, write: _Writer) -> str:
+    """The longest text of this writer that fits: asked for less while it is too long, for more while there is room."""
+    asked, best = float(room), ("", -1)
+    for _ in range(_STEPS):
+        text = write(moment, int(asked))
+        size = moment.tokens(text)
+        if size <= room and size > best[1]:
+            best = (text, size)
+        elif size <= room:
+            break  # it has no more to say
+        if _FULL * room <= size <= room:
+            break
+        asked *= min(_MORE, max(_LESS, _AIM * room / max(1, size)))
+    return best[0] if best[1] >= 0 else write(moment, 0)
+
+
+def _notes(moment: Moment, tokens: int) -> str:
+    numbers = NoteNumbers()
+    limits = Limits.for_tokens(min(tokens, numbers.total_tokens))
+    limits = replace(limits, section=min(limits.section, numbers.section_tokens * PROSE_BYTES))
+    return write_notes(moment.before, default_template(), limits, cwd=moment.cwd)
+
+
+def _summary(moment: Moment, tokens: int) -> str:
+    most = CompactionNumbers().summary_tokens
+    return write_summary(moment.before, Limits.for_tokens(min(tokens, most)), cwd=moment.cwd)
+
+
+def _composed(moment: Moment, tokens: int) -> str:
+    usual = CompactionNumbers()
+    usual = replace(usual, requests_tokens=min(usual.requests_tokens, max(1, int(_FOR_REQUESTS * tokens))))
+    bare = replace(usual, ledger_characters=1, names=0)
+    left = tokens - moment.tokens(_joined(moment, "", bare))
+    limits = Limits.for_tokens(max(0, left))
+    numbers = replace(
+        usual,
+        ledger_characters=min(usual.ledger_characters, max(1, limits.ledger)),
+        names=min(usual.names, limits.names),
+    )
+    prose = replace(limits, total=max(0, limits.total - limits.ledger - limits.names * 15))
+    return _joined(moment, write_summary(moment.before, prose, cwd=moment.cwd, alone=False), numbers)
+
+
+def _joined(moment: Moment, prose: str, numbers: CompactionNumbers) -> str:
+    beside = Beside(
+        requests=requests_in(moment.before),
+        requests_folder=Path("requests"),
+        all_requests=Path("requests/all.txt"),
+        unsaved=frozenset(),
+        pins={},
+        transcript=Path(f"{moment.session}.jsonl"),
+        cwd=moment.cwd,
+    )
+    blocks = summary_blocks(Scope("whole", moment.before), Prose(prose, "code"), beside, numbers)
+    return "\n\n".join(block.text for block in blocks if isinstance(block, TextBlock))
+
 
 KINDS = ("files", "requests", "failed_commands", "identifiers")
 
@@ -136,15 +227,11 @@ def table(compacted: Sequence[Compacted]) -> str:
         group = [one for one in compacted if one.real is chosen]
         if not group:
             continue
-        lines.append(
-            f"{len(group)} {title} compactions" + f"{'files':>13}{'requests':>10}{'failed':>8}{'names':>8}"
-            f"{'precision':>11}{'tokens':>8}"
-        )
-        lines += [_line(name, figures) for name, figures in by_name(group).items()]
-        equals = [one.equal for one in group if one.equal is not None]
-        if equals:
-            lines.append(_line("reverie, equal tokens", _figures(equals)))
-        lines.append("")
+        rows = dict(by_name(group))
+        if equals := [one.equal for one in group if one.equal is not None]:
+            rows["reverie, equal tokens"] = _figures(equals)
+        heads = (f"{len(group)} {title} compactions", "files", "requests", "failed", "names", "precision", "tokens")
+        lines += [*columns([heads, *(_row(name, found) for name, found in rows.items())], right=range(1, 7)), ""]
     lost = [
         f"  {one.session[:8]}: {kind}: {', '.join(' '.join(item.split())[:80] for item in look.held.lost[kind][:12])}"
         for one in compacted
@@ -158,8 +245,6 @@ def table(compacted: Sequence[Compacted]) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _line(name: str, figures: dict[str, float | None]) -> str:
-    shares = [figures[kind] for kind in KINDS] + [figures["precision"]]
-    widths = (13, 10, 8, 8, 11)
-    shown = "".join(f"{'–' if v is None else f'{v:.1%}':>{w}}" for v, w in zip(shares, widths, strict=True))
-    return f"{name:<24}{shown}{figures['tokens'] or 0:>8,}"
+def _row(name: str, figures: dict[str, float | None]) -> tuple[str, ...]:
+    shares = [figures[kind] for kind in (*KINDS, "precision")]
+    return (name, *("–" if share is None else f"{share:.1%}" for share in shares), f"{figures['tokens'] or 0:,}")

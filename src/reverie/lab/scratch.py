@@ -1,0 +1,40 @@
+"""What measurements share: the recordings they are given, a home of their own, and the files of a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from reverie.errors import UserError
+from reverie.settings import Settings, load_settings
+from reverie.types import JsonObject
+
+
+def recordings(paths: Sequence[Path], pattern: str = "*.jsonl") -> list[Path]:
+    """These transcripts, and those in these folders. UserError if one of them is not there."""
+    found = list[Path]()
+    for path in paths:
+        if not path.exists():
+            raise UserError(f"{path} does not exist; name transcripts (*.jsonl) or a folder of them.")
+        found += sorted(path.glob(pattern)) if path.is_dir() else [path]
+    return found
+
+
+@contextmanager
+def own_home(overrides: JsonObject | None = None) -> Generator[tuple[Path, Settings]]:
+    """A working folder, and settings with a home and a memory beside it: all of it is gone afterwards."""
+    with TemporaryDirectory(prefix="reverie-lab-") as folder:
+        cwd, home = Path(folder) / "work", Path(folder) / "home"
+        cwd.mkdir()
+        settings = load_settings(cwd, overrides=overrides)
+        places = type(settings.places)(home=home, user_home=home, runtime=settings.places.runtime)
+        yield cwd, replace(settings, places=places, memory=type(settings.memory)())
+
+
+def memory_files(root: Path) -> dict[str, Path]:
+    """Every visible `.md` file of a directory, by relative path."""
+    named = ((path.relative_to(root), path) for path in sorted(root.rglob("*.md")) if path.is_file())
+    return {name.as_posix(): path for name, path in named if not any(part.startswith(".") for part in name.parts)}
