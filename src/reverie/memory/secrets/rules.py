@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from reverie.memory.secrets.shapes import words
-
 T: Final = "[A-Za-z0-9]"  # what most tokens are made of
 W: Final = "[A-Za-z0-9_-]"
 H: Final = "[0-9a-f]"
@@ -192,99 +190,4 @@ PUBLIC: Final = re.compile(
     r"|[\"'](?:n|x|y|x5t|x5t#S256|kid)[\"'][ \t]*:[ \t]*[\"'][A-Za-z0-9_=-]{20,}[\"']"
     r"|(?i:\bpeer)[ \t]*[:=]?[ \t]*[A-Za-z0-9+/]{43}="
     r"|(?<![A-Za-z0-9+/=_-])(?:pk_(?:live|test)_\w+|pk\.eyJ[\w.-]+|pk-lf-[\w-]+)"
-)
-
-# Words that announce a password; the value may be anything a person would choose. Lower case, found as they stand.
-PASSWORD_WORDS: Final = (
-    "password", "passwort", "passwd", "passphrase", "pass phrase", "pass-phrase", "passcode",
-    "passwörter", "kennwort", "kennwörter",
-    "zugangscode", "zugangsdaten", "mot de passe", "mots de passe", "contraseña", "contrasena", "contrasenya",
-    "palavra-passe", "senha", "parola", "parolă", "wachtwoord", "lösenord", "losenord", "adgangskode", "kodeord",
-    "passord", "salasana", "jelszó", "hasło", "haslo", "heslo", "şifre", "lozinka", "kata sandi", "mật khẩu",
-    "парол", "κωδικός", "סיסמ", "كلمة المرور", "كلمة السر", "पासवर्ड", "รหัสผ่าน", "密码", "密碼", "口令",
-    "パスワード", "暗証番号", "合言葉", "비밀번호", "암호", "pwd", "pw", "psk", "pass", "mdp", "requirepass",
-    "identified by", "convertto-securestring",
-)  # fmt: skip
-# Words that announce a key or a token; the value must look drawn.
-KEY_WORDS: Final = (
-    "secret", "token", "apikey", "credential", "creds", "bearer", "authorization", "geheimnis", "schlüssel", "jeton",
-    "segredo", "clave", "chave", "chiave", "clé", "sleutel", "klucz", "nyckel", "ключ", "токен", "секрет", "密钥",
-    "密鑰", "令牌", "トークン", "秘密鍵", "キー", "토큰", "key", "session_id", "sessionid", "_auth",
-    "accesskey", "signature",
-)  # fmt: skip
-SHORT_WORDS: Final = frozenset(
-    {"pwd", "pw", "psk", "pass", "mdp", "key", "clé", "clave", "senha", "parola", "heslo", "chave", "creds", "bearer"}
-)
-"""Words that stand inside others: they count only if no letter stands beside them."""
-NOT_VALUES: Final = words(
-    """required optional mandatory missing wrong incorrect correct invalid valid expired unchanged changed rotated
-    hashed encrypted salted stored kept saved shared generated reset needed unknown empty blank strong weak long
-    short new old same different fine okay good bad here there below above inside only also again never always
-    not now soon later ask see use via from with without and or but for the this that these those his her their
-    our your its my everyone nobody anyone someone somewhere elsewhere stdin prompt interactive manual managed
-    automatic daily weekly monthly yearly rotation authentication authorization login logon signin bcrypt argon
-    scrypt plain plaintext cleartext base basic digest oauth sso saml kerberos ldap keycloak bitwarden lastpass
-    keepass dashlane vaultwarden infisical doppler sops chamber keychain keyring vault envrc dotenv direnv
-    configmap secretsmanager parameterstore hashicorp terraform ansible kubernetes rejected refused accepted
-    denied allowed forbidden revoked leaked exposed compromised policy policies manager managers field fields
-    string strings value values erforderlich falsch leer geändert abgelaufen nötig optional gespeichert requis
-    vide incorrecto requerida necesaria vacía obligatoria guardada nicht keine kein siehe steht liegt lautet
-    heißt seguro segura hier dort bei beim von vom im in am an auf zu zur zum el la los las de del un una que se
-    est es le les des du au aux dans pour par sur qui ne pas een het niet staat"""
-)
-
-# …unless the word says that it is no secret, or what follows is about the secret rather than the secret itself.
-BENIGN_BEFORE: Final = re.compile(
-    r"(?i)(?:(?<![a-z])(?:n|of|per|max|min|num|row|hot|map|pad|env|hash)|public|pub|publishable|primary|foreign|cache|partition|sort|idempotency|dedup\w*"
-    r"|translation|i18n|locale|registry|dictionary|dict|object|"
-    r"redis|config|settings?|feature|composite|natural|surrogate|unique|index|lookup|group|routing|json|yaml"
-    r"|shortcut|keyboard|arrow|answer|total|"
-    r"input|output|prompt|completion|cached?|context|stop|eos|bos|special|cancel\w*|next|page|pagination"
-    r"|continuation|cursor|design|\d+k?|million|count|"
-    r"host|known|gpg|s3|storage object|bucket|metadata|sort|order|join|event|message|record|document"
-    r"|distribution|dist|shard)[-_ .]{0,2}$|:\d{12}:$"
-)
-BENIGN_AFTER: Final = re.compile(
-    r"(?i)[-_. ]?(?:files?|paths?|urls?|uris?|length|len|min|max|policy|policies|fields?|names?|ids?|types?"
-    r"|counts?|limits?|reset|hints?|ttl|expir\w*|env|vars?|variable|refs?|"
-    r"header|prefix|suffix|managers?|strength|rules?|rotat\w*|prompt|input|form|page|screen|endpoint|service"
-    r"|provider|store|vault|column|table|budget|usage|window|"
-    r"bucket|version|format|algorithm|alg|size|bits|index|order|date|days|hours|minutes|seconds|protection"
-    r"|protected|less|ring|board|stone|note|chain|fingerprint|stroke|word|pair|map|lookup|space|set|value"
-    r"|frame)(?![A-Za-z0-9]*[-_. ]?(?:secret|password|token))\b"
-)
-FIRM_WORDS: Final = (
-    "secret",
-    "token",
-    "credential",
-    "creds",
-    "bearer",
-    "apikey",
-    "schlüssel",
-    "токен",
-    "密钥",
-    "令牌",
-    "トークン",
-    "토큰",
-)
-"""Words that mean a secret on their own; `key` does so only behind one of `FIRM_BEFORE`."""
-FIRM_BEFORE: Final = re.compile(
-    r"(?i)(?:api|access|auth\w*|hmac|aes|cipher|crypto|symmetric|private|secret|signing|encryption|master"
-    r"|account|service|shared|storage|deploy"
-    r"|webhook|license|licence|"
-    r"integration|ingest|admin|root|function|subscription|session|client|app|stripe|openai|anthropic|maps?"
-    r"|recovery|ssh|aws|gcp|azure|write|"
-    r"live|prod\w*|staging|server|mail\w*|sms|bot)[-_ .]?$"
-)
-WIFI_BEFORE: Final = re.compile(
-    r"(?i)\b(?:wi-?fi|wlan|wpa[23]?|hotspot|router|network|netzwerk)[-_ ]{0,3}(?:network[-_ ])?$"
-)
-"""What makes `key` a word for a password: people choose the key of a wireless network."""
-HASH_WORDS: Final = re.compile(
-    r"(?i)\b(?:commits?|sha-?\d*|md5|hash(?:es|ed)?|digest|checksum|integrity|etag|fingerprint|revision|rev|git"
-    r"|blob|tree|merge|cherry-?pick|bisect|tag|image|layer|crc|sum|cid|"
-    r"trace|span|request|correlation|transaction|tx|block|address|wallet|contract|object|document|doc|sheet"
-    r"|spreadsheet|file|folder|drive|figma|page|node|build|run|job|"
-    r"pod|container|instance|device|serial|model|uuid|guid|id|ids|public key|pubkey|certificate|cert|thumbprint"
-    r"|nonce|version)\b[^\n]{0,24}$"
 )

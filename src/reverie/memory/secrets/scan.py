@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.memory.secrets import carriers, forms
+from reverie.memory.secrets import forms, pieces
+from reverie.memory.secrets.carriers import HASH_WORDS
+from reverie.memory.secrets.grammar import Hit, announced
 from reverie.memory.secrets.rules import (
-    HASH_WORDS,
     MAKER_KINDS,
     MAKERS,
     MASKED,
@@ -33,7 +34,6 @@ from reverie.memory.secrets.shapes import (
     is_uuid,
     wordlike,
 )
-from reverie.memory.secrets.spoken import spoken
 from reverie.memory.secrets.views import View, decoded, from_base64, joined, plain
 
 MASK: Final = "[secret]"
@@ -128,18 +128,16 @@ def _overlaps(span: tuple[int, int], others: list[tuple[int, int]]) -> bool:
     return number > 0 and others[number - 1][1] > span[0]
 
 
-def _hits(text: str, public: list[tuple[int, int]]) -> Iterator[forms.Hit]:
-    yield from carriers.blocks(text)
-    for form in (forms.announced, forms.columns, carriers.carried, carriers.pairs, carriers.split_literals):
+def _hits(text: str, public: list[tuple[int, int]]) -> Iterator[Hit]:
+    for form in (announced, forms.columns, forms.carried, forms.pairs, pieces.split_literals):
         for kind, start, end in form(text):
             if not _overlaps((start, end), public):
                 yield kind, start, end
     yield from _tokens(text, public)
-    yield from carriers.addresses(text)
-    yield from spoken(text)
+    yield from pieces.in_pieces(text)
 
 
-def _tokens(text: str, public: list[tuple[int, int]]) -> Iterator[forms.Hit]:
+def _tokens(text: str, public: list[tuple[int, int]]) -> Iterator[Hit]:
     """Long runs without a gap: tokens by their makers' marks, and what looks drawn though nobody announces it."""
     for run in _RUN.finditer(text):
         for kind, start, end in (*_made(run[0]), *_standing(text, run)):
@@ -147,14 +145,14 @@ def _tokens(text: str, public: list[tuple[int, int]]) -> Iterator[forms.Hit]:
                 yield kind, run.start() + start, run.start() + end
 
 
-def _made(run: str) -> Iterator[forms.Hit]:
+def _made(run: str) -> Iterator[Hit]:
     """Tokens by their makers' marks; a very long run is looked at in stretches, so that no text takes long."""
     for at in range(0, max(1, len(run) - _OVERLAP), _STRETCH - _OVERLAP):
         for kind, start, end in _made_in(run[at : at + _STRETCH]):
             yield kind, at + start, at + end
 
 
-def _made_in(value: str) -> Iterator[forms.Hit]:
+def _made_in(value: str) -> Iterator[Hit]:
     for match in MAKERS.finditer(value):
         kind = MAKER_KINDS[int((match.lastgroup or "m0")[1:])]
         if _is_drawn(match[0]) or (kind == "an AWS access key" and not is_placeholder(match[0])):
@@ -170,7 +168,7 @@ def _made_in(value: str) -> Iterator[forms.Hit]:
             yield "a token", match.start(), match.end()
 
 
-def _standing(text: str, run: re.Match[str]) -> Iterator[forms.Hit]:
+def _standing(text: str, run: re.Match[str]) -> Iterator[Hit]:
     for match in _STANDING.finditer(run[0]):
         at = run.start() + match.start()
         before = text[max(0, at - 40) : at]

@@ -77,6 +77,9 @@ _FILE = re.compile(
     r"|com|org|net|io|dev|test|local|internal|app|ai|cloud|example)"
 )
 _PATH = re.compile(r"(?:~|\.{0,2})/[\w.-]+(?:/|$)")
+_CODE = re.compile(r"^[\w.]+\(|::\w|^/[\w./-]+$|^\.{1,2}/|^~/|^\w+@[\w.-]+\.\w+$")
+_DOTTED = re.compile(r"^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^[\w-]+(?:/[\w.-]+)+$")
+_CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|[a-z]+(?:_[a-z]+)+\d?|[A-Z][a-z]+(?:[A-Z][a-z]+)+")
 _CASES = re.compile(r"[A-Z]{0,5}[a-z]+(?:[A-Z][a-z]+)*[A-Z]{0,4}s?")
 _VOWELS: Final = frozenset("aeiouyäöüåéèáàíóúæøAEIOUY")
 
@@ -254,3 +257,10 @@ def is_chosen(value: str) -> bool:
     if re.search(r"[/\\]|\.\w{1,4}$|^\d|://|[(){}<>=]", value):
         return False
     return classes(re.sub(r"[^A-Za-z0-9]", "", value)) == 3 and bool(re.search(r"\d[!?#$%&*]?$|[!@$%^&*?~#]", value))
+
+
+def is_code(value: str, quoted: bool = False) -> bool:
+    """A name, a call, a path or a mail address rather than a value."""
+    if _CODE.search(value) or (wordlike(value) and _DOTTED.search(value)):
+        return True
+    return not quoted and bool(_CAMEL.fullmatch(value))
