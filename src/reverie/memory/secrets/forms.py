@@ -174,7 +174,7 @@ _FORMS: Final[tuple[tuple[str, str, str, _Judge], ...]] = (
         r"(?i)(?:(?:rotat\w{1,3}|chang\w{1,3}|switch\w{0,3}|reset|updat\w{1,3}|renew\w{0,3}|set|ge?ändert|ändern|wechseln"
         r"|rotieren|changer|remplacer|cambia\w{0,2}|rotar)[ \t]+(?:(?:it|them|this|that|root|admin|es|sie|la|le)[ \t]+)?"
         r"(?:to|into|auf|zu|in|par|por|à|a|en)[ \t]+[\"'`]?|(?:改为|改成|换成|更换为)[ \t]*)(?P<value>[^\s\"'`,;]{8,60}?)"
-        r"[.!?)]*(?![^\s\"'`,;])",
+        r"[.)]*(?![^\s\"'`,;])",
         _is_new,
     ),
 )

@@ -62,7 +62,7 @@ _JOINS: Final = tuple(
         # `for the NAS is`, `(staging):`, `we use is`, `maître :`; then the same without the words between.
         (
             "is",
-            rf"(?i)(?:{_OF}|[ \t]*\([^)\n]{{0,40}}\)|[ \t]+(?:we|you|they|i|he|she)[ \t]+\w{{2,12}}(?:[ \t]+\w{{2,12}})?"
+            rf"(?i)(?:{_OF}|[ \t]*\([^)\n]{{0,40}}\)|[ \t]+(?:we|you|they|i|he|she)(?:[ \t]+\w{{2,12}}){{1,2}}"
             rf"|[ \t-][^\W\d_]{{3,14}})(?:[ \t]+{_VERB}{_THEN}|[ \t]*[:=：][ \t]*)",
         ),
         ("is", rf"(?i)[ \t]+{_VERB}{_THEN}|[ \t]*(?:是|为|為|は|が|:|：|는|은|이|—|–|-)[ \t]*"),
@@ -83,7 +83,7 @@ _QUOTED = re.compile(
 _PLAIN = re.compile(r"[^\s\"'`<>|,;、，。；]{1,256}")
 _PAIR = re.compile(
     r"[\"'`*(]{0,3}(?P<user>[\w.@+-]{2,40})[\"'`*]{0,3}[ \t]*(?:[/:|,，、]|[ \t](?:and|und|et|y|with|mit|avec|con))[ \t]*"
-    r"[\"'`*]{0,3}(?![a-z]+=)(?P<value>[^\s\"'`*<>|,;)]{5,100}?)[.!?;:)\]]*(?![^\s\"'`*<>|,;)])"
+    r"[\"'`*]{0,3}(?![a-z]+=)(?P<value>[^\s\"'`*<>|,;)]{5,100}?)[.;:)\]]*(?![^\s\"'`*<>|,;)])"
 )
 _NUMBER = re.compile(r"[\"'`*]{0,3}([#*]?\d{4,8}[#*]?)(?![\w-]|\.\d|[ \t]*(?:%|ms\b))")
 _NUMBER_ENDS = re.compile(r"[ \t]*(?:[.,;:)!?\n]|$)|[ \t]+(?:for|to|opens|on|at|of|and|is|für|und|pour|et|para|y)\b")
@@ -92,6 +92,7 @@ _OPENS_BEFORE = re.compile(rf"(?<![a-z]){OPENS}[- ]?$")
 _OPENS_AFTER = re.compile(rf"[ \t]+(?:{_PREPOSITION})[ \t](?:[^\n:;=]{{1,30}}?[ \t'’])?{OPENS}(?=[ \t:：=])")
 _WORDS = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{3,20}){2,11}(?=[.!;,]?[ \t]*(?:\n|$)|[.!;][ \t])")
 _LICENCE = re.compile(r"[A-Z2-7]{16,64}|[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}")  # and the seed of one-time passwords
+_JOINT = re.compile(r"[_.-]")
 _LEET = re.compile(r"^[^\s_/.]*[A-Za-z]\d[a-z][^\s_/.]*$")  # a digit for a letter: `Sw0rdfish9`
 _PREDICATE = re.compile(  # what a sentence about a password goes on with
     r"(?:ed|ing|ly|able|ible|ado|ada|ido|ida|iert)$|^(?:kept|known|held|written|sent|set|shown|lost|hidden|built|made|given"
@@ -103,14 +104,12 @@ _LONGEST: Final = 256  # characters of a token that stands somewhere near such a
 
 
 class _Value(NamedTuple):
-    """What stands behind a join."""
+    """What stands behind a join; `alone`: nothing else stands in its line, so that it may be a plain word."""
 
     text: str
     start: int
-    how: str
     quoted: bool = False
     alone: bool = False
-    """Nothing else stands in its line, so that it may be a plain word."""
 
 
 def announced(text: str) -> Iterator[Hit]:
@@ -158,65 +157,47 @@ class _Reading:
 
 
 def _behind(reading: _Reading, at: int, word: str, strength: Strength) -> Iterator[Hit]:
-    text, lower = reading.text, reading.lower
-    end = at + len(word)
-    before = lower[max(0, at - 30) : at]
+    text, lower, end = reading.text, reading.lower, at + len(word)
+    before, has_user = lower[max(0, at - 30) : at], strength in ("login", "user")
     hump = text[at].isupper() and text[at - 1 : at].islower()  # `dbPass`, `PrivateKey`
+    if word in BARE or strength not in ("password", "firm", "key"):
+        if (_LETTER.match(before[-1:]) and not hump) or (_LETTER.match(lower, end) and not has_user):
+            return
+    suffix = re.match(r"\w{0,24}", text[end : end + 24] if word[0] < "\u2e80" else "")
+    said, end = end, end + (suffix.end() if suffix else 0)
     named = text[at - 1 : at] in ("_", "-", ".", ":") or hump  # part of an identifier, so never a verb
-    is_key, has_name = strength in ("firm", "key"), strength in ("login", "user")
-    bare = word in BARE or not (is_key or strength == "password")
-    inside = _LETTER.match(before[-1:]) and not hump
-    if bare and (inside or (_LETTER.match(lower, end) and not has_name)):
-        return
-    if word[0] < "\u2e80":
-        end += len(_suffix[0]) if (_suffix := re.match(r"\w{0,24}", text[end : end + 24])) else 0
-    if is_key and WIFI_BEFORE.search(before):
-        strength, is_key = "password", False
-    if strength == "key" and FIRM_BEFORE.search(before):
-        strength = "firm"
-    if not has_name and BENIGN_AFTER.match(lower[at + len(word) : end + 14]):
-        return
-    if (is_key or strength == "number") and BENIGN_BEFORE.search(before):
-        return
-    opens = re.search(OPENS, before) if " " in word else _OPENS_BEFORE.search(before) or _OPENS_AFTER.match(lower, end)
-    if strength == "number" and not opens:
-        return
-    if strength == "verb" and named:
+    if (strength in ("firm", "key") and WIFI_BEFORE.search(before)) or (strength == "verb" and named):
         strength = "password"
-    kind = (
-        "a key or token"
-        if is_key
-        else "a code that opens something"
-        if strength in ("code", "number")
-        else "a password"
-    )
-    block = None if has_name else _BLOCK.match(text, end)
-    value = "".join(block["lines"].split()) if block else ""
-    if block and (is_random(value) if is_key else is_password(value, least=6) and not wordlike(value)):
+    elif strength in ("firm", "key", "number") and BENIGN_BEFORE.search(before):
+        return
+    elif strength == "key" and FIRM_BEFORE.search(before):
+        strength = "firm"
+    opens = re.search(OPENS, before) if " " in word else _OPENS_BEFORE.search(before) or _OPENS_AFTER.match(lower, end)
+    if (strength == "number" and not opens) or (not has_user and BENIGN_AFTER.match(lower[said : end + 14])):
+        return
+    kind, read, judges = _STRICT[strength]
+    block = _BLOCK.match(text, end) if read is _one else None
+    if block and judges["below"](_Value("".join(block["lines"].split()), 0)):
         yield kind, block.start("lines"), block.end("lines")
         return
-    read, judge = _JUDGES[strength]
     for how, join in _JOINS:
         match = join.match(text, end)
         value = read(reading, match.end(), how) if match else None
         if value is None or not value.text:
             continue
-        if named and value.quoted and how == "gap":  # `#define WIFI_PASS "…"`
-            value = value._replace(how="set")
-        if value.alone and value.text.lower() in lower[at:end]:
-            value = value._replace(alone=False)
-        if judge(value):
-            yield kind, value.start, value.start + len(value.text)
+        spoken = strength in ("password", "verb") and how not in ("below", "gap")
+        phrase = _phrase(text, value, 3 if "phrase" in word else 4) if spoken else ""
+        value = value._replace(alone=value.alone and value.text.lower() not in lower[at:end])
+        is_name = value.text.lower().strip(".!,") in NOT_VALUES or is_code(value.text, value.quoted)
+        judge = judges["set" if named and value.quoted and how == "gap" else how]  # `#define WIFI_PASS "…"`
+        if phrase or (" " not in value.text and not is_name and judge(value)):
+            yield kind, value.start, value.start + len(phrase or value.text)
             return
-        if strength in ("password", "verb") and how in ("set", "call", "is", "as"):
-            for phrase in _phrase(text, value.start, least=3 if "phrase" in word else 4):
-                yield kind, phrase.start(), phrase.end()
-                return
-    if strength != "key" and strength not in ("code", "number", "user"):
+    if strength in ("password", "verb", "firm", "login"):
         yield from _nearby(reading, at, end, strength)
 
 
-def _one(reading: _Reading, start: int, how: str) -> _Value | None:
+def _one(reading: _Reading, start: int, _: str) -> _Value | None:
     """A value in quotes, or a word."""
     text = reading.text
     while text.startswith(("**", "__"), start):
@@ -224,46 +205,49 @@ def _one(reading: _Reading, start: int, how: str) -> _Value | None:
     quoted = _QUOTED.match(text, start)
     if quoted:
         group = quoted.lastindex or 1
-        return _Value(quoted[group], quoted.start(group), how, quoted=True, alone=True)
+        return _Value(quoted[group], quoted.start(group), quoted=True, alone=True)
     limit = reading.value_end(start)
     bare = _PLAIN.match(text, start, limit)
     if not bare or bare.end() == limit:
         return None
-    opened = bare[0].partition("](")[0].lstrip("([{*_")  # the text of a link ends where its address begins
-    start += len(bare[0].partition("](")[0]) - len(opened)
-    value = opened if re.search(r"[(\[{]", opened) else re.sub(r"[)\]}*]+[.;:]?$|[.:;]$", "", opened)
+    shown = bare[0].partition("](")[0]  # the text of a link ends where its address begins
+    value = shown.lstrip("([{*_")
+    start += len(shown) - len(value)
+    if not re.search(r"[(\[{]", value):
+        value = re.sub(r"[)\]}*]+[.;:]?$|[.:;]$", "", value)
     if re.match(r"[^=&]*&\w+=", value):  # the next parameter of an address
         value = value.partition("&")[0]
     rest = text[start + len(value) : start + len(value) + 200].partition("\n")[0]
-    return _Value(value, start, how, alone=not rest.strip(" \t\r.;,)}]\"'`*_|"))
+    return _Value(value, start, alone=not rest.strip(" \t\r.;,)}]\"'`*_|"))
 
 
-def _second(reading: _Reading, start: int, how: str) -> _Value | None:
+def _second(reading: _Reading, start: int, _: str) -> _Value | None:
     """A name and a value; `quoted` if nothing else is written so: `bob:…`, `Login("bob", "…")`."""
     text, match = reading.text, _PAIR.match(reading.text, start)
     if match is None:
         return None
     between = text[match.end("user") : match.start("value")]
     called = text[start - 1 : start] == "(" and between[-1:] in ("'", '"')
-    return _Value(match["value"], match.start("value"), how, quoted=called or between == ":")
+    return _Value(match["value"], match.start("value"), quoted=called or between == ":")
 
 
 def _number(reading: _Reading, start: int, how: str) -> _Value | None:
     match = _NUMBER.match(reading.text, start)
-    if not match or (how == "gap" and not _NUMBER_ENDS.match(reading.text, match.end())):
+    if not match or how == "as" or (how == "gap" and not _NUMBER_ENDS.match(reading.text, match.end())):
         return None
-    return _Value(match[1], match.start(1), how)
+    return _Value(match[1], match.start(1))
 
 
-def _phrase(text: str, start: int, least: int) -> Iterator[re.Match[str]]:
-    """A passphrase of plain words, which nothing but the end of its sentence ends, and which is no sentence itself."""
-    phrase = _WORDS.match(text, start)
-    said = re.split(r"[ -]", phrase[0].lower()) if phrase else []
-    if not phrase or len(said) < least or not _is_passphrase(" ".join(said)):
-        return
-    is_sentence = least > 3 and (phrase[0] != phrase[0].lower() or _PREDICATE.search(said[0]))
-    if not is_sentence and sum(word in NOT_VALUES for word in said) <= (len(said) > 3):
-        yield phrase
+def _phrase(text: str, value: _Value, least: int) -> str:
+    """A passphrase: in quotes, or plain words that only the end of the sentence ends and that are no sentence."""
+    if value.quoted:
+        return value.text if " " in value.text and _is_passphrase(value.text) else ""
+    match = _WORDS.match(text, value.start)
+    said = re.split(r"[ -]", match[0].lower()) if match else []
+    if not match or len(said) < least or sum(word in NOT_VALUES for word in said) > (len(said) > 3):
+        return ""
+    is_sentence = least > 3 and (match[0] != match[0].lower() or _PREDICATE.search(said[0]))
+    return match[0] if not is_sentence and _is_passphrase(" ".join(said)) else ""
 
 
 def _is_passphrase(value: str) -> bool:
@@ -273,87 +257,83 @@ def _is_passphrase(value: str) -> bool:
     return not any(word.lower().strip(".,!?") in IN_SENTENCES for word in words) and all(len(w) >= 3 for w in words)
 
 
-def _is_secret_password(value: _Value) -> bool:
-    text, how, quoted = value.text, value.how, value.quoted
-    if " " in text:
-        return how != "gap" and quoted and _is_passphrase(text)
-    if text.lower().strip(".!,") in NOT_VALUES or is_code(text, quoted):
-        return False
-    match how:
-        case "set" | "call":
-            if text.isdigit():
-                return len(text) >= 6 and not is_placeholder(text)
-            named = any(part in text.lower() for part in ("pass", "pwd", "secret", "token"))
-            word = value.alone and not named and text.isalpha() and len(text) >= 4 and not is_placeholder(text)
-            return word or is_password(text) or is_uuid(text)
-        case "below":
-            return is_password(text, least=6) and not wordlike(text) and not text.endswith(":")
-        case "is" | "as":
-            if is_password(text, least=5):
-                return quoted or not wordlike(text) or has_odd_case(text) or any(c.isdigit() for c in text)
-            return quoted and text.isalpha() and len(text) >= 5 and not is_placeholder(text)
-        case _:
-            typed = is_password(text, least=5) and (quoted or (value.alone and len(text) >= 8))
-            return is_striking(text) or is_chosen(text) or typed or (is_password(text, least=6) and _mixed(text))
+_Judge = Callable[[_Value], bool]
 
 
-def _is_after_a_verb(value: _Value) -> bool:
-    """Behind `pass`, which may go on with `--flag2` or `it on`."""
-    if value.how not in ("as", "gap"):
-        return _is_secret_password(value)
+def _is_given(value: _Value) -> bool:
+    """`password = …`: anything but a placeholder; a plain word or a number only if it is long or alone."""
     text = value.text
-    typed = value.alone and is_password(text, least=8) and re.search(r"[A-Za-z]\d{2,}\W?$", text)
-    odd = len(text) >= 8 and has_odd_case(text)
-    return not value.quoted and not is_code(text) and (is_striking(text) or is_chosen(text) or odd or bool(typed))
+    if text.isdigit():
+        return len(text) >= 6 and not is_placeholder(text)
+    named = any(part in text.lower() for part in ("pass", "pwd", "secret", "token"))
+    word = value.alone and not named and text.isalpha() and len(text) >= 4 and not is_placeholder(text)
+    return word or is_password(text) or is_uuid(text)
 
 
-def _mixed(value: str) -> bool:
-    """Digits among letters in a way that is no version, ordinal or name: `hunter2`, `s3cret`."""
-    plain = re.fullmatch(r"(?=.*\d)(?=.*[A-Za-z])[\w!@#$%^&*+=?~.-]{6,}", value)
-    return bool(plain) and not is_uuid(value) and not (wordlike(value) and re.search(r"[_.-]", value))
+def _is_hard(value: _Value) -> bool:
+    return is_password(value.text, least=6) and not wordlike(value.text) and not value.text.endswith(":")
 
 
-def _is_secret_key(value: _Value, firm: bool = False) -> bool:
-    text, how, quoted = value.text, value.how, value.quoted
-    if " " in text or text.lower() in NOT_VALUES or is_code(text, quoted):
-        return False
-    if is_uuid(text):
-        return firm and how not in ("below", "gap")
-    if is_hex(text) and not text.isdigit():
-        return firm and len(text) >= (32 if how == "gap" else 16) and not is_placeholder(text)
-    if firm and _LICENCE.fullmatch(text):
-        return any(c.isdigit() for c in text) and not is_placeholder(text)
-    least = {"set": 12, "call": 12, "gap": 20}.get(how, 16)
-    if is_random(text, least if firm else max(16, least)):
-        return True
-    if firm and quoted and how in ("set", "call") and _LEET.search(text) and classes(text) >= 3 and len(text) >= 8:
-        return not is_placeholder(text)
-    if not firm or how == "gap" or wordlike(text):
-        return False
-    # Short, typed by hand, but with digits among letters or signs: `secret: s3cr3t-pa55`.
-    return is_password(text, least=8) and classes(text) >= (2 if quoted or how in ("set", "call") else 3)
-
-
-def _is_firm_key(value: _Value) -> bool:
-    return _is_secret_key(value, firm=True)
-
-
-def _is_of_user(value: _Value) -> bool:
-    """Behind a name: `user ops / …`, `account for HFMVJ / …`."""
+def _is_said(value: _Value) -> bool:
+    """`the password is …`."""
     text = value.text
-    if not is_password(text, least=5) or is_code(text) or text.lower() in NOT_VALUES:
-        return False
-    odd = len(text) >= 8 and has_odd_case(text)
-    return value.how in ("set", "is") or is_striking(text) or is_chosen(text) or odd
+    if is_password(text, least=5):
+        return value.quoted or not wordlike(text) or has_odd_case(text) or any(c.isdigit() for c in text)
+    return value.quoted and text.isalpha() and len(text) >= 5 and not is_placeholder(text)
+
+
+def _is_strange(value: _Value) -> bool:
+    """What no sentence has."""
+    text = value.text
+    return is_striking(text) or is_chosen(text) or (len(text) >= 8 and has_odd_case(text))
+
+
+def _is_beside(value: _Value) -> bool:
+    """`password …`, with digits among letters in a way that is no version, ordinal or name: `hunter2`, `s3cret`."""
+    text = value.text
+    mixed = re.fullmatch(r"(?=.*\d)(?=.*[A-Za-z])[\w!@#$%^&*+=?~.-]{6,}", text) and not is_uuid(text)
+    typed = value.quoted or (value.alone and len(text) >= 8) or (mixed and not (wordlike(text) and _JOINT.search(text)))
+    return _is_strange(value) or bool(typed and is_password(text, least=5))
+
+
+def _is_passed(value: _Value) -> bool:
+    """`pass …`, which may go on with `--flag2` or `it on`."""
+    typed = value.alone and is_password(value.text, least=8) and re.search(r"[A-Za-z]\d{2,}\W?$", value.text)
+    return not value.quoted and (_is_strange(value) or bool(typed))
+
+
+def _is_typed(value: _Value) -> bool:
+    return is_password(value.text, least=5)
 
 
 def _is_of_login(value: _Value) -> bool:
-    """Behind a name to sign in with: nothing but its password is said so."""
+    """`creds bob:…`, `sign in as bob / …`: only a password is said so."""
     text = value.text
-    plain = wordlike(text) and not re.search(r"[A-Z]|\d[a-z]", text)
-    typed = is_password(text, least=5) and not is_code(text)
-    sure = value.quoted or (value.how == "as" and len(text) >= 8 and not plain)
-    return _is_of_user(value) or (sure and typed and text.lower() not in NOT_VALUES)
+    plain = len(text) < 8 or (wordlike(text) and not re.search(r"[A-Z]|\d[a-z]", text))
+    return _is_strange(value) or (is_password(text, least=5) and (value.quoted or not plain))
+
+
+def _is_of_call(value: _Value) -> bool:
+    return _is_strange(value) or (value.quoted and _is_typed(value))
+
+
+def _drawn(least: int, hexes: int = 0, kinds: int = 0) -> _Judge:
+    """A key that is this long at least; for a firm word also one of so many hexadecimal digits, or one that is typed
+    with so many kinds of characters: `secret: s3cr3t-pa55`."""
+
+    def judge(value: _Value) -> bool:
+        text = value.text
+        if is_uuid(text):
+            return bool(kinds)
+        if is_placeholder(text) or (is_hex(text) and not text.isdigit()):
+            return 0 < hexes <= len(text) and not is_placeholder(text)
+        if is_random(text, least) or (kinds and _LICENCE.fullmatch(text) and any(c.isdigit() for c in text)):
+            return True
+        if kinds == 2 and value.quoted and _LEET.search(text) and classes(text) >= 3 and len(text) >= 8:
+            return True
+        return 0 < kinds <= classes(text) + value.quoted and not wordlike(text) and is_password(text, least=8)
+
+    return judge
 
 
 def _is_any(_: _Value) -> bool:
@@ -361,15 +341,23 @@ def _is_any(_: _Value) -> bool:
 
 
 _Reader = Callable[[_Reading, int, str], _Value | None]
-_JUDGES: Final[dict[Strength, tuple[_Reader, Callable[[_Value], bool]]]] = {
-    "password": (_one, _is_secret_password),
-    "verb": (_one, _is_after_a_verb),
-    "firm": (_one, _is_firm_key),
-    "key": (_one, _is_secret_key),
-    "login": (_second, _is_of_login),
-    "user": (_second, _is_of_user),
-    "code": (_number, _is_any),
-    "number": (_number, _is_any),
+
+
+def _by_join(set: _Judge, call: _Judge, below: _Judge, is_: _Judge, as_: _Judge, gap: _Judge) -> dict[str, _Judge]:
+    return {"set": set, "call": call, "below": below, "is": is_, "as": as_, "gap": gap}
+
+
+# For each strength and join: who judges.
+_SET, _LONG = _drawn(12, 16, 2), _drawn(16, 16, 3)
+_STRICT: Final[dict[Strength, tuple[str, _Reader, dict[str, _Judge]]]] = {
+    "password": ("a password", _one, _by_join(_is_given, _is_given, _is_hard, _is_said, _is_said, _is_beside)),
+    "verb": ("a password", _one, _by_join(_is_given, _is_given, _is_hard, _is_said, _is_passed, _is_passed)),
+    "firm": ("a key or token", _one, _by_join(_SET, _SET, _LONG, _LONG, _LONG, _drawn(20, 32))),
+    "key": ("a key or token", _one, {how: _drawn(20 if how == "gap" else 16) for how, _ in _JOINS}),
+    "login": ("a password", _second, _by_join(_is_typed, _is_of_call, _is_typed, _is_typed, _is_of_login, _is_of_call)),
+    "user": ("a password", _second, _by_join(_is_typed, _is_strange, _is_typed, _is_typed, _is_strange, _is_strange)),
+    "code": ("a code that opens something", _number, {how: _is_any for how, _ in _JOINS}),
+    "number": ("a code that opens something", _number, {how: _is_any for how, _ in _JOINS}),
 }
 
 
@@ -383,14 +371,12 @@ def _nearby(reading: _Reading, at: int, end: int, strength: Strength) -> Iterato
         value = text[start:token_end].partition("](")[0].strip("()[]{}.,;:*")
         if len(value) < 8 or HASH_WORDS.search(text[max(0, start - 40) : start]):
             continue
-        if strength == "login":
-            if start - end < 40 and re.search(r"[!@$%^&*+?~#]", value) and is_striking(value):
-                yield "a password", start, token_end
-            continue
-        behind_colon = text[max(0, start - 3) : start].rstrip().endswith(":")
-        last = behind_colon and not text[token_end:stop].strip(" .")
+        last = text[max(0, start - 3) : start].rstrip().endswith(":") and not text[token_end:stop].strip(" .")
         typed = is_striking(value) or (last and classes(value) >= 3 and is_password(value, least=8))
-        if strength != "firm" and typed:
+        if strength == "login":
+            if typed and start - end < 40 and re.search(r"[!@$%^&*+?~#]", value):
+                yield "a password", start, token_end
+        elif strength != "firm" and typed:
             yield "a password", start, token_end
         elif not is_code(value) and not re.search(r"[/\\=]\w|^\w+://", value) and is_random(value, 20):
             yield "a key or token", start, token_end
