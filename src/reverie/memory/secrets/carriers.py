@@ -53,74 +53,65 @@ OPENS: Final = (
     r"|alarmanlage|tresor|schloss|schließfach|handy|karte|porte|portail|alarme|coffre|téléphone|carte|immeuble|puerta|alarma"
     r"|caja fuerte|garaje|móvil|tarjeta|unlock|门禁|大门|保险箱|保险柜|报警器?|手机|解锁|锁屏|支付|银行卡|开门)"
 )
-NOT_VALUES: Final = words(
-    """required optional mandatory missing wrong incorrect correct invalid valid expired unchanged changed rotated
-    hashed encrypted salted stored kept saved shared generated reset needed unknown empty blank strong weak long
-    short new old same different fine okay good bad here there below above inside only also again never always
-    not now soon later ask see use via from with without and or but for the this that these those his her their
-    our your its my everyone nobody anyone someone somewhere elsewhere stdin prompt interactive manual managed
-    automatic daily weekly monthly yearly rotation authentication authorization login logon signin bcrypt argon
-    scrypt plain plaintext cleartext base basic digest oauth sso saml kerberos ldap keycloak bitwarden lastpass
-    keepass dashlane vaultwarden infisical doppler sops chamber keychain keyring vault envrc dotenv direnv
-    configmap secretsmanager parameterstore hashicorp terraform ansible kubernetes rejected refused accepted
-    denied allowed forbidden revoked leaked exposed compromised policy policies manager managers field fields
-    string strings value values erforderlich falsch leer geändert abgelaufen nötig optional gespeichert requis
-    vide incorrecto requerida necesaria vacía obligatoria guardada nicht keine kein siehe steht liegt lautet
-    heißt seguro segura hier dort bei beim von vom im in am an auf zu zur zum el la los las de del un una que se
-    est es le les des du au aux dans pour par sur qui ne pas een het niet staat"""
+IN_SENTENCES: Final = words(
+    """the is be must at least your a an of to in for and or not with from by on use this that are was has it no der die
+    das und ist el la de le les et when if while once every each only never always will should can may before after
+    during between until than then as we you they she he them which who what where how twice against derived also
+    again among behind beneath inside outside within without through using via into onto over under about above below
+    since because but does did had have having been being its our their his her there here some any all both most more
+    less such same other another per just still even very too see ask goes lives sits comes needs wird werden sind war
+    nicht nur noch auch aber oder wenn weil dass für von vom mit bei beim aus nach über unter zwischen ohne durch
+    einer einem einen eine ein kein keine den dem des im am zum zur sich man wir ihr sie alle jede jeder jeden est
+    sont pas dans par pour avec sans sur sous entre chez puis une du aux que qui mais donc chaque tous toutes elle ils
+    nous vous son ses leur cette ces fois seule doit sera está por para con sin sobre cada todos todas una uno los las
+    del pero como más muy sólo solo debe luego desde hasta nunca siempre también"""
+)
+"""Words that hold sentences together: no passphrase has one, and no value is one."""
+NOT_VALUES: Final = IN_SENTENCES | words(
+    """required optional mandatory missing wrong incorrect correct invalid valid expired unchanged changed rotated hashed
+    encrypted salted stored kept saved shared generated reset needed unknown empty blank strong weak long short new
+    old different fine okay good bad now soon later these those my everyone nobody anyone someone somewhere elsewhere
+    stdin prompt interactive manual managed automatic daily weekly monthly yearly rotation authentication
+    authorization login logon signin bcrypt argon scrypt plain plaintext cleartext base basic digest oauth sso saml
+    kerberos ldap keycloak bitwarden lastpass keepass dashlane vaultwarden infisical doppler sops chamber keychain
+    keyring vault envrc dotenv direnv configmap secretsmanager parameterstore hashicorp terraform ansible kubernetes
+    rejected refused accepted denied allowed forbidden revoked leaked exposed compromised policy policies manager
+    managers field fields string strings value values erforderlich falsch leer geändert abgelaufen nötig gespeichert
+    requis vide incorrecto requerida necesaria vacía obligatoria guardada siehe steht liegt lautet heißt seguro segura
+    hier dort auf zu un se es au ne een het niet staat"""
 )
 
 # …unless the word says that it is no secret, or what follows is about the secret rather than the secret itself.
 BENIGN_BEFORE: Final = re.compile(
-    r"(?i)(?:(?<![a-z])(?:n|of|per|max|min|num|row|hot|map|pad|env|hash)|public|pub|publishable|primary|foreign|cache|partition|sort|idempotency|dedup\w*"
-    r"|error|status|exit|translation|i18n|locale|registry|dictionary|dict|object|"
-    r"redis|config|settings?|feature|composite|natural|surrogate|unique|index|lookup|group|routing|json|yaml"
-    r"|shortcut|keyboard|arrow|answer|total|"
-    r"input|output|prompt|completion|cached?|context|stop|eos|bos|special|cancel\w*|next|page|pagination"
-    r"|continuation|cursor|design|\d+k?|million|count|"
-    r"host|known|gpg|s3|storage object|bucket|metadata|sort|order|join|event|message|record|document"
-    r"|distribution|dist|shard)[-_ .]{0,2}$|:\d{12}:$"
+    r"(?i)(?:(?<![a-z])(?:n|of|per|max|min|num|row|hot|map|pad|env|hash)|public|pub|publishable|primary|foreign|cache"
+    r"|partition|sort|idempotency|dedup\w*|error|status|exit|translation|i18n|locale|registry|dictionary|dict|object"
+    r"|redis|config|settings?|feature|composite|natural|surrogate|unique|index|lookup|group|routing|json|yaml"
+    r"|shortcut|keyboard|arrow|answer|total|input|output|prompt|completion|cached?|context|stop|eos|bos|special"
+    r"|cancel\w*|next|page|pagination|continuation|cursor|design|\d+k?|million|count|host|known|gpg|s3|storage object"
+    r"|bucket|metadata|sort|order|join|event|message|record|document|distribution|dist|shard)[-_ .]{0,2}$|:\d{12}:$"
 )
 BENIGN_AFTER: Final = re.compile(
-    r"(?i)[-_. ]?(?:files?|paths?|urls?|uris?|length|len|min|max|policy|policies|fields?|names?|ids?|types?"
-    r"|counts?|limits?|reset|hints?|ttl|expir\w*|env|vars?|variable|refs?|"
-    r"header|prefix|suffix|managers?|strength|rules?|rotat\w*|prompt|input|form|page|screen|endpoint|service"
-    r"|provider|store|vault|column|table|budget|usage|window|"
-    r"bucket|version|format|algorithm|alg|size|bits|index|order|date|days|hours|minutes|seconds|protection"
-    r"|protected|less|ring|board|stone|note|chain|fingerprint|stroke|word|pair|map|lookup|space|set|value"
+    r"(?i)[-_. ]?(?:files?|paths?|urls?|uris?|length|len|min|max|policy|policies|fields?|names?|ids?|types?|counts?"
+    r"|limits?|reset|hints?|ttl|expir\w*|env|vars?|variable|refs?|header|prefix|suffix|managers?|strength|rules?"
+    r"|rotat\w*|prompt|input|form|page|screen|endpoint|service|provider|store|vault|column|table|budget|usage|window"
+    r"|bucket|version|format|algorithm|alg|size|bits|index|order|date|days|hours|minutes|seconds|protection|protected"
+    r"|less|ring|board|stone|note|chain|fingerprint|stroke|word|pair|map|lookup|space|set|value"
     r"|frame)(?![A-Za-z0-9]*[-_. ]?(?:secret|password|token))\b"
 )
 FIRM_BEFORE: Final = re.compile(
-    r"(?i)(?:api|access|auth\w*|hmac|aes|cipher|crypto|symmetric|private|secret|signing|encryption|master"
-    r"|account|service|shared|storage|deploy"
-    r"|webhook|licen[sc]e|product|activation|serial|registration|"
-    r"integration|ingest|admin|root|function|subscription|session|client|app|stripe|openai|anthropic|maps?"
-    r"|recovery|ssh|aws|gcp|azure|write|amz|goog|[?&]|"
-    r"live|prod\w*|staging|server|mail\w*|sms|bot)[-_ .]?$"
+    r"(?i)(?:api|access|auth\w*|hmac|aes|cipher|crypto|symmetric|private|secret|signing|encryption|master|account"
+    r"|service|shared|storage|deploy|webhook|licen[sc]e|product|activation|serial|registration|integration|ingest"
+    r"|admin|root|function|subscription|session|client|app|stripe|openai|anthropic|maps?|recovery|ssh|aws|gcp|azure"
+    r"|write|amz|goog|[?&]|live|prod\w*|staging|server|mail\w*|sms|bot)[-_ .]?$"
 )
 WIFI_BEFORE: Final = re.compile(
     r"(?i)\b(?:wi-?fi|wlan|wpa[23]?|hotspot|router|network|netzwerk)[-_ ]{0,3}(?:network[-_ ])?$"
 )
 """What makes `key` a word for a password: people choose the key of a wireless network."""
 HASH_WORDS: Final = re.compile(
-    r"(?i)\b(?:commits?|sha-?\d*|md5|hash(?:es|ed)?|digest|checksum|integrity|etag|fingerprint|revision|rev|git"
-    r"|blob|tree|merge|cherry-?pick|bisect|tag|image|layer|crc|sum|cid|"
-    r"trace|span|request|correlation|transaction|tx|block|address|wallet|contract|object|document|doc|sheet"
-    r"|spreadsheet|file|folder|drive|figma|page|node|build|run|job|"
-    r"pod|container|instance|device|serial|model|uuid|guid|id|ids|public key|pubkey|certificate|cert|thumbprint"
+    r"(?i)\b(?:commits?|sha-?\d*|md5|hash(?:es|ed)?|digest|checksum|integrity|etag|fingerprint|revision|rev|git|blob"
+    r"|tree|merge|cherry-?pick|bisect|tag|image|layer|crc|sum|cid|trace|span|request|correlation|transaction|tx|block"
+    r"|address|wallet|contract|object|document|doc|sheet|spreadsheet|file|folder|drive|figma|page|node|build|run|job"
+    r"|pod|container|instance|device|serial|model|uuid|guid|id|ids|public key|pubkey|certificate|cert|thumbprint"
     r"|nonce|version)\b[^\n]{0,24}$"
-)
-IN_SENTENCES: Final = words(
-    """the is be must at least your a an of to in for and or not with from by on use this that are was has it no
-    der die das und ist el la de le les et when if while once every each only never always will should can may before
-    after during between until than then as we you they she he them which who what where how twice against derived
-    also again among behind beneath inside outside within without through using via into onto over under about above
-    below since because but does did had have having been being its our their his her there here some any all both
-    most more less such same other another into per just still even very too once see ask goes lives sits comes needs
-    wird werden sind war nicht nur noch auch aber oder wenn weil dass für von vom mit bei beim aus nach über
-    unter zwischen ohne durch einer einem einen eine ein kein keine den dem des im am zum zur sich man wir ihr
-    sie alle jede jeder jeden est sont pas dans par pour avec sans sur sous entre chez puis une des du aux que
-    qui mais donc chaque tous toutes elle ils nous vous son ses leur cette ces fois seule doit sera está son por
-    para con sin sobre entre cada todos todas una uno los las del que pero como más muy sólo solo debe luego
-    desde hasta nunca siempre también"""
 )
