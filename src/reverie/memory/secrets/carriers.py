@@ -1,301 +1,117 @@
-"""What carries a secret without a word for it: addresses, headers, cookies, commands, hashes, pairs, codes, key blocks.
+"""The words that announce a secret, by what they mean and by language, and the words that take it back.
 
-Each function yields (kind, start, end). They work on any view of the text and return no values.
+Data only. `grammar` reads what stands behind a word; `shapes` judges it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Final
-from urllib.parse import unquote
+from typing import Final, Literal
 
-from reverie.memory.secrets.forms import TOKEN, Hit, is_code
-from reverie.memory.secrets.rules import HASH_WORDS, NOT_VALUES, PRIVATE_BLOCK
-from reverie.memory.secrets.shapes import (
-    classes,
-    entropy,
-    is_chosen,
-    is_hex,
-    is_password,
-    is_placeholder,
-    is_random,
-    is_striking,
-    is_technical,
-    is_uuid,
-    wordlike,
+from reverie.memory.secrets.shapes import words
+
+Strength = Literal["password", "verb", "firm", "key", "login", "user", "code", "number"]
+"""What may stand behind a word: anything a person would choose (a `verb` may mean something else), what looks drawn
+(`key` is firm only behind `FIRM_BEFORE`), a name and its password (`user` is weaker), or digits (`number` only if it
+opens something)."""
+
+_TABLE: Final[tuple[tuple[Strength, str, str], ...]] = (
+    ("password", "en", "password, passwd, passphrase, pass phrase, pass-phrase, passcode, pwd, pw, psk, requirepass"),
+    ("password", "sql, ps", "identified by, convertto-securestring"),
+    ("password", "de", "passwort, passwörter, kennwort, kennwörter, zugangscode, zugangsdaten"),
+    ("password", "fr", "mot de passe, mots de passe, mdp"),
+    ("password", "es, ca, pt", "contraseña, contrasena, contrasenya, palavra-passe, senha"),
+    ("password", "it, ro, nl", "parola, parolă, wachtwoord"),
+    ("password", "sv, da, no, fi", "lösenord, losenord, adgangskode, kodeord, passord, salasana"),
+    ("password", "hu, pl, cs, tr, hr, id, vi", "jelszó, hasło, haslo, heslo, şifre, lozinka, kata sandi, mật khẩu"),
+    ("password", "ru, el, he, ar, hi, th", "парол, κωδικός, סיסמ, كلمة المرور, كلمة السر, पासवर्ड, รหัสผ่าน"),
+    ("password", "zh, ja, ko", "密码, 密碼, 口令, パスワード, 暗証番号, 合言葉, 비밀번호, 암호"),
+    ("verb", "en", "pass"),
+    ("firm", "en", "secret, token, apikey, credential, creds, bearer, authorization, hook, accesskey"),
+    ("firm", "de, ru, zh, ja, ko", "schlüssel, токен, 密钥, 令牌, トークン, 토큰"),
+    ("key", "en", "key, session_id, sessionid, _auth, signature, sig, hmac, otp, 2fa, mfa"),
+    ("key", "de, fr, es, pt, it", "geheimnis, jeton, clé, clave, segredo, chave, chiave"),
+    ("key", "nl, pl, sv, ru, zh, ja", "sleutel, klucz, nyckel, ключ, секрет, 密鑰, 秘密鍵, キー"),
+    ("login", "en", "login, log in, log-in, logged in, logon, log on, sign in, sign-in, signin, signed in, cred"),
+    ("login", "de", "zugang, anmeldedaten, anmeldung, anmelden, einloggen, logindaten"),
+    ("login", "fr, es", "identifiant, connexion, accès, acceso, credenciales, iniciar sesión"),
+    ("login", "zh", "登录, 登入, 账号, 帐号, 账户, 凭据, 用户"),
+    ("user", "en, de, fr, es", "user, account, benutzer, konto, utilisateur, usuario"),
+    ("code", "en, de", "pin, passcode, access code, security code, geheimzahl, zugangscode"),
+    ("code", "fr, es", "code d'accès, code secret, código de acceso, código secreto"),
+    ("number", "en, de, fr, es", "code, código, combination, kombination, combinaison"),
+    ("number", "en, de, fr, es", "opens with, unlocks with, öffnet mit, öffnet sich mit, s'ouvre avec, abre con"),
+    ("number", "zh", "密码, 代码, 口令, 码"),
+)
+CARRIERS: Final[tuple[tuple[str, Strength], ...]] = tuple(
+    (word, strength) for strength, _, listed in _TABLE for word in listed.split(", ")
+)
+BARE: Final = words("pwd pw psk pass mdp key clé clave senha parola heslo chave creds bearer sig otp")
+"""Words that stand inside others: they count only if no letter stands beside them."""
+OPENS: Final = (
+    r"(?:door|gate|alarm|safe|lock(?:er)?|garage|vault|lift|elevator|phone|sim|card|gym|entrance|entry|office|haustür|tür|tor"
+    r"|alarmanlage|tresor|schloss|schließfach|handy|karte|porte|portail|alarme|coffre|téléphone|carte|immeuble|puerta|alarma"
+    r"|caja fuerte|garaje|móvil|tarjeta|unlock|门禁|大门|保险箱|保险柜|报警器?|手机|解锁|锁屏|支付|银行卡|开门)"
+)
+IN_SENTENCES: Final = words(
+    """the is be must at least your a an of to in for and or not with from by on use this that are was has it no der die
+    das und ist el la de le les et when if while once every each only never always will should can may before after
+    during between until than then as we you they she he them which who what where how twice against derived also
+    again among behind beneath inside outside within without through using via into onto over under about above below
+    since because but does did had have having been being its our their his her there here some any all both most more
+    less such same other another per just still even very too see ask goes lives sits comes needs wird werden sind war
+    nicht nur noch auch aber oder wenn weil dass für von vom mit bei beim aus nach über unter zwischen ohne durch
+    einer einem einen eine ein kein keine den dem des im am zum zur sich man wir ihr sie alle jede jeder jeden est
+    sont pas dans par pour avec sans sur sous entre chez puis une du aux que qui mais donc chaque tous toutes elle ils
+    nous vous son ses leur cette ces fois seule doit sera está por para con sin sobre cada todos todas una uno los las
+    del pero como más muy sólo solo debe luego desde hasta nunca siempre también"""
+)
+"""Words that hold sentences together: no passphrase has one, and no value is one."""
+NOT_VALUES: Final = IN_SENTENCES | words(
+    """required optional mandatory missing wrong incorrect correct invalid valid expired unchanged changed rotated hashed
+    encrypted salted stored kept saved shared generated reset needed unknown empty blank strong weak long short new
+    old different fine okay good bad now soon later these those my everyone nobody anyone someone somewhere elsewhere
+    stdin prompt interactive manual managed automatic daily weekly monthly yearly rotation authentication
+    authorization login logon signin bcrypt argon scrypt plain plaintext cleartext base basic digest oauth sso saml
+    kerberos ldap keycloak bitwarden lastpass keepass dashlane vaultwarden infisical doppler sops chamber keychain
+    keyring vault envrc dotenv direnv configmap secretsmanager parameterstore hashicorp terraform ansible kubernetes
+    rejected refused accepted denied allowed forbidden revoked leaked exposed compromised policy policies manager
+    managers field fields string strings value values erforderlich falsch leer geändert abgelaufen nötig gespeichert
+    requis vide incorrecto requerida necesaria vacía obligatoria guardada siehe steht liegt lautet heißt seguro segura
+    hier dort auf zu un se es au ne een het niet staat"""
 )
 
-_ADDRESS = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]{1,30}://(?P<user>[^\s/@:\"'<>`]{0,200})(?::(?P<password>[^\s\"'<>`@]{0,200}(?:@[^\s\"'<>`@/]{0,100})?))?"
-    r"@(?P<host>[^\s/@\"'<>`?#]+)"
+# …unless the word says that it is no secret, or what follows is about the secret rather than the secret itself.
+BENIGN_BEFORE: Final = re.compile(
+    r"(?i)(?:(?<![a-z])(?:n|of|per|max|min|num|row|hot|map|pad|env|hash)|public|pub|publishable|primary|foreign|cache"
+    r"|partition|sort|idempotency|dedup\w*|error|status|exit|translation|i18n|locale|registry|dictionary|dict|object"
+    r"|redis|config|settings?|feature|composite|natural|surrogate|unique|index|lookup|group|routing|json|yaml"
+    r"|shortcut|keyboard|arrow|answer|total|input|output|prompt|completion|cached?|context|stop|eos|bos|special"
+    r"|cancel\w*|next|page|pagination|continuation|cursor|design|\d+k?|million|count|host|known|gpg|s3|storage object"
+    r"|bucket|metadata|sort|order|join|event|message|record|document|distribution|dist|shard)[-_ .]{0,2}$|:\d{12}:$"
 )
-_LOCAL = re.compile(
-    r"(?i)localhost|127\.|0\.0\.0\.0|\[?::1|host\.docker\.internal|(?:[a-z-]+\.)?example\.(?:com|org|net)"
+BENIGN_AFTER: Final = re.compile(
+    r"(?i)[-_. ]?(?:files?|paths?|urls?|uris?|length|len|min|max|policy|policies|fields?|names?|ids?|types?|counts?"
+    r"|limits?|reset|hints?|ttl|expir\w*|env|vars?|variable|refs?|header|prefix|suffix|managers?|strength|rules?"
+    r"|rotat\w*|prompt|input|form|page|screen|endpoint|service|provider|store|vault|column|table|budget|usage|window"
+    r"|bucket|version|format|algorithm|alg|size|bits|index|order|date|days|hours|minutes|seconds|protection|protected"
+    r"|less|ring|board|stone|note|chain|fingerprint|stroke|word|pair|map|lookup|space|set|value"
+    r"|frame)(?![A-Za-z0-9]*[-_. ]?(?:secret|password|token))\b"
 )
-_PORT = re.compile(r"\d{1,5}(?:/|$)")
-_HEADER = re.compile(
-    r"(?i)\b(authorization|proxy-authorization|x-[a-z-]*(?:api-?key|token|secret|auth)[a-z-]*|api-key"
-    r"|private-token)[\"']?\s?"
-    r"[:=]\s?[\"']?(?:(bearer|basic|token|apikey|digest|negotiate|key|oauth|bot)\s+)?([^\s\"',;<>]{6,})"
+FIRM_BEFORE: Final = re.compile(
+    r"(?i)(?:api|access|auth\w*|hmac|aes|cipher|crypto|symmetric|private|secret|signing|encryption|master|account"
+    r"|service|shared|storage|deploy|webhook|licen[sc]e|product|activation|serial|registration|integration|ingest"
+    r"|admin|root|function|subscription|session|client|app|stripe|openai|anthropic|maps?|recovery|ssh|aws|gcp|azure"
+    r"|write|amz|goog|[?&]|live|prod\w*|staging|server|mail\w*|sms|bot)[-_ .]?$"
 )
-_SCHEME = re.compile(r"(?i)\b(bearer|basic)\s+([A-Za-z0-9+/_.=~-]{12,})")
-_COOKIE = re.compile(r"(?i)\b(?:set-)?cookies?[\"']?\s?[:=]\s?[\"']?([^\n\"']{8,})")
-_SESSION = re.compile(r"(?i)sess|sid|auth|token|jwt|remember")
-_COOKIE_VALUE = re.compile(r"([\w.%-]+)=([^;\s]+)")
-_SIGNED = re.compile(
-    r"(?i)[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-amz-security-token|hmac|secret|auth)="
-    r"([^&\s\"'<>]{16,})"
+WIFI_BEFORE: Final = re.compile(
+    r"(?i)\b(?:wi-?fi|wlan|wpa[23]?|hotspot|router|network|netzwerk)[-_ ]{0,3}(?:network[-_ ])?$"
 )
-_USER_ARGUMENT = re.compile(r"(?:^|\s)(?:-u|--user|--proxy-user|-U)[ =]?[\"']?([\w.@+-]+)[:%]([^\s\"']{3,})")
-_PASSWORD_ARGUMENT = re.compile(
-    r"\b(?:mysql\w*|mariadb\w*|sshpass|docker login|podman login|zip|7z|redis-cli|smbclient|net use|keytool"
-    r"|openssl|htpasswd)\b"
-    r"[^\n|;]{0,80}?\s-(?:p|a|P|pass(?:in|out)? pass:)[ ]?[\"']?([^\s\"'-][^\s\"']{3,})"
+"""What makes `key` a word for a password: people choose the key of a wireless network."""
+HASH_WORDS: Final = re.compile(
+    r"(?i)\b(?:commits?|sha-?\d*|md5|hash(?:es|ed)?|digest|checksum|integrity|etag|fingerprint|revision|rev|git|blob"
+    r"|tree|merge|cherry-?pick|bisect|tag|image|layer|crc|sum|cid|trace|span|request|correlation|transaction|tx|block"
+    r"|address|wallet|contract|object|document|doc|sheet|spreadsheet|file|folder|drive|figma|page|node|build|run|job"
+    r"|pod|container|instance|device|serial|model|uuid|guid|id|ids|public key|pubkey|certificate|cert|thumbprint"
+    r"|nonce|version)\b[^\n]{0,24}$"
 )
-_HASHED = re.compile(
-    r"\$(?:2[abxy]?|argon2(?:id|i|d)|[1567y]|apr1|scrypt|s0|sha1|md5|P|H)\$[A-Za-z0-9./$=,+*-]{20,}"
-    r"|\bpbkdf2_sha\d+\$\d+\$[^\s\"']{20,}|\{(?:SSHA|SHA|SMD5|CRYPT)\d*\}[A-Za-z0-9+/=]{16,}"
-)
-_PASSWORD_LINE = re.compile(r"(?m)^(?:[ \t>+*-]{0,8}[ \t])?[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:[\w*.-]+:(\S{4,})$")
-_USERS: Final = (
-    r"(?:guest|admin\w*|root|demo|user\w*|viewer|login|test\w*|postgres|sa|sysadmin|superuser|service|svc[-_]\w+"
-    r"|bot|ubuntu|pi|"
-    r"ec2-user|vagrant|\w+@[\w.-]+\.\w{2,})"
-)
-_NAMED = re.compile(rf"(?i)(?<![\w/.-]){_USERS}[ \t]*(?:[/:|+]|[ \t]and|,)[ \t]*$")
-_GLUED = re.compile(rf"(?i)[(\[]?(?:{_USERS}[/:|]|[\w.@-]{{2,30}}[/:|](?=\S+[)\]]$))")
-_IN_BRACKETS = re.compile(r"[(\[][ \t]*[\w.@-]{2,30}[ \t]*[/:|][ \t]*$")
-_LOGIN = re.compile(
-    r"(?i)\b(?:log ?in|login|sign in|signin|einloggen|anmelden|connect(?:er)?|accede?r?|credentials?|creds"
-    r"|zugangsdaten|"
-    r"user(?:name)?|account|konto)\b"
-)
-_SIGN_IN: Final = (
-    r"(?:(?P<sign>log(?:ged)?[ -]?ins?|sign(?:ed)?[ -]?in|einloggen|anmelden|anmeldung|zugang(?:sdaten)?"
-    r"|credentials?|creds|acceso|iniciar sesión)|usuario|account|konto|user(?:[ -]?name)?|benutzer(?:name)?)[ \t]*"
-    r"(?P<says>(?:is|are|as|with|mit|als|con|como|ist|es|for|für|para)[ \t]+|[:=][ \t]*)?"
-)
-# `login news / …`, `sign in as deploy with …`: whatever the name is, what follows is its password.
-_SIGNED_IN = re.compile(rf"(?i)\b{_SIGN_IN}[\w.@+-]{{2,30}}[ \t]*(?:[/:|]|[ \t](?:with|mit|con))[ \t]*$")
-_SIGNING_IN = re.compile(rf"(?i)\b{_SIGN_IN}$")
-_NAME_BEFORE = re.compile(r"[(\[]?[\w.@+-]{2,30}[/:|](?=\S{6})")
-_AS_PASSWORD = re.compile(
-    r"(?i)(?<!\S)[\"'`“]?([^\s\"'`“”]{5,60})[\"'`”]?,?[ \t]+(?:is|was|as|for|ist|als|es|como|est|comme)[ \t]+"
-    r"(?:the|my|our|a|das|mein|unser|la|le|mi|su|your|its)?[ \t]*(?:[\w-]+[ \t]+){0,2}?"
-    r"(?:password|passwort|passcode|passphrase|pwd|pw|kennwort|contraseña|mot de passe)\b"
-)
-_OTP = re.compile(r"\b(?:otpauth://\S*?secret=|(?i:totp|otp|2fa|mfa)[^\n]{0,30}?\b)([A-Z2-7]{16,64})\b")
-_LETTERS = re.compile(r"(?i)\b(?:u|usr|user|login|id)\s?[:=]\s?[\w.@-]+[\s,;/|]+(?:p|pwd?)\s?[:=]\s?([^\s,;]{6,})")
-_LICENCE = re.compile(
-    r"(?i)\b(?:licen[sc]e|product|activation|serial|registration)[- ]?(?:key|code|number)\W{0,4}(?:is )?"
-    r"((?-i:[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}))"
-)
-_WIFI_CODE = re.compile(r"\bWIFI:[^\n]{0,80}?\bP:([^;\n]{4,63});")
-_LOGIN_CALL = re.compile(
-    r"(?i)\b\w{0,30}(?:credentials?|login|auth)\(\s{0,5}[\"'][^\"'\n]{1,60}[\"']\s{0,5},\s{0,5}[\"']([^\"'\n]{4,60})[\"']"
-)
-_IN_PATH = re.compile(
-    r"(?i)://[^\s\"'<>]{3,200}?/(?:with/)?(?P<what>key|token|secret|api-?key|(?:web)?hooks?)/(?P<value>[A-Za-z0-9_-]{16,100})(?![\w-])"
-)
-_PIECE: Final = r"[\"'`][A-Za-z0-9+/=_-]{6,200}[\"'`]"
-_SPLIT = re.compile(rf"{_PIECE}(?:\s{{0,40}}(?:[+.&,]|\.\.|\|\||\)?\.concat\()?\s{{0,40}}{_PIECE}){{1,20}}")
-_FRAMED = re.compile(r"[A-Za-z0-9+/=]{20,}")
-
-
-def addresses(text: str) -> Iterator[Hit]:
-    """Addresses with a password, or with a token where the user's name stands."""
-    if "://" in text and "@" in text:
-        for match in _ADDRESS.finditer(text):
-            user, given, host = unquote(match["user"]), match["password"], match["host"]
-            if given is None:
-                if "sentry" not in host and is_random(user, 24):
-                    yield "a token in an address", match.start("user"), match.end("user")
-            elif not _PORT.match(given) and _is_own(user, unquote(given), host):
-                yield "a password in an address", match.start("password"), match.end("password")
-    if "thin:" in text:
-        for match in re.finditer(r"thin:(\w+)/([^\s@/]{4,})@", text):
-            if not is_placeholder(match[2]):
-                yield "a password in an address", match.start(2), match.end(2)
-
-
-def split_literals(text: str) -> Iterator[Hit]:
-    """A value cut into quoted pieces, which nobody does to a hash: `"baa5…" + "a164…"`, `["…", "…"].join("")`."""
-    if text.count('"') + text.count("'") + text.count("`") < 4:
-        return
-    for match in _SPLIT.finditer(text):
-        is_list = "," in match[0]
-        if is_list and not re.search(r"join|concat|implode", text[max(0, match.start() - 12) : match.end() + 12]):
-            continue
-        value = re.sub(r"\)?\.concat\(|[\"'`\s,&|]|(?<=[\"'`\s])[+.]+(?=[\"'`\s])", "", match[0])
-        is_key = len(value) >= 32 and entropy(value.lower()) >= 2.8 if is_hex(value) else is_random(value, 24)
-        beside = (
-            text[max(0, match.start() - 40) : match.start()],
-            text[match.end() : match.end() + 30].partition("\n")[0],
-        )
-        if is_key and not any(map(HASH_WORDS.search, beside)):
-            yield "a key in pieces", match.start() + 1, match.end() - 1
-
-
-def _is_own(user: str, password: str, host: str) -> bool:
-    """Whether somebody chose the password: not a template, not the default of a service on this machine."""
-    if not password or is_placeholder(password) or (password.lower() == user.lower() and password.isalpha()):
-        return False
-    return not (_LOCAL.match(host) and password.isalpha() and len(password) <= 10)
-
-
-def carried(text: str) -> Iterator[Hit]:
-    """Headers, cookies, command lines, hashes of passwords, codes and phrases."""
-    lower = text.lower()
-    for marks, form in _CARRIED:
-        if any(mark in lower for mark in marks):
-            yield from form(text)
-
-
-def _headers(text: str) -> Iterator[Hit]:
-    for match in _HEADER.finditer(text):
-        value = match[3]
-        likely = match[2] or is_random(value, 12) or is_password(value, least=8)
-        if likely and not is_placeholder(value) and not is_code(value):
-            yield "an authorization header", match.start(3), match.end(3)
-
-
-def _schemes(text: str) -> Iterator[Hit]:
-    for match in _SCHEME.finditer(text):
-        basic = match[1].lower() == "basic" and classes(match[2]) >= 3 and not wordlike(match[2])
-        if is_random(match[2], 12) or (basic and not is_placeholder(match[2])):
-            yield "an authorization header", match.start(2), match.end(2)
-
-
-def _cookies(text: str) -> Iterator[Hit]:
-    for header in _COOKIE.finditer(text):
-        for match in _COOKIE_VALUE.finditer(text, header.start(1), header.end(1)):
-            session = _SESSION.search(match[1]) and len(match[2]) >= 16 and is_password(match[2])
-            if session or is_random(match[2]) or is_uuid(match[2]):
-                yield "a session cookie", match.start(2), match.end(2)
-
-
-def _signed(text: str) -> Iterator[Hit]:
-    for match in _SIGNED.finditer(text):
-        if is_random(unquote(match[1])):
-            yield "a signed address", match.start(1), match.end(1)
-
-
-def _commands(text: str) -> Iterator[Hit]:
-    for match in _USER_ARGUMENT.finditer(text):
-        given = match[2]
-        typed = len(given) >= 6 and not is_placeholder(given) and not is_technical(given) and not given.startswith("//")
-        if typed or is_password(given):
-            yield "a password in a command", match.start(2), match.end(2)
-    for match in _PASSWORD_ARGUMENT.finditer(text):
-        if is_password(match[1]) and not is_code(match[1]):
-            yield "a password in a command", match.start(1), match.end(1)
-
-
-def _hashes(text: str) -> Iterator[Hit]:
-    for match in _HASHED.finditer(text):
-        if not re.search(r"\.{3}|(?i:x{6})", match[0]):
-            yield "a password's hash", match.start(), match.end()
-
-
-def _password_lines(text: str) -> Iterator[Hit]:
-    for match in _PASSWORD_LINE.finditer(text):
-        if is_password(match[1]):
-            yield "a password", match.start(1), match.end(1)
-
-
-def _licences(text: str) -> Iterator[Hit]:
-    for match in _LICENCE.finditer(text):
-        if not is_placeholder(match[1]) and len(set(match[1])) > 6:
-            yield "a licence key", match.start(1), match.end(1)
-
-
-def _said_as_password(text: str) -> Iterator[Hit]:
-    for match in _AS_PASSWORD.finditer(text):
-        if is_password(match[1], least=5) and not is_code(match[1]) and match[1].lower() not in NOT_VALUES:
-            yield "a password", match.start(1), match.end(1)
-
-
-def _seeds(text: str) -> Iterator[Hit]:
-    for match in _OTP.finditer(text):
-        if any(c.isdigit() for c in match[1]) or len(match[1]) >= 24:
-            yield "a one-time-password seed", match.start(1), match.end(1)
-
-
-def _letters(text: str) -> Iterator[Hit]:
-    for match in _LETTERS.finditer(text):
-        if is_password(match[1], least=6) and not is_code(match[1]):
-            yield "a password", match.start(1), match.end(1)
-
-
-def _networks(text: str) -> Iterator[Hit]:
-    for match in _WIFI_CODE.finditer(text):
-        if not is_placeholder(match[1]):
-            yield "a password", match.start(1), match.end(1)
-
-
-def _calls(text: str) -> Iterator[Hit]:
-    for match in _LOGIN_CALL.finditer(text):
-        if is_password(match[1], least=6) and not is_code(match[1]):
-            yield "a password", match.start(1), match.end(1)
-
-
-def _in_paths(text: str) -> Iterator[Hit]:
-    for match in _IN_PATH.finditer(text):
-        value = match["value"]
-        if (is_random(value) and not is_hex(value)) or (is_uuid(value) and "hook" in match["what"]):
-            yield "a token in an address", match.start("value"), match.end("value")
-
-
-# Each form with the marks one of which its text must have: looking for a mark is fast, matching a form is not.
-_CARRIED: Final[tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Hit]]], ...]] = (
-    (("authorization", "api-key", "x-", "token"), _headers),
-    (("bearer", "basic"), _schemes),
-    (("cookie",), _cookies),
-    (("sig=", "signature=", "token=", "hmac=", "secret=", "auth="), _signed),
-    ((" -u", "--user", "--proxy-user", " -p", " -a", "pass:"), _commands),
-    (("$", "{s", "{c"), _hashes),
-    ((":5432:", ":3306:", ":*:", ":1521:", ":6432:", ":1433:"), _password_lines),
-    (("licen", "product", "activation", "serial", "registration"), _licences),
-    (("passw", "passcode", "passphrase", "pwd", "pw", "kennwort", "contraseña", "mot de passe"), _said_as_password),
-    (("otp", "2fa", "mfa"), _seeds),
-    (("p:", "p=", "p :", "p ="), _letters),
-    (("wifi:",), _networks),
-    (("credential", "login(", "auth("), _calls),
-    (("/key/", "/token/", "/secret/", "/api-key/", "/apikey/", "hook/", "hooks/"), _in_paths),
-)
-
-
-def pairs(text: str) -> Iterator[Hit]:
-    """`(guest / …)`, `admin:…`: a user's name and, beside it, what can only be its password."""
-    for match in TOKEN.finditer(text):
-        word = match[0]
-        if len(word) < 8 or word.isalpha() or not any(c.isdigit() for c in word):
-            continue
-        before, at, value = text[max(0, match.start() - 48) : match.start()], match.start(), word.rstrip(".;:)]")
-        signing_in = _SIGNING_IN.search(before)
-        glued = _GLUED.match(word) or (_NAME_BEFORE.match(word) if signing_in else None)
-        if glued:
-            before, at, value = before + glued[0], at + glued.end(), value[glued.end() :]
-        signed_in = _SIGNED_IN.search(before)
-        known = _NAMED.search(before) or signed_in or (signing_in and glued)
-        named = known and (is_chosen(value) or is_striking(value))
-        if signed_in and signed_in["sign"] and signed_in["says"]:  # `log in as NAME / …`: nothing else is said so
-            plain = is_code(value) or (wordlike(value) and not re.search(r"[A-Z]|\d[a-z]", value))
-            named = named or (is_password(value, least=8) and not plain)
-        bracketed = _IN_BRACKETS.search(before) and is_chosen(value)
-        signs = re.search(r"[!@$%^&*+?~#]", value) and is_striking(value)
-        if named or bracketed or (signs and _LOGIN.search(before.rpartition("\n")[2])):
-            yield "a password", at, at + len(value)
-
-
-def blocks(text: str) -> Iterator[Hit]:
-    """Private keys in their frames, also on one line with escaped breaks."""
-    if "PRIVATE" not in text and "SECRET KEY" not in text and "PuTTY" not in text:
-        return
-    for match in PRIVATE_BLOCK.finditer(text):
-        body = match["body"] or match["putty"] or ""
-        bare = re.sub(r"\\+[nr]|[\"'+,\s]+", "", re.sub(r"(?m)^[A-Za-z-]+: .*$", "", body))
-        run = _FRAMED.search(bare)
-        if run and " " not in body.strip()[:20] and not is_placeholder(run[0][:200]):
-            yield "a private key", match.start(), match.end()

@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.memory.secrets import carriers, forms
+from reverie.memory.secrets import forms, pieces
+from reverie.memory.secrets.carriers import HASH_WORDS
+from reverie.memory.secrets.grammar import Hit, announced
 from reverie.memory.secrets.rules import (
-    HASH_WORDS,
     MAKER_KINDS,
     MAKERS,
     MASKED,
     PUBLIC,
     PUBLIC_BLOCK,
-    SHAPED,
     UNKNOWN_MAKER,
 )
 from reverie.memory.secrets.shapes import (
@@ -33,7 +33,6 @@ from reverie.memory.secrets.shapes import (
     is_uuid,
     wordlike,
 )
-from reverie.memory.secrets.spoken import spoken
 from reverie.memory.secrets.views import View, decoded, from_base64, joined, plain
 
 MASK: Final = "[secret]"
@@ -128,18 +127,16 @@ def _overlaps(span: tuple[int, int], others: list[tuple[int, int]]) -> bool:
     return number > 0 and others[number - 1][1] > span[0]
 
 
-def _hits(text: str, public: list[tuple[int, int]]) -> Iterator[forms.Hit]:
-    yield from carriers.blocks(text)
-    for form in (forms.announced, forms.columns, carriers.carried, carriers.pairs, carriers.split_literals):
+def _hits(text: str, public: list[tuple[int, int]]) -> Iterator[Hit]:
+    for form in (announced, forms.columns, forms.carried, forms.pairs, pieces.split_literals):
         for kind, start, end in form(text):
             if not _overlaps((start, end), public):
                 yield kind, start, end
     yield from _tokens(text, public)
-    yield from carriers.addresses(text)
-    yield from spoken(text)
+    yield from pieces.in_pieces(text)
 
 
-def _tokens(text: str, public: list[tuple[int, int]]) -> Iterator[forms.Hit]:
+def _tokens(text: str, public: list[tuple[int, int]]) -> Iterator[Hit]:
     """Long runs without a gap: tokens by their makers' marks, and what looks drawn though nobody announces it."""
     for run in _RUN.finditer(text):
         for kind, start, end in (*_made(run[0]), *_standing(text, run)):
@@ -147,45 +144,40 @@ def _tokens(text: str, public: list[tuple[int, int]]) -> Iterator[forms.Hit]:
                 yield kind, run.start() + start, run.start() + end
 
 
-def _made(run: str) -> Iterator[forms.Hit]:
+def _made(run: str) -> Iterator[Hit]:
     """Tokens by their makers' marks; a very long run is looked at in stretches, so that no text takes long."""
     for at in range(0, max(1, len(run) - _OVERLAP), _STRETCH - _OVERLAP):
-        for kind, start, end in _made_in(run[at : at + _STRETCH]):
-            yield kind, at + start, at + end
+        value = run[at : at + _STRETCH]
+        for match in MAKERS.finditer(value):
+            if _is_drawn(match[0]):
+                yield MAKER_KINDS[(match.lastindex or 1) - 1], at + match.start(), at + match.end()
+        for match in UNKNOWN_MAKER.finditer(value):
+            tail = match["tail"]
+            if not is_hex(tail) and classes(tail) == 3 and is_random(tail, 24):
+                yield "a token", at + match.start(), at + match.end()
 
 
-def _made_in(value: str) -> Iterator[forms.Hit]:
-    for match in MAKERS.finditer(value):
-        kind = MAKER_KINDS[int((match.lastgroup or "m0")[1:])]
-        if _is_drawn(match[0]) or (kind == "an AWS access key" and not is_placeholder(match[0])):
-            yield kind, match.start(), match.end()
-    for match in SHAPED.finditer(value):
-        tail = match[match.lastgroup or 0]
-        least = 3 if match.lastgroup in ("t", "u") else 8  # an address that long is a secret even if it repeats itself
-        if len(set(tail.lower())) >= least and not MASKED.search(tail):
-            yield "a key or token", match.start(), match.end()
-    for match in UNKNOWN_MAKER.finditer(value):
-        tail = match["tail"]
-        if not is_hex(tail) and classes(tail) == 3 and is_random(tail, 24):
-            yield "a token", match.start(), match.end()
-
-
-def _standing(text: str, run: re.Match[str]) -> Iterator[forms.Hit]:
+def _standing(text: str, run: re.Match[str]) -> Iterator[Hit]:
     for match in _STANDING.finditer(run[0]):
         at = run.start() + match.start()
-        before = text[max(0, at - 40) : at]
-        if "://" not in run[0][: match.start()] and not HASH_WORDS.search(before) and _stands_out(match[0]):
+        is_hash = HASH_WORDS.search(text[max(0, at - 40) : at])
+        if "://" not in run[0][: match.start()] and not is_hash and _stands_out(match[0]):
             yield "a key or token", match.start(), match.end()
 
 
 def _is_drawn(value: str) -> bool:
     """Whether what follows a maker's mark is a value, not `xxxx`, `...`, or words of a name."""
+    if MASKED.search(value):
+        return False
+    if re.match(r"[a-z.]+\.com/", value):  # an address that long is a secret even if it repeats itself
+        return True
     tail = _MARK.sub("", value) or value
+    named = re.fullmatch(r"[a-z]+(?:[-_.][a-z0-9]+)*", tail) or not any(c.isdigit() for c in tail)
+    if len(value) >= 36 and len(set(tail.lower())) >= 8 and not wordlike(tail):
+        return True  # as long as the makers draw them, whatever the characters are
     if is_placeholder(value) or is_placeholder(tail) or len(set(tail)) < 6:
         return False
-    if re.fullmatch(r"[a-z]+(?:[-_.][a-z0-9]+)*", tail) or not any(c.isdigit() for c in tail):
-        return entropy(tail) >= 3 and not wordlike(tail)
-    return entropy(tail) >= 2.6
+    return entropy(tail) >= 3 and not wordlike(tail) if named else entropy(tail) >= 2.6
 
 
 def _stands_out(value: str) -> bool:

@@ -23,14 +23,11 @@ _HEX = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
 _MASK = re.compile(r"(?i)[*•●∙·.…?#_x-]{3,}")
 # Long words that no random value holds by chance; as a part of the value they mark it as made up.
 _MADE_UP = re.compile(
-    r"(?i)example|placeholder|change[-_ ]?me|redacted|your[-_ ]?(?:\w+[-_ ])?(?:key|token|secret|password|pass"
-    r"|api|own|value)"
-    r"|(?:my|the|some|insert|replace|paste|enter|put|add|use|set)[-_ ](?:your|my|the|a|an|this|real|own|new|here"
-    r"|api|token|secret|key)\b"
-    r"|[-_ ]here$|^your[-_A-Z]|not[-_ ]?a[-_ ]?real|goes[-_ ]here|removed|masked|hidden[-_ ]value|dummy"
-    r"|f[o0]{2}bar|lorem"
-    r"|no[-_]?such|invalid[-_]|sample[-_]|[-_]sample|fake[-_]|[-_]fake|<|>|\{\{|\}\}|x{5,}|\.{3}|…|\*{3}|0{8,}"
-    r"|(?:1234567890|0123456789|abcdefgh)"
+    r"(?i)example|placeholder|change[-_ ]?me|redacted|your[-_ ]?(?:\w+[-_ ])?(?:key|token|secret|password|pass|api"
+    r"|own|value)|(?:my|the|some|insert|replace|paste|enter|put|add|use|set)[-_ ](?:your|my|the|a|an|this|real|own"
+    r"|new|here|api|token|secret|key)\b|[-_ ]here$|^your[-_A-Z]|not[-_ ]?a[-_ ]?real|goes[-_ ]here|removed|masked"
+    r"|hidden[-_ ]value|dummy|f[o0]{2}bar|lorem|no[-_]?such|invalid[-_]|sample[-_]|[-_]sample|fake[-_]|[-_]fake|<|>"
+    r"|\{\{|\}\}|x{5,}|\.{3}|…|\*{3}|0{8,}|(?:1234567890|0123456789|abcdefgh)"
 )
 _WHOLE_MADE_UP: Final = words(
     """none null nil undefined true false yes no on off empty blank unset default todo tbd na n/a unknown string
@@ -43,12 +40,10 @@ _WHOLE_MADE_UP: Final = words(
 # Looked up where it is used: nothing is given away by the name of a place.
 _LOOKUP = re.compile(
     r"(?ix) ^[$%@!] (?: \{ | \( | [A-Za-z_][^&^*\#!?@+=]*$ ) | \$\{ | \$\( | \{\{ | %\([a-z_]+\)s | ^%[A-Z_]+%$ "
-    r"| ^<[^>]*>?$ | ^\{[^}]*\}$ | ^\[[^\]]*\]$"
-    r"| ^(?:op|vault|sm|ssm|kms|gcp|akv|secretref|file|env|ref\+\w+|keychain|pass)(?:://|:|\.) | ^arn:"
-    r"| \b(?:os\.|process\.|import\.meta\.)?(?:getenv|environ?|env)\b[.\[(:] | \b(?:secrets?|vars?|settings?"
-    r"|config|cfg|params?|self|this|ctx|args|opts|options|props|req|request|data|values?)\.[A-Za-z_]"
-    r"| ^[A-Za-z_][\w.:]*\((?:[^)]*\)?)?;?$ | ^[A-Za-z_]\w*\[ "
-    r"| ^https?://[^@\s]*$ | ^[A-Za-z]:\\"
+    r"| ^<[^>]*>?$ | ^\{[^}]*\}$ | ^\[[^\]]*\]$| ^(?:op|vault|sm|ssm|kms|gcp|akv|secretref|file|env|ref\+\w+|keychain"
+    r"|pass)(?:://|:|\.) | ^arn:| \b(?:os\.|process\.|import\.meta\.)?(?:getenv|environ?|env)\b[.\[(:] "
+    r"| \b(?:secrets?|vars?|settings?|config|cfg|params?|self|this|ctx|args|opts|options|props|req|request|data"
+    r"|values?)\.[A-Za-z_]| ^[A-Za-z_][\w.:]*\((?:[^)]*\)?)?;?$ | ^[A-Za-z_]\w*\[ | ^https?://[^@\s]*$ | ^[A-Za-z]:\\"
 )
 _ENV_NAME = re.compile(  # no digits among the letters of a part, but for `K8S` and `I18N`
     r"(?!\d)(?:(?:[A-Z]+\d*|\d+|[A-Z]\d{1,2}[A-Z])_)+(?:[A-Z]+\d*|\d+|[A-Z]\d{1,2}[A-Z])|[A-Z]{3,}"
@@ -62,21 +57,21 @@ _VERSION_OR_DATE = re.compile(
 )
 # Names of methods, formats and products that mix letters and digits as passwords do.
 _TECHNICAL = re.compile(
-    r"(?i)argon2(?:id|i|d)?|[bsy]?crypt|pbkdf2(?:[-_]hmac)?(?:[-_]?sha-?\d*)?|sha-?\d+(?:[-/]\d+)?|md[45]|hs\d+"
-    r"|rs\d+|es\d+|ps\d+|aes-?\d*(?:[-_]\w+)*|rsa-?\d*"
-    r"|ed25519|x25519|secp\d+[kr]\d|oauth-?2?(?:\.\d)?|oidc|saml-?2?(?:\.\d)?|base(?:16|32|58|64)(?:url)?"
-    r"|utf-?(?:8|16|32)|x509|pkcs-?#?\d+|tls-?v?1(?:\.\d)?|http/?[123](?:\.\d)?"
-    r"|ipv[46]|k8s|k3s|i18n|l10n|a11y|s3|ec2|h2|1password|auth0|web3|log4j|fido2|webauthn|yubikey\d*|u2f|2fa|mfa"
-    r"|totp|hotp|ntlmv\d|win\d+|python\d(?:\.\d+)?"
+    r"(?i)argon2(?:id|i|d)?|[bsy]?crypt|pbkdf2(?:[-_]hmac)?(?:[-_]?sha-?\d*)?|sha-?\d+(?:[-/]\d+)?|md[45]|hs\d+|rs\d+"
+    r"|es\d+|ps\d+|aes-?\d*(?:[-_]\w+)*|rsa-?\d*|ed25519|x25519|secp\d+[kr]\d|oauth-?2?(?:\.\d)?|oidc"
+    r"|saml-?2?(?:\.\d)?|base(?:16|32|58|64)(?:url)?|utf-?(?:8|16|32)|x509|pkcs-?#?\d+|tls-?v?1(?:\.\d)?"
+    r"|http/?[123](?:\.\d)?|ipv[46]|k8s|k3s|i18n|l10n|a11y|s3|ec2|h2|1password|auth0|web3|log4j|fido2|webauthn"
+    r"|yubikey\d*|u2f|2fa|mfa|totp|hotp|ntlmv\d|win\d+|python\d(?:\.\d+)?"
 )
 _FILE = re.compile(
-    r"(?i)[\w.-]+\.(?:md|py|pyi|tsx?|jsx?|mjs|json5?l?|ya?ml|toml|rs|go|java|kts?|swift|c|h|cc|cpp|hpp|cs|rb|php"
-    r"|sh|ps1|sql|txt|csv|tsv"
-    r"|pdf|html?|s?css|xml|ini|cfg|conf|env|lock|log|zip|gz|tar|zst|png|jpe?g|svg|gif|ipynb|vue|dart|ex|exs|lua"
-    r"|r|jl|scala|tf|proto|gradle"
-    r"|com|org|net|io|dev|test|local|internal|app|ai|cloud|example)"
+    r"(?i)[\w.-]+\.(?:md|py|pyi|tsx?|jsx?|mjs|json5?l?|ya?ml|toml|rs|go|java|kts?|swift|c|h|cc|cpp|hpp|cs|rb|php|sh"
+    r"|ps1|sql|txt|csv|tsv|pdf|html?|s?css|xml|ini|cfg|conf|env|lock|log|zip|gz|tar|zst|png|jpe?g|svg|gif|ipynb|vue"
+    r"|dart|ex|exs|lua|r|jl|scala|tf|proto|gradle|com|org|net|io|dev|test|local|internal|app|ai|cloud|example)"
 )
 _PATH = re.compile(r"(?:~|\.{0,2})/[\w.-]+(?:/|$)")
+_CODE = re.compile(r"^[\w.]+\(|::\w|^/[\w./-]+$|^\.{1,2}/|^~/|^\w+@[\w.-]+\.\w+$")
+_DOTTED = re.compile(r"^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^[\w-]+(?:/[\w.-]+)+$")
+_CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|[a-z]+(?:_[a-z]+)+\d?|[A-Z][a-z]+(?:[A-Z][a-z]+)+")
 _CASES = re.compile(r"[A-Z]{0,5}[a-z]+(?:[A-Z][a-z]+)*[A-Z]{0,4}s?")
 _VOWELS: Final = frozenset("aeiouyäöüåéèáàíóúæøAEIOUY")
 
@@ -254,3 +249,10 @@ def is_chosen(value: str) -> bool:
     if re.search(r"[/\\]|\.\w{1,4}$|^\d|://|[(){}<>=]", value):
         return False
     return classes(re.sub(r"[^A-Za-z0-9]", "", value)) == 3 and bool(re.search(r"\d[!?#$%&*]?$|[!@$%^&*?~#]", value))
+
+
+def is_code(value: str, quoted: bool = False) -> bool:
+    """A name, a call, a path or a mail address rather than a value."""
+    if _CODE.search(value) or (wordlike(value) and _DOTTED.search(value)):
+        return True
+    return not quoted and bool(_CAMEL.fullmatch(value))

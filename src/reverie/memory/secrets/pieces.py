@@ -1,0 +1,173 @@
+"""Secrets that are more than one word: recovery phrases, lists of bytes, keys spelled out or cut up, key blocks.
+
+Each function yields (kind, start, end). They work on any view of the text and return no values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Final
+
+from reverie.memory.secrets.carriers import HASH_WORDS, IN_SENTENCES
+from reverie.memory.secrets.grammar import Hit
+from reverie.memory.secrets.rules import PRIVATE_BLOCK
+from reverie.memory.secrets.shapes import entropy, is_hex, is_placeholder, is_random, words
+
+_PHRASE = re.compile(
+    r"(?i)(?:\b(?:seed|recovery|mnemonic|backup|secret|wallet|restore)[- ]?(?:phrase|words?|seed|sentence)\b"
+    r"|\bmnemonics?\b|\bwiederherstellungs-?(?:wörter|phrase|satz)|\bphrase (?:de récupération|secrète|mnémonique)"
+    r"|\bmots de récupération|\bfrase (?:de recuperación|semilla|secreta)|\bpalabras (?:de recuperación|semilla)"
+    r"|助记词|助記詞|恢复短语|种子短语|\b(?:12|24|twelve|zwölf|douze|doce)[- ](?:words?|wörter|mots|palabras)\b)"
+)
+_SEED_RUN = re.compile(
+    r"(?:\d{1,2}[.):]?[ \t]?)?[a-zà-ÿ]{3,8}(?:[ \t]*[,;\n-]?[ \t]*(?:\d{1,2}[.):]?[ \t]?)?[a-zà-ÿ]{3,8}\b){7,40}"
+    r"|(?:[\u4e00-\u9fff][ ,、]){11,23}[\u4e00-\u9fff](?![\u4e00-\u9fff])"
+)
+_LEAST_SEED: Final = 8
+_NOUN = re.compile(
+    r"(?i)pass(?:word|wort|phrase|code|wd)|kennwort|secret|token|(?<![a-z])pin(?![a-z])|key(?![a-rt-z])|schlüssel|clave|clé"
+    r"|contraseña|mot de passe|密钥|密鑰|密码|密碼|口令|令牌"
+)
+_SHOWN = re.compile(
+    r"(?i)public|pub(?:lic)?_?key|fingerprint|host[-_ ]key|checksum|hash|sha-?\d|md5|digest|primary|sort|cache|index"
+    r"|öffentlich|publique|pública|公钥|key[-_ ]?(?:id|code|frame|press|down|up|size)s?|magic"
+)
+_BYTES = re.compile(
+    r"(?<![\w.])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ \t]*[ ,:;-]\s{0,8}){11,}(?:0x|\\x)?[0-9A-Fa-f]{2}(?![\w.])"
+    r"|(?<![\w.])(?:\d{1,3}[ \t]*[ ,;]\s{0,8}){11,}\d{1,3}(?![\w.])"
+)
+_SPELLING: Final = words(
+    """alpha alfa bravo charlie delta echo foxtrot golf hotel india juliett juliet kilo lima mike november oscar papa
+    quebec romeo sierra tango uniform victor whiskey whisky xray x-ray yankee zulu zero one two three four five six
+    seven eight nine null eins zwei drei vier fünf sechs sieben acht neun anton berta cäsar dora emil friedrich gustav
+    heinrich ida julius kaufmann ludwig martha nordpol otto paula quelle richard siegfried theodor ulrich viktor
+    wilhelm xanthippe ypsilon zacharias zéro un deux trois quatre cinq sept huit neuf cero uno dos tres cuatro cinco
+    seis siete ocho nueve dash hyphen minus underscore dot hash at capital upper uppercase lower lowercase big small
+    groß klein majuscule minuscule mayúscula minúscula"""
+)
+_SAID = re.compile(r"[^\W\d_]+(?:-ray)?")
+_LEAST_SPELLED: Final = 8
+_GIVEN = re.compile(
+    r"(?<![\w$])\$?(?P<name>[A-Za-z_]\w{0,40})[\"']?(?:[ \t]*:[ \t]*\w{1,20})?[ \t]{0,4}(?::=|=|:)[ \t]{0,4}"
+    r"(?:[\"'`](?P<quoted>[^\"'`\n]{4,200})[\"'`]|(?P<bare>[A-Za-z0-9+/_-]{6,200}={0,2})(?=[\s;,]|$))"
+)
+_PUT_TOGETHER = re.compile(
+    r"\$?\{?[A-Za-z_]\w{0,40}\}?(?:[ \t]{0,3}(?:\+|\.\.?|&|\|\||,)?[ \t]{0,3}"
+    r"[\"']{0,2}\$?\{?[A-Za-z_]\w{0,40}\}?){1,11}"
+)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_PIECE: Final = r"[\"'`][A-Za-z0-9+/=_-]{6,200}[\"'`]"
+_SPLIT = re.compile(rf"{_PIECE}(?:\s{{0,40}}(?:[+.&,]|\.\.|\|\||\)?\.concat\()?\s{{0,40}}{_PIECE}){{1,20}}")
+_FRAMED = re.compile(r"[A-Za-z0-9+/=]{20,}")
+
+
+def phrases(text: str) -> Iterator[Hit]:
+    """Recovery words: a word for them, then at least eight short words that make no sentence."""
+    end = 0
+    for match in _PHRASE.finditer(text):
+        for run in _SEED_RUN.finditer(text, max(end, match.end()), match.end() + 480):
+            end = run.end()
+            said = [word[0] in IN_SENTENCES for word in re.finditer(r"[a-zà-ÿ]+|[\u4e00-\u9fff]", run[0])]
+            # Lists of such words hold a few that sentences hold too: two in twelve, none in eight.
+            if any(
+                at + size <= len(said) and sum(said[at : at + size]) <= most
+                for size, most in ((_LEAST_SEED, 0), (12, 2))
+                for at in range(len(said))
+            ):
+                yield "a recovery phrase", run.start(), run.end()
+
+
+def byte_lists(text: str) -> Iterator[Hit]:
+    """A key written as its bytes: `27 90 99 …`, `bytes([88, 86, …])`, `{0x12, …}` behind a word for a key."""
+    for match in _BYTES.finditer(text):
+        found = re.findall(r"[0-9A-Fa-f]+", re.sub(r"0x|\\x", " ", match[0]))
+        numbers = [int(one, 16) if len(one) == 2 else int(one, 10) for one in found if len(one) == 2 or one.isdigit()]
+        if max(numbers) > 255 or len(set(numbers)) < min(len(numbers), 16) * 0.6:
+            continue
+        rising = sum(a < b for a, b in pairwise(numbers)) >= 0.9 * (len(numbers) - 1)
+        if not rising and _named_before(text, match.start()):
+            yield "a key", match.start(), match.end()
+
+
+def spelled(text: str) -> Iterator[Hit]:
+    """A key spelled out: `kilo seven dash tango …`."""
+    start, last, count = 0, -1, 0
+    for match in _SAID.finditer(text):
+        if match[0].lower() not in _SPELLING or (count and match.start() - last > 3):
+            start, count = match.start(), 0
+        if match[0].lower() in _SPELLING:
+            start, count, last = (start if count else match.start()), count + 1, match.end()
+            if count == _LEAST_SPELLED and _named_before(text, start):
+                yield "a key or password that is spelled out", start, last
+                start, count = last, 0
+
+
+def _named_before(text: str, at: int) -> bool:
+    """Whether a word for a secret stands a little before, and none for something public."""
+    before = text[max(0, at - 70) : at]
+    ends = [noun.end() for noun in _NOUN.finditer(before)]
+    return bool(ends) and not re.search(r"[.!?;。][ \n]|\n\n", before[ends[-1] :]) and not _SHOWN.search(before)
+
+
+def in_variables(text: str) -> Iterator[Hit]:
+    """Parts of a key in variables that are put together: `k1 = "…"; k2 = "…"; key = k1 + k2`."""
+    given: dict[str, tuple[str, int, int]] = {}
+    for match in _GIVEN.finditer(text):
+        group = "quoted" if match["quoted"] else "bare"
+        given[match["name"]] = (match[group], match.start(group), match.end(group))
+    if len(given) < 2:
+        return
+    for match in _PUT_TOGETHER.finditer(text):
+        parts = [given[name] for name in _NAME.findall(match[0]) if name in given]
+        value = "".join(part for part, _, _ in parts)
+        is_key = len(value) >= 32 and entropy(value.lower()) >= 2.8 if is_hex(value) else is_random(value, 20)
+        if len(parts) > 1 and is_key and not _SHOWN.search(text[max(0, match.start() - 30) : match.start()]):
+            yield from (("a key in pieces", start, end) for _, start, end in parts)
+
+
+def split_literals(text: str) -> Iterator[Hit]:
+    """A value cut into quoted pieces, which nobody does to a hash: `"baa5…" + "a164…"`, `["…", "…"].join("")`."""
+    if text.count('"') + text.count("'") + text.count("`") < 4:
+        return
+    for match in _SPLIT.finditer(text):
+        is_list = "," in match[0]
+        if is_list and not re.search(r"join|concat|implode", text[max(0, match.start() - 12) : match.end() + 12]):
+            continue
+        value = re.sub(r"\)?\.concat\(|[\"'`\s,&|]|(?<=[\"'`\s])[+.]+(?=[\"'`\s])", "", match[0])
+        is_key = len(value) >= 32 and entropy(value.lower()) >= 2.8 if is_hex(value) else is_random(value, 24)
+        beside = (
+            text[max(0, match.start() - 40) : match.start()],
+            text[match.end() : match.end() + 30].partition("\n")[0],
+        )
+        if is_key and not any(map(HASH_WORDS.search, beside)):
+            yield "a key in pieces", match.start() + 1, match.end() - 1
+
+
+def blocks(text: str) -> Iterator[Hit]:
+    """Private keys in their frames, also on one line with escaped breaks."""
+    for match in PRIVATE_BLOCK.finditer(text):
+        body = match["body"] or match["putty"] or ""
+        bare = re.sub(r"\\+[nr]|[\"'+,\s]+", "", re.sub(r"(?m)^[A-Za-z-]+: .*$", "", body))
+        run = _FRAMED.search(bare)
+        if run and " " not in body.strip()[:20] and not is_placeholder(run[0][:200]):
+            yield "a private key", match.start(), match.end()
+
+
+_KEYS: Final = words("key pass secret token schlüssel clave clé contraseña kennwort pin 密 口令 令牌")
+_FORMS: Final[tuple[tuple[frozenset[str], Callable[[str], Iterator[Hit]]], ...]] = (
+    (words("private secret putty"), blocks),
+    (words("seed phrase mnemonic words wörter mots palabras frase 助 短语 backup"), phrases),
+    (_KEYS, byte_lists),
+    (_KEYS, spelled),
+    (words("= :"), in_variables),
+)
+
+
+def in_pieces(text: str) -> Iterator[Hit]:
+    """All of these forms, each only if the text has one of its marks."""
+    lower = text.lower()
+    for marks, form in _FORMS:
+        if any(mark in lower for mark in marks):
+            yield from form(text)
