@@ -12,7 +12,7 @@ import pytest
 from reverie.session import Session
 from reverie.storage.transcript.sessions import list_sessions
 from tests.sessions import ended, in_session, script, turn
-from tests.shared_data import data
+from tests.shared_data import sources
 
 
 def test_a_third_party_reader_renders_our_transcript(tmp_path: Path) -> None:
@@ -39,8 +39,9 @@ def test_a_third_party_reader_renders_our_transcript(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 5, 11])
-def test_a_claude_code_session_can_be_gone_on_with(tmp_path: Path, number: int) -> None:
-    source = sorted(data("transcripts").glob("*.jsonl"))[number]
+@pytest.mark.parametrize("folder", sources("transcripts"))
+def test_a_claude_code_session_can_be_gone_on_with(tmp_path: Path, folder: Path, number: int) -> None:
+    source = sorted(folder.glob("*.jsonl"))[number]
 
     async def nothing(session: Session) -> Path:
         return session.places.project

@@ -274,6 +274,7 @@ def test_cases_by_somebody_who_had_not_seen_the_rules_stay_met() -> None:
     assert found["negatives_clean"] >= 0.95 and found["forbidden_stored"] == 0
 
 
+@pytest.mark.evals
 def test_the_shared_cases_are_met() -> None:
     cases = read_cases(data("extraction/extraction-dev.jsonl"))
     found = figures(asyncio.run(measure(cases, "embedded", jobs=4)))
