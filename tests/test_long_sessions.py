@@ -109,7 +109,7 @@ def undo_is_exact(session: Session) -> None:
 def not_a_loop(watch: Watch, session: Session) -> None:
     gaps = [later - earlier for earlier, later in zip(watch.compacted_at, watch.compacted_at[1:], strict=False)]
     assert all(gap >= 2 for gap in gaps), f"compacted again at once: {watch.compacted_at}"
-    assert session._wiring.compaction.breakers.open_reason is None  # pyright: ignore[reportPrivateUsage]
+    assert session.engine.compaction.breakers.open_reason is None
 
 
 @pytest.mark.soak

@@ -110,6 +110,8 @@ def _arguments() -> argparse.Namespace:
 
 def main() -> int:
     asked = _arguments()
+    # Whoever starts this in the background has Ctrl-C ignored, and every command of an attack would ignore it too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     seed = asked.seed if asked.seed is not None else time.time_ns() % 1_000_000_000
     names = asked.only or list(ATTACKS)
     tallies = {name: Tally(name) for name in names}

@@ -159,7 +159,7 @@ def test_deleting_everything_is_refused(place: House, own_home: Path) -> None:
 
 
 def test_a_secret_never_lands_and_is_never_logged(place: House, own_home: Path) -> None:
-    secret = "AKIAIOSFODNN7QEXAMPLE"
+    secret = "AKIAQ4ZT7WLR2XN6VPDK"
     stolen = f"---\nname: S\ndescription: key\ntype: reference\n---\n\nThe AWS key is {secret}.\n"
     night = dream(place, writes({"reference_s.md": stolen}, "- reference_s.md: a key", read=[]))
     assert untouched(place)

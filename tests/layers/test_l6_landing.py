@@ -225,7 +225,7 @@ def test_a_new_file_gets_its_index_line_and_a_forgotten_line_comes_back(tmp_path
 
 
 def test_what_the_gate_refuses_is_left_and_the_rest_lands(tmp_path: Path) -> None:
-    stolen = "---\nname: Stolen\ndescription: A secret\ntype: reference\n---\n\nAWS key AKIAIOSFODNN7QEXAMPLE here.\n"
+    stolen = "---\nname: Stolen\ndescription: A secret\ntype: reference\n---\n\nAWS key AKIAQ4ZT7WLR2XN6VPDK here.\n"
     index = BAKERY["MEMORY.md"] + "- [Stolen](reference_stolen.md) — a key\n"
     memory, proposal = proposed(tmp_path, {**WANTED, "reference_stolen.md": stolen, "MEMORY.md": index})
     done = landed(memory, proposal)
