@@ -7,6 +7,7 @@ and the imports are saved. Where start-up, signals or the interpreter's own sett
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import importlib
 import json
@@ -18,9 +19,10 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -33,43 +35,78 @@ processor_seconds = 0.0
 """What the processes of this test run have used; the operating system does not add it to ours."""
 
 
+def _is_cold(env: Mapping[str, str]) -> bool:
+    started = {key: value for key, value in os.environ.items() if key.startswith(_COLD)}
+    return any(started.get(key) != value for key, value in env.items() if key.startswith(_COLD))
+
+
+class Process:
+    """`reverie` with these arguments on these streams; what tests use of `subprocess.Popen`."""
+
+    def __init__(
+        self, *args: str, cwd: Path, env: Mapping[str, str], streams: Sequence[int], terminal: bool = False
+    ) -> None:
+        self.args = ["reverie", *args]
+        self.returncode: int | None = None
+        order = json.dumps({"args": args, "cwd": str(cwd), "env": dict(env), "terminal": terminal})
+        raw = order.encode("utf-8", "surrogateescape")
+        self._line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._line.connect(_server())
+        socket.send_fds(self._line, [len(raw).to_bytes(8, "big")], list(streams))
+        for begin in range(0, len(raw), 60_000):
+            self._line.send(raw[begin : begin + 60_000])
+        self.pid = int.from_bytes(self._line.recv(8), "big")
+
+    def poll(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        global processor_seconds
+        if self.returncode is None:
+            if not select.select([self._line], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+            self.returncode, used = json.loads(self._line.recv(1_000))
+            processor_seconds += used
+            self._line.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
 def run(
     *args: str, cwd: Path, env: Mapping[str, str], stdin: bytes = b"", timeout: float = 60
 ) -> subprocess.CompletedProcess[bytes]:
     """As `subprocess.run([sys.executable, "-m", "reverie", *args], …)` with its output captured."""
-    global processor_seconds
-    started = {key: value for key, value in os.environ.items() if key.startswith(_COLD)}
-    if any(started.get(key) != value for key, value in env.items() if key.startswith(_COLD)):
+    if _is_cold(env):
         command = [sys.executable, "-m", "reverie", *args]
         return subprocess.run(command, input=stdin, cwd=cwd, env=env, capture_output=True, timeout=timeout)
     given, out, err = os.pipe(), os.pipe(), os.pipe()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
-        line.connect(_server())
-        order = json.dumps({"args": args, "cwd": str(cwd), "env": dict(env)}).encode("utf-8", "surrogateescape")
-        socket.send_fds(line, [len(order).to_bytes(8, "big")], [given[0], out[1], err[1]])
-        for begin in range(0, len(order), 60_000):
-            line.send(order[begin : begin + 60_000])
-        for end in (given[0], out[1], err[1]):
-            os.close(end)
-        pid = int.from_bytes(line.recv(8), "big")
-        read: dict[int, bytes] = {}
-        threads = [threading.Thread(target=_drain, args=(end, read), daemon=True) for end in (out[0], err[0])]
-        for thread in threads:
-            thread.start()
-        threading.Thread(target=_feed, args=(given[1], stdin), daemon=True).start()
-        line.settimeout(timeout)
-        try:
-            code, used = json.loads(line.recv(1_000))
-        except TimeoutError:
-            os.kill(pid, signal.SIGKILL)
-            raise subprocess.TimeoutExpired(args, timeout) from None
-        until = time.monotonic() + timeout
-        for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
-            if thread.is_alive():
-                raise subprocess.TimeoutExpired(args, timeout)
-    processor_seconds += used
-    return subprocess.CompletedProcess(["reverie", *args], code, read[out[0]], read[err[0]])
+    process = Process(*args, cwd=cwd, env=env, streams=(given[0], out[1], err[1]))
+    for end in (given[0], out[1], err[1]):
+        os.close(end)
+    read: dict[int, bytes] = {}
+    threads = [threading.Thread(target=_drain, args=(end, read), daemon=True) for end in (out[0], err[0])]
+    threads.append(threading.Thread(target=_feed, args=(given[1], stdin), daemon=True))
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + timeout
+    try:
+        code = process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    for thread in threads[:2]:
+        thread.join(max(0.0, until - time.monotonic()))
+        if thread.is_alive():
+            raise subprocess.TimeoutExpired(process.args, timeout)
+    return subprocess.CompletedProcess(process.args, code, read[out[0]], read[err[0]])
 
 
 def run_text(*args: str, **more: Any) -> subprocess.CompletedProcess[str]:
@@ -172,6 +209,9 @@ def _become(order: dict[str, Any], fds: list[int]) -> None:
     for number, end in enumerate(fds):
         os.dup2(end, number)
         os.close(end)
+    if order["terminal"]:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         errors = "backslashreplace" if name == "stderr" else "strict"
         stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
