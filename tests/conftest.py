@@ -17,6 +17,15 @@ from tests.counts import SOAK
 settings.register_profile("suite", deadline=None, derandomize=not SOAK)
 settings.load_profile("suite")
 
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says what a run leaves out, so that nobody takes it for everything."""
+    if config.getoption("markexpr") == "not evals and not integration":
+        terminalreporter.write_line(
+            "Left out: tests with programs and models of others (`make integration`), measurements (`make evals`)."
+        )
+
+
 _UNSET = (
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
