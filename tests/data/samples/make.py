@@ -149,7 +149,7 @@ async def work(player: Player, simulator: Simulator, seed: int, turns: int, wind
 def pi_session(seed: int, turns: int, *, compacted: bool) -> list[dict[str, Any]]:
     """A session in the form that the pi agent writes."""
     draw = random.Random(seed)
-    lines: list[dict[str, Any]] = [{"type": "session", "id": f"b0a7-{seed}", "cwd": "/srv/tidewatch"}]
+    lines: list[dict[str, Any]] = [{"type": "session", "id": f"71de-{seed}", "cwd": "/srv/tidewatch"}]
 
     def add(message: dict[str, Any]) -> None:
         lines.append(
