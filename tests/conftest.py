@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,15 @@ from tests.prefix_breaks import prefix_breaks
 settings.register_profile("suite", deadline=None, derandomize=not SOAK)
 settings.load_profile("suite")
 
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says what a run leaves out, so that nobody takes it for everything."""
+    if config.getoption("markexpr") == "not evals and not integration":
+        terminalreporter.write_line(
+            "Left out: tests with programs and models of others (`make integration`), measurements (`make evals`)."
+        )
+
+
 _UNSET = (
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -26,10 +37,26 @@ _UNSET = (
 )
 
 
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for what a test needs beside its own `tmp_path`, gone when the test ends.
+
+    `mktemp` reads the names of all folders that are there each time: with thousands of tests that is most of the work.
+    """
+    folder = tmp_path_factory.getbasetemp() / "scratch" / str(next(_NUMBERS))
+    folder.mkdir(parents=True)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_home(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Nothing a test does touches the user's files, and nothing of the user's changes a test."""
-    home = tmp_path_factory.mktemp("home")
+    home = scratch / "home"
+    home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("REVERIE_HOME", str(home / ".reverie"))
     for name in _UNSET:
@@ -40,15 +67,13 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 
 
 @pytest.fixture(autouse=True)
-def prefix_watch(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
+def prefix_watch(request: pytest.FixtureRequest, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Every request that any session of any test sends, in this process or another, extends the one before it.
 
     A layer announces a break in the request itself. A test that breaks the prefix otherwise says so and why:
     `@pytest.mark.breaks_prefix("reason")`.
     """
-    log = tmp_path_factory.mktemp("requests") / "requests.jsonl"
+    log = scratch / "requests.jsonl"
     monkeypatch.setenv("REVERIE_REQUEST_LOG", str(log))
     yield log
     declared = request.node.get_closest_marker("breaks_prefix")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "reverie"
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -32,6 +31,17 @@ MAX_MODULES = 24
 BANNED = re.compile(r"^(utils?|helpers?|misc|common|manager|\w*_v\d+)$")
 
 
+@cache
+def text_of(path: Path) -> str:
+    return path.read_text()
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Every node of a module; each file is parsed once for all rules."""
+    return list(ast.walk(ast.parse(text_of(path))))
+
+
 def room(path: Path) -> str:
     """The top-level name of a module inside the package."""
     return path.relative_to(SOURCE).with_suffix("").parts[0]
@@ -40,7 +50,7 @@ def room(path: Path) -> str:
 def imports(path: Path) -> list[tuple[int, str]]:
     """Every import of our own package, with its line; also those inside functions and under TYPE_CHECKING."""
     found = list[tuple[int, str]]()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "reverie":
             if node.module == "reverie":
                 found += [(node.lineno, f"reverie.{alias.name}") for alias in node.names]
@@ -51,16 +61,21 @@ def imports(path: Path) -> list[tuple[int, str]]:
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_down(path: Path) -> None:
-    here = room(path)
-    assert here in FLOOR, f"{here} has no floor: give it one in tests/test_architecture.py"
-    for line, name in imports(path):
-        target = name.removeprefix("reverie").removeprefix(".").split(".")[0]
-        target = target if target in FLOOR else "__init__"
-        if here == "__init__":  # the package's own lazy door to its public names
+def test_imports_point_down() -> None:
+    wrong = list[str]()
+    for path in MODULES:
+        here = room(path)
+        if here not in FLOOR:
+            wrong.append(f"{here} has no floor: give it one in tests/test_architecture.py")
             continue
-        assert FLOOR[target] <= FLOOR[here], f"{path.name}:{line} imports {name}, which stands above {here}"
+        for line, name in imports(path):
+            target = name.removeprefix("reverie").removeprefix(".").split(".")[0]
+            target = target if target in FLOOR else "__init__"
+            if here == "__init__":  # the package's own lazy door to its public names
+                continue
+            if FLOOR[target] > FLOOR[here]:
+                wrong.append(f"{path.relative_to(SOURCE)}:{line} imports {name}, which is above {here}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_no_module_of_the_session_needs_itself() -> None:
@@ -77,13 +92,17 @@ def test_no_module_of_the_session_needs_itself() -> None:
     assert not below, f"an import cycle: {sorted(below)}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_modules_are_short_and_well_named(path: Path) -> None:
-    lines = len(path.read_text().splitlines())
-    limit = MAX_LOOP_LINES if path == SOURCE / "loop.py" else MAX_LINES
-    assert lines <= limit, f"{path.name} has {lines} lines; the limit is {limit}"
-    assert not BANNED.match(path.stem), f"{path.name}: a name that explains nothing"
-    assert not any(BANNED.match(part) for part in path.relative_to(SOURCE).parts[:-1])
+def test_modules_are_short_and_well_named() -> None:
+    wrong = list[str]()
+    for path in MODULES:
+        name = path.relative_to(SOURCE)
+        lines = len(text_of(path).splitlines())
+        limit = MAX_LOOP_LINES if path == SOURCE / "loop.py" else MAX_LINES
+        if lines > limit:
+            wrong.append(f"{name} has {lines} lines; the limit is {limit}")
+        if any(BANNED.match(part) for part in name.with_suffix("").parts):
+            wrong.append(f"{name}: a name that explains nothing")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_folders_are_small() -> None:
@@ -93,16 +112,13 @@ def test_folders_are_small() -> None:
         assert len(modules) <= MAX_MODULES, f"{folder.relative_to(SOURCE)} has {len(modules)} modules: make rooms in it"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_modules_say_what_they_are(path: Path) -> None:
-    text = path.read_text()
-    if not text.strip():
-        return
-    assert ast.get_docstring(ast.parse(text)), f"{path.name} does not say what it is"
+def test_modules_say_what_they_are() -> None:
+    silent = [path for path in MODULES if text_of(path).strip() and not ast.get_docstring(nodes(path)[0])]  # type: ignore[arg-type]
+    assert not silent, [str(path.relative_to(SOURCE)) for path in silent]
 
 
 def test_every_prompt_file_is_used_once() -> None:
-    source = {path: path.read_text() for path in MODULES}
+    source = {path: text_of(path) for path in MODULES}
     prompts = [path for path in SOURCE.rglob("*.md") if path.parent.name == "prompts"]
     assert prompts
     for prompt in prompts:
@@ -120,8 +136,7 @@ def test_only_settings_reads_the_environment() -> None:
     for path in MODULES:
         if room(path) == "settings":
             continue
-        tree = ast.parse(path.read_text())
-        for node in ast.walk(tree):
+        for node in nodes(path):
             looked_into = node.value if isinstance(node, ast.Subscript | ast.Attribute) else None
             is_environ = isinstance(looked_into, ast.Attribute) and looked_into.attr in ("environ", "environb")
             is_getenv = isinstance(node, ast.Attribute) and node.attr in ("getenv", "getenvb")
@@ -132,7 +147,7 @@ def test_broad_excepts_stand_at_the_edges_only() -> None:
     """Errors stop in few places: a pipeline stage, a background task, a tool call, the edge of a server."""
     allowed = {"context/pipeline.py", "runtime/tasks.py", "tools/run.py", "runtime/live.py"}
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if not isinstance(node, ast.ExceptHandler):
                 continue
             broad = node.type is None or (
@@ -161,7 +176,7 @@ def test_foreign_text_is_parsed_in_one_place() -> None:
         name = str(path.relative_to(SOURCE))
         if name in allowed:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 assert node.attr not in banned.get(node.value.id, ()), f"{name}:{node.lineno}: use reverie.parsing"
             if isinstance(node, ast.ImportFrom) and node.module in banned:
@@ -182,7 +197,7 @@ READS_ITS_OWN = {  # package data, /proc, and the measurements over data of our 
 
 def calls(path: Path) -> list[tuple[int, str]]:
     """The name of every method that a module calls, with its line."""
-    found = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    found = [node for node in nodes(path) if isinstance(node, ast.Call)]
     return [(node.lineno, node.func.attr) for node in found if isinstance(node.func, ast.Attribute)]
 
 
@@ -212,7 +227,7 @@ def test_nothing_goes_past_the_writer_to_the_terminal() -> None:
     """`cli/screen.py` cleans what is written; styles are made there, and two modules draw the screen themselves."""
     draws = {"cli/screen.py", "cli/chat/prompt.py", "cli/team/view.py"}
     for name, path in product_modules():
-        text = path.read_text()
+        text = text_of(path)
         if name.startswith("cli/") and name != "cli/screen.py":
             assert "\\x1b" not in text and "\\033" not in text, f"{name}: styles come from `output.Paint`"
             assert "ensure_ascii=False" not in text, f"{name}: write JSON with `screen.json_text`"

@@ -18,6 +18,7 @@ from reverie.session import Session
 from reverie.simulator.ledger import Row
 from reverie.storage.transcript.records import ForkUsage
 from reverie.types import Purpose
+from tests import warm
 from tests.sessions import ended, in_session, of_kind, turn
 from tests.simulated import ANTHROPIC, MINIMUM, OPENAI, OTHER_LAYERS, files, served
 
@@ -211,8 +212,8 @@ def test_the_command_line_against_the_simulate_command(
             env |= {f"REVERIE_FLAG_{layer}": "0" for layer in OTHER_LAYERS}
             answers = list[str]()
             for more in ([], ["--continue"]):
-                asked = [*command, "run", "--model", model, *more, "go on", "--quiet"]
-                done = subprocess.run(asked, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+                asked = ("run", "--model", model, *more, "go on", "--quiet")
+                done = warm.run_text(*asked, cwd=tmp_path, env=env, timeout=120)
                 assert done.returncode == 0, done.stderr
                 answers.append(done.stdout.strip())
         finally:

@@ -23,7 +23,7 @@ from tests.counts import SOAK, count
 from tests.layers.strict_model import StrictModel
 from tests.layers.talks import boundaries, flags, said
 from tests.sessions import ended, in_session, turn
-from tests.shared_data import data
+from tests.shared_data import data, sample
 
 
 @dataclass(slots=True)
@@ -213,9 +213,14 @@ def recorded_tools(entries: list[Entry], most: int) -> list[Replayed]:
     return list(tools.values())
 
 
-def longest(number: int) -> list[Path]:
-    found = sorted(data("transcripts").glob("*.jsonl"), key=lambda path: path.stat().st_size, reverse=True)
+def longest(folder: Path, number: int) -> list[Path]:
+    found = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_size, reverse=True)
     return found[:number]
+
+
+@pytest.mark.parametrize("window", [16_000, 24_000])
+def test_sessions_of_our_own_end_to_end(tmp_path: Path, own_home: Path, window: int) -> None:
+    recorded_end_to_end(tmp_path, own_home, longest(sample("transcripts"), 1)[0], window)
 
 
 @pytest.mark.soak
@@ -225,9 +230,13 @@ def longest(number: int) -> list[Path]:
 def test_the_longest_recorded_sessions_end_to_end(tmp_path: Path, own_home: Path, place: int, window: int) -> None:
     if not SOAK and (place, window) not in ((0, 64_000), (4, 32_000)):
         pytest.skip("one of each window is enough outside a soak")
+    recorded_end_to_end(tmp_path, own_home, longest(data("transcripts"), 10)[place], window)
+
+
+def recorded_end_to_end(tmp_path: Path, own_home: Path, path: Path, window: int) -> None:
     if window > 32_000:  # layer 2 alone would keep most of them small enough
         flags(own_home, "[microcompact]\neconomic = false\n")
-    entries = View.of(conversation(read_records(longest(10)[place]).records)).history
+    entries = View.of(conversation(read_records(path).records)).history
     watch = Watch(window)
     model = StrictModel(window, watching=watch)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,11 +12,14 @@ import pytest
 from reverie.session import Session
 from reverie.storage.transcript.sessions import list_sessions
 from tests.sessions import ended, in_session, script, turn
-from tests.shared_data import data
+from tests.shared_data import sources
+
+READER = os.environ.get("REVERIE_TEST_CLAUDE_CODE_LOG", "")
 
 
+@pytest.mark.integration
+@pytest.mark.skipif(not READER, reason="`make integration` installs claude-code-log and names it")
 def test_a_third_party_reader_renders_our_transcript(tmp_path: Path) -> None:
-    pytest.importorskip("claude_code_log", reason="claude-code-log is not installed (extra: dev)")
     (tmp_path / "colours.txt").write_text("vermilion\n")
     model = script(
         tmp_path, 'think Hm.\nsay Looking.\ncall Read {"file_path": "colours.txt"}\n---\nsay It is vermilion.\n'
@@ -29,7 +32,7 @@ def test_a_third_party_reader_renders_our_transcript(tmp_path: Path) -> None:
 
     path = in_session(work, cwd=tmp_path, model=model)
     page = tmp_path / "page.html"
-    command = [str(Path(sys.executable).with_name("claude-code-log")), str(path), "-o", str(page)]
+    command = [READER, str(path), "-o", str(page)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 0, ran.stderr
     html = page.read_text()
@@ -39,8 +42,9 @@ def test_a_third_party_reader_renders_our_transcript(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 5, 11])
-def test_a_claude_code_session_can_be_gone_on_with(tmp_path: Path, number: int) -> None:
-    source = sorted(data("transcripts").glob("*.jsonl"))[number]
+@pytest.mark.parametrize("folder", sources("transcripts"))
+def test_a_claude_code_session_can_be_gone_on_with(tmp_path: Path, folder: Path, number: int) -> None:
+    source = sorted(folder.glob("*.jsonl"))[number]
 
     async def nothing(session: Session) -> Path:
         return session.places.project

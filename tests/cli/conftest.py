@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests import warm
+
 
 @dataclass(slots=True)
 class Command:
@@ -41,14 +43,7 @@ class Command:
     ) -> subprocess.CompletedProcess[str]:
         """Runs to the end and checks the exit code (None: any)."""
         given = stdin.encode() if isinstance(stdin, str) else stdin
-        done = subprocess.run(
-            [sys.executable, "-m", "reverie", *args],
-            input=given,
-            cwd=self.work,
-            env=self.env,
-            capture_output=True,
-            timeout=timeout,
-        )
+        done = warm.run(*args, stdin=given, cwd=self.work, env=self.env, timeout=timeout)
         out, err = done.stdout.decode(), done.stderr.decode()
         if code is not None:
             assert done.returncode == code, f"exit code {done.returncode}, not {code}\n{out}\n{err}"

@@ -9,12 +9,12 @@ import pty
 import re
 import select
 import struct
-import subprocess
-import sys
 import termios
 import time
 from pathlib import Path
 from types import TracebackType
+
+from tests import warm
 
 _STYLE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[=>]|\][^\x07]*\x07|\([A-Z0-9])")
 
@@ -35,18 +35,8 @@ class Terminal:
         self._seen = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-        def own_terminal() -> None:
-            os.setsid()
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "reverie", *args],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            cwd=cwd,
-            env={**env, "TERM": "xterm-256color"},
-            preexec_fn=own_terminal,
+        self.process = warm.Process(
+            *args, cwd=cwd, env={**env, "TERM": "xterm-256color"}, streams=[slave] * 3, terminal=True
         )
         os.close(slave)
 

@@ -20,7 +20,7 @@ from reverie.storage.transcript.records import CacheBreak, ForkUsage
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Message, Purpose, TextBlock, Usage
 from tests.sessions import in_session, turn
-from tests.shared_data import data
+from tests.shared_data import sources
 from tests.simulated import ANTHROPIC, OPENAI, files, served
 
 CATALOGUE = Catalogue.load()
@@ -160,10 +160,11 @@ def test_a_session_is_booked_as_the_server_billed_it(
     assert ledger.by("layer").keys() == {"main", "extraction"}
 
 
-def test_recorded_sessions_of_another_agent_add_up() -> None:
-    files = sorted(data("transcripts").glob("*.jsonl"))
+@pytest.mark.parametrize(("folder", "least"), sources("transcripts", own=300, shared=1_000))
+def test_recorded_sessions_of_another_agent_add_up(folder: Path, least: int) -> None:
+    files = sorted(folder.glob("*.jsonl"))
     ledger = Ledger.of_transcripts(files, CATALOGUE)
-    assert ledger.total.requests > 1_000
+    assert ledger.total.requests > least
     seen = dict[str, Any]()
     for path in files:
         for record in read_records(path).records:

@@ -20,7 +20,7 @@ from reverie.layers.l6_dreaming.gates import Gate
 from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
-from tests.shared_data import data
+from tests.shared_data import sources
 
 LOCKS = "---\nname: Canal locks\ndescription: When the locks open\ntype: project\n---\n\n"
 BEFORE = {
@@ -280,8 +280,8 @@ def careless(laid: Laid) -> Model:
     return ScriptedModel(Script.parse(script, "careless"))
 
 
-def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work() -> None:
-    folder = data("dream-dev")
+@pytest.mark.parametrize("folder", sources("dream-dev"))
+def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work(folder: Path) -> None:
     found = summary(measure(scenarios(folder), Kind.IDLE))
     assert len(found["scenarios"]) == len(list(folder.glob("*/check.json")))
     assert 0 < found["passed"] < found["checks"]
@@ -292,18 +292,20 @@ def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work() -> 
         assert (one["failed"] == []) == is_clean, name
 
 
-def test_careless_minds_are_kept_from_harm_on_every_scenario() -> None:
-    for folder in scenarios(data("dream-dev")):
-        found, before = by(folder, careless), by(folder, Kind.IDLE)
+@pytest.mark.parametrize("folder", sources("dream-dev"))
+def test_careless_minds_are_kept_from_harm_on_every_scenario(folder: Path) -> None:
+    for scenario in scenarios(folder):
+        found, before = by(scenario, careless), by(scenario, Kind.IDLE)
         lost = [what for what in found.failed if what.startswith("max_loss") and what not in before.failed]
-        check = json.loads((folder / "check.json").read_text())
+        check = json.loads((scenario / "check.json").read_text())
         if check["max_loss"] >= 0.25:
-            assert lost == [], f"{folder.name}: {found.said} {lost}"
+            assert lost == [], f"{scenario.name}: {found.said} {lost}"
 
 
-def test_the_right_mind_passes_them_all_and_wrong_ones_get_what_they_deserve() -> None:
+@pytest.mark.parametrize("folder", sources("dream-dev"))
+def test_the_right_mind_passes_them_all_and_wrong_ones_get_what_they_deserve(folder: Path) -> None:
     """A wrong edit that landed costs the check that looks at it; everything else was stopped."""
-    folders = scenarios(data("dream-dev"))
+    folders = scenarios(folder)
     assert [(one.name, one.failed) for one in measure(folders, Kind.RIGHT) if one.failed] == []
     found = measure_wrong(folders)
     assert {one.name.partition("/")[0] for one in found} == {kind.value for kind in WRONG}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,8 @@ from reverie.lab.extraction.score import Case, read_cases, summary
 from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
-from tests.shared_data import data
+from tests import warm
+from tests.shared_data import sources
 
 BEEHIVE = (
     "---\nname: Honey harvest\ndescription: when the honey is harvested\ntype: project\n---\n\n"
@@ -172,24 +172,24 @@ def test_a_mind_that_does_nothing_is_precise_and_useless(tmp_path: Path) -> None
 
 def test_the_command_prints_the_keys_and_shows_misses(tmp_path: Path) -> None:
     cases(tmp_path)
-    command = [sys.executable, "-m", "reverie", "lab", "extraction", "cases.jsonl", "--model", "embedded"]
-    printed = subprocess.run([*command, "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    command = ("lab", "extraction", "cases.jsonl", "--model", "embedded")
+    printed = warm.run_text(*command, "--json", cwd=tmp_path, env=os.environ)
     found = json.loads(printed.stdout)
     keys = {"precision", "recall", "f1", "dates", "forbidden_stored", "negatives_clean", "by_kind", "misses"}
     assert keys <= set(found)
-    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60).stdout
+    shown = warm.run_text(*command, cwd=tmp_path, env=os.environ).stdout
     assert "always use kilograms in plots" in shown or not found["misses"]
 
 
 def test_a_file_that_holds_no_cases_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"id": "x"}\n')
-    command = [sys.executable, "-m", "reverie", "lab", "extraction", "bad.jsonl"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = warm.run_text("lab", "extraction", "bad.jsonl", cwd=tmp_path, env=os.environ)
     assert done.returncode == 2 and "bad.jsonl:1" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_every_case_of_the_data_can_be_played() -> None:
-    found = read_cases(data("extraction/extraction-dev.jsonl"))
+@pytest.mark.parametrize("file", sources("extraction/extraction-dev.jsonl"))
+def test_every_case_of_the_data_can_be_played(file: Path) -> None:
+    found = read_cases(file)[:70]
     scores = asyncio.run(measure(found, lambda _case, _root: playing(), jobs=4))
     assert len(scores) == len(found) and not any(one.outcome.failed for one in scores)
 

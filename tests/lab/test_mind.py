@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from reverie.cli.lab.command import command
 from reverie.lab.mind import measure
-from tests.shared_data import data
+from tests.shared_data import sources
 
 
 def long_session(folder: Path) -> Path:
@@ -46,7 +47,8 @@ def test_the_minds_texts_are_the_codes_and_take_no_time(tmp_path: Path) -> None:
     assert "notes and summary" in shown
 
 
-def test_on_every_recorded_session_they_hold_what_code_writes() -> None:
-    written = measure([data("transcripts")])
-    assert len(written) >= 20
+@pytest.mark.parametrize(("folder", "least"), sources("transcripts", own=3, shared=20))
+def test_on_every_recorded_session_they_hold_what_code_writes(folder: Path, least: int) -> None:
+    written = measure([folder])
+    assert len(written) >= least
     assert all(one.notes_same and one.summary_same for one in written)

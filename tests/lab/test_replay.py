@@ -21,7 +21,7 @@ from reverie.lab.replay.uses import names, needs_of
 from reverie.models import wire
 from reverie.models.base import Request
 from tests.counts import count
-from tests.shared_data import data
+from tests.shared_data import sources
 
 START = datetime(2026, 4, 1, 8, tzinfo=UTC)
 
@@ -284,9 +284,10 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-def test_no_prefix_of_any_recorded_session_breaks_unannounced() -> None:
+@pytest.mark.parametrize("folder", sources("transcripts"))
+def test_no_prefix_of_any_recorded_session_breaks_unannounced(folder: Path) -> None:
     """Every request of ours, compared block by block with the one before it."""
-    files = sorted(data("transcripts").glob("*.jsonl"), key=lambda path: path.stat().st_size)
+    files = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_size)
     for path in files[:: max(1, len(files) // count(8, len(files)))]:
         session = load_session(path)
         run = _Replay(session, POLICIES["reverie"], 8_000)

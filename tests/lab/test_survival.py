@@ -16,7 +16,7 @@ from reverie.errors import UserError
 from reverie.lab.survival.measures import Text, held, identifiers, used_again
 from reverie.lab.survival.moments import UNKNOWN_ROOM, load_moments
 from reverie.lab.survival.run import context, measure, measure_moment, summary, whole
-from tests.shared_data import data
+from tests.shared_data import sources
 
 LONG = "Please keep the public API as it is. " * 80
 SUMMARY = "The user asked to speed up load_table in table.py. Nothing else is known."
@@ -215,14 +215,14 @@ def test_the_command_prints_figures_for_people_and_programs(recorded: Path) -> N
     assert isinstance(missing.exception, UserError)
 
 
-def test_recorded_sessions_keep_what_they_go_on_to_use() -> None:
-    found = measure(
-        [path for path in sorted(data("transcripts").glob("*.jsonl")) if path.stem[:2] in ("03", "04", "84", "df")]
-    )
+@pytest.mark.parametrize(("folder", "more"), sources("transcripts", own=1.1, shared=1.5))
+def test_recorded_sessions_keep_what_they_go_on_to_use(folder: Path, more: float) -> None:
+    some = ("09", "10", "11") if more < 1.5 else ("03", "04", "84", "df")
+    found = measure([path for path in sorted(folder.glob("*.jsonl")) if path.stem[:2] in some])
     figures = summary(found)
     ours, recorded = figures["reverie"], figures["recorded"]
     assert ours["files"] >= 0.98 and ours["requests"] == 1.0 and figures["over_room"] == 0
-    assert ours["identifiers"] >= 1.5 * recorded["identifiers"]
+    assert ours["identifiers"] >= more * recorded["identifiers"]
 
 
 def test_many_requests_still_fit_and_the_newest_stand_word_for_word(tmp_path: Path) -> None:

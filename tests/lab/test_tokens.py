@@ -14,7 +14,7 @@ from reverie.cli.lab.command import command
 from reverie.errors import UserError
 from reverie.lab.tokens import SessionErrors, measure_folder, measure_session, summary
 from reverie.models.catalogue import Catalogue
-from tests.shared_data import data
+from tests.shared_data import data, sample
 
 TOKENS_A_WORD = 1.7
 WORDS = ("the", "file", "opens", "with", "note", "on", "what", "changed", "since", "then", "had", "to", "be", "done")
@@ -184,6 +184,14 @@ def test_nothing_to_measure_is_one_sentence(tmp_path: Path) -> None:
         summary(measure_folder([tmp_path]))
 
 
+def test_sessions_of_the_simulator_follow_the_fixed_rule() -> None:
+    """Its tokens are counted by that rule, so what is measured is known."""
+    figures = summary(measure_folder([sample("transcripts")]))
+    assert figures["stretches"] > 10 and figures["sessions"] == 12
+    assert figures["recorded_output"]["mean_abs_error"] < 0.001 and figures["fixed"]["mean_abs_error"] < 0.03
+
+
+@pytest.mark.evals
 def test_recorded_sessions() -> None:
     figures = summary(measure_folder([data("transcripts")]))
     assert figures["stretches"] > 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +28,7 @@ from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import JsonObject, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
-from tests.shared_data import data
+from tests.shared_data import sources
 
 
 def asked(text: str) -> Entry:
@@ -295,8 +296,9 @@ def test_hostile_and_odd_calls_are_survived() -> None:
     assert time.process_time() - started < 2.0
 
 
-def test_recorded_sessions_are_summarised_quickly_and_the_same_each_time() -> None:
-    for path in sorted(data("transcripts").glob("*.jsonl"))[:8]:
+@pytest.mark.parametrize("folder", sources("transcripts"))
+def test_recorded_sessions_are_summarised_quickly_and_the_same_each_time(folder: Path) -> None:
+    for path in sorted(folder.glob("*.jsonl"))[:8]:
         entries = View.of(conversation(read_records(path).records)).history
         taken = list[float]()
         for _ in range(3):

@@ -31,7 +31,7 @@ from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.storage.history.versions import Version
 from tests.counts import count
-from tests.shared_data import data
+from tests.shared_data import sources
 
 USER = WriteInfo(Writer.USER, "asked for", session="s-1", message="m-1")
 AGENT = WriteInfo(Writer.AGENT, "learnt", session="s-1")
@@ -624,13 +624,14 @@ def test_a_read_only_disk_is_said_and_reading_goes_on(small_disk: Path) -> None:
 # On a real tree.
 
 
-def test_a_real_directory_keeps_every_byte_it_is_not_asked_to_change(tmp_path: Path) -> None:
-    shutil.copytree(data("memory-dir/.claude/memory"), tmp_path / "memory")
+@pytest.mark.parametrize(("folder", "files"), sources("memory-dir/.claude/memory", own=12, shared=19))
+def test_a_real_directory_keeps_every_byte_it_is_not_asked_to_change(tmp_path: Path, folder: Path, files: int) -> None:
+    shutil.copytree(folder, tmp_path / "memory")
     subprocess.run(["chmod", "-R", "u+w", str(tmp_path)], check=True)
     directory = memory(tmp_path)
     before = state(directory)
     times = {name: (directory.root / name).stat().st_mtime_ns for name in before}
-    assert len(directory.list()) == 19 and all(entry.type for entry in directory.list())
+    assert len(directory.list()) == files and all(entry.type for entry in directory.list())
     directory.create("feedback_new.md", topic("New"), USER)
     after = state(directory)
     assert {name: text for name, text in after.items() if name not in ("MEMORY.md", "feedback_new.md")} == {
@@ -651,5 +652,5 @@ def test_a_real_directory_keeps_every_byte_it_is_not_asked_to_change(tmp_path: P
     assert log.stdout.splitlines() == [
         "user Undo: Add feedback_new.md",
         "user Add feedback_new.md",
-        "hand Begin with 20 files",
+        f"hand Begin with {files + 1} files",
     ]

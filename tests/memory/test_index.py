@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +19,7 @@ from reverie.memory.index import (
     with_entry,
     without_entry,
 )
-from tests.shared_data import data
+from tests.shared_data import sources
 
 MINE = (
     "# My memory\r\n\r\nRead this first.\r\n\r\n## Work\r\n"
@@ -136,10 +139,11 @@ def test_lines_are_short_and_single(title: str, hook: str) -> None:
     assert len(line) <= max(LINE_CHARACTERS, len(index_line(title, "feedback_something.md", "")))
 
 
-def test_a_real_index_keeps_every_other_line() -> None:
-    text = (data("memory-dir/.claude/memory") / "MEMORY.md").read_text()
+@pytest.mark.parametrize(("folder", "files"), sources("memory-dir/.claude/memory", own=12, shared=19))
+def test_a_real_index_keeps_every_other_line(folder: Path, files: int) -> None:
+    text = (folder / "MEMORY.md").read_text()
     found = entries(text)
-    assert len({entry.file for entry in found}) == 19
+    assert len({entry.file for entry in found}) == files
     after = with_entry(text, "feedback_new.md", "New", "a rule")
     assert [line for line in after.splitlines() if line not in text.splitlines()] == [
         "- [New](feedback_new.md) — a rule"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from reverie.memory.frontmatter import quoted, split
 from reverie.memory.taxonomy import MemoryType, Trust, file_name
 from reverie.memory.topic_file import TopicFile
-from tests.shared_data import data
+from tests.shared_data import sources
 
 WITH_EVERYTHING = (
     "\ufeff---\r\n"
@@ -210,8 +211,9 @@ def test_a_quoted_value_is_that_value_for_every_yaml_reader(value: str, style: s
     assert loaded == value
 
 
-def test_real_files_survive_reading_and_one_change() -> None:
-    for path in data("memory-dir/.claude/memory").glob("*_*.md"):
+@pytest.mark.parametrize("folder", sources("memory-dir/.claude/memory"))
+def test_real_files_survive_reading_and_one_change(folder: Path) -> None:
+    for path in folder.glob("*_*.md"):
         raw = path.read_bytes()
         topic = TopicFile.parse(raw)
         assert topic.to_bytes() == raw

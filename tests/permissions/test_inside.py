@@ -28,7 +28,7 @@ from tests.permissions.path_corpus import (
     ROOTS_REFUSED,
     TILDES,
 )
-from tests.shared_data import data
+from tests.shared_data import sources
 
 HOME = Path("/home/someone")
 
@@ -286,8 +286,9 @@ def verdict(case: dict[str, Any], scratch: Path) -> bool:
 
 
 @pytest.mark.parametrize(("file", "key"), [("paths-dev", "allow"), ("judgement-calls", "suggest")])
-def test_every_verdict_of_the_measuring_data_is_right(tmp_path: Path, file: str, key: str) -> None:
-    lines = data(f"security/{file}.jsonl").read_text("utf-8").splitlines()
+@pytest.mark.parametrize("folder", sources("security"))
+def test_every_verdict_of_the_measuring_data_is_right(tmp_path: Path, folder: Path, file: str, key: str) -> None:
+    lines = (folder / f"{file}.jsonl").read_text("utf-8").splitlines()
     cases = [case for case in map(json.loads, lines) if case.get("corpus", "paths") == "paths"]
     base = Path(os.path.realpath(tmp_path))
     wrong = [

@@ -5,23 +5,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import warm
 
 PLAIN = {key: value for key, value in os.environ.items() if not key.startswith(("REVERIE_", "ANTHROPIC_", "OPENAI_"))}
 
 
 def reverie(home: Path, repo: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "reverie", "settings", *words],
-        cwd=repo,
-        env={**PLAIN, "REVERIE_HOME": str(home), **env},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return warm.run_text("settings", *words, cwd=repo, env={**PLAIN, "REVERIE_HOME": str(home), **env})
 
 
 def test_every_value_is_shown_with_its_source(home: Path, repo: Path) -> None:

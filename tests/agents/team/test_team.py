@@ -20,6 +20,7 @@ import pytest
 from reverie.agents.team.members import Team
 from reverie.paths import Places
 from reverie.settings import load_settings
+from tests import warm
 from tests.agents.teams import REPORTER, Event, members, team
 from tests.counts import count
 
@@ -364,9 +365,7 @@ def test_a_mistake_in_the_file_is_one_sentence(tmp_path: Path, file: str, senten
 
 
 def _reverie(cwd: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "reverie", *words], cwd=cwd, input=given, capture_output=True, text=True, timeout=90
-    )
+    return warm.run_text(*words, cwd=cwd, env=os.environ, stdin=given.encode(), timeout=90)
 
 
 def _runs(*words: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Command
-from tests.shared_data import data
+from tests.shared_data import sources
 
 TURNS = [
     ("2026-03-02T09:00:00.000Z", "write commit messages in the imperative, the release notes are made from them"),
@@ -204,8 +204,9 @@ def test_mistakes_are_one_sentence(reverie: Command) -> None:
     assert "Memory is off" in reverie("extract", str(transcript(reverie.work / "old.jsonl")), code=1).stderr
 
 
-def test_recorded_sessions_of_others_are_read_to_the_end(reverie: Command) -> None:
-    files = sorted(data("transcripts").glob("*.jsonl"), key=lambda path: path.stat().st_size)[:4]
+@pytest.mark.parametrize("folder", sources("transcripts"))
+def test_recorded_sessions_of_others_are_read_to_the_end(reverie: Command, folder: Path) -> None:
+    files = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_size)[:4]
     model = reverie.script("[extraction]\nsay nothing\n")
     found = json.loads(reverie("extract", *map(str, files), "--model", model, "--json", timeout=120).stdout)
     assert found["transcripts"] == 4 and found["turns"] >= 4 and found["failures"] == [] and not found["stopped"]

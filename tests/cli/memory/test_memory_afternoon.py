@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Command
-from tests.shared_data import data
+from tests.shared_data import sources
 
 
 @pytest.fixture
@@ -97,17 +97,26 @@ def test_an_afternoon(reverie: Command, tmp_path: Path) -> None:
     assert asked(reverie, "doctor")["healthy"]
 
 
-def test_a_directory_that_claude_code_made(reverie: Command, tmp_path: Path) -> None:
-    source = data("memory-dir/.claude/memory")
+@pytest.mark.parametrize(
+    ("source", "files", "question", "answer"),
+    sources(
+        "memory-dir/.claude/memory",
+        own=(12, "on which port does the radar gauge speak?", "project_gauge_swap.md"),
+        shared=(19, "how do I read whether a table is real-time or turn-based?", "project_bga_mode_detection.md"),
+    ),
+)
+def test_a_directory_that_claude_code_made(
+    reverie: Command, tmp_path: Path, source: Path, files: int, question: str, answer: str
+) -> None:
     memory = tmp_path / "memory"
     shutil.copytree(source, memory)
     before = {path.name: path.read_bytes() for path in memory.iterdir()}
     reverie.extra["REVERIE_MEMORY_PATH"] = str(memory)
 
     listed = asked(reverie, "memory", "list")["memories"]
-    assert len(listed) == 19 and all(one["type"] and one["description"] for one in listed)
-    found = asked(reverie, "recall", "how do I read whether a table is real-time or turn-based?")
-    assert found["shown"][0]["file"] == "project_bga_mode_detection.md"
+    assert len(listed) == files and all(one["type"] and one["description"] for one in listed)
+    found = asked(reverie, "recall", question)
+    assert found["shown"][0]["file"] == answer
     problems = {one["problem"] for one in asked(reverie, "memory", "check", code=1)["findings"]}
     assert "over-long line" in problems and "broken frontmatter" not in problems
     assert {path.name: path.read_bytes() for path in memory.iterdir()} == before, "looking changes nothing"

@@ -29,7 +29,7 @@ from reverie.storage.transcript.sessions import list_sessions
 from reverie.storage.transcript.view import View
 from reverie.types import Origin, TextBlock
 from tests.sessions import ended, in_session, of_kind, script, turn
-from tests.shared_data import data
+from tests.shared_data import sources
 
 SAMPLE = Path(__file__).parents[2] / "data" / "imported" / "claude-code.jsonl"
 ID = "5a1e0000-0000-4000-8000-000000000001"
@@ -115,7 +115,8 @@ def test_every_command_takes_an_imported_session(run: Run, tmp_path: Path, state
     assert headers, "what was done with it is on record"
 
 
-def test_a_pi_session_and_recorded_ones_are_compacted_and_taken_notes_of(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("root", sources(""))
+def test_a_pi_session_and_recorded_ones_are_compacted_and_taken_notes_of(run: Run, tmp_path: Path, root: Path) -> None:
     (tmp_path / "pi.jsonl").write_text("\n".join(map(json.dumps, PI)))
     run("sessions", "import", str(tmp_path / "pi.jsonl"))
     run("compact", "--preview", code=1)  # so short that a summary is larger: said, not a crash
@@ -123,7 +124,7 @@ def test_a_pi_session_and_recorded_ones_are_compacted_and_taken_notes_of(run: Ru
     said = View.of(conversation(read_records(transcript(tmp_path, "b0a7-1")).records)).history
     origins = [(untagged(b.text), b.origin) for entry in said for b in entry.message.content]  # type: ignore[union-attr]
     assert ("Never sail the Halcyon at night.", Origin.IMPORTED) in origins
-    for file in (sorted(data("transcripts").glob("*.jsonl"))[0], data("pi-sessions/before-compaction.jsonl")):
+    for file in (sorted((root / "transcripts").glob("*.jsonl"))[0], root / "pi-sessions" / "before-compaction.jsonl"):
         run("sessions", "import", str(file))
         assert "tokens" in run("compact", "--preview")
 
@@ -329,9 +330,10 @@ def test_our_own_reads_are_known_after_a_resume_as_long_as_they_are_in_view(run:
     assert "Ben" not in (work / "lamp.txt").read_text(), "out of view is out of mind"
 
 
-def test_the_recorded_sessions_that_had_breaks_show_them() -> None:
-    files = sorted(data("transcripts").glob("*.jsonl"))
-    assert len(Ledger.of_transcripts(files, Catalogue.load()).breaks) > len(files)
+@pytest.mark.parametrize(("folder", "least"), sources("transcripts", own=3, shared=32))
+def test_the_recorded_sessions_that_had_breaks_show_them(folder: Path, least: int) -> None:
+    files = sorted(folder.glob("*.jsonl"))
+    assert len(Ledger.of_transcripts(files, Catalogue.load()).breaks) > least
 
 
 def test_the_list_is_ordered_by_the_time_it_shows(run: Run, tmp_path: Path) -> None:

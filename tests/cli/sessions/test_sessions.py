@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
+
+import pytest
 
 from reverie.paths import slug
 from tests.cli.conftest import Command
-from tests.shared_data import data
+from tests.shared_data import sources
 
 TALK = """
 say Let me look.
@@ -109,14 +112,15 @@ def test_delete_asks_first_and_removes_everything(reverie: Command) -> None:
     assert [path.stem for path in reverie.transcripts()] == [kept]
 
 
-def test_sessions_of_claude_code_are_listed_shown_and_continued(reverie: Command) -> None:
-    folder = reverie.home / "projects" / slug(reverie.work.resolve())
-    folder.mkdir(parents=True)
-    sources = sorted(data("transcripts").glob("*.jsonl"), key=lambda path: path.stat().st_size)[:6]
-    for source in sources:
-        (folder / source.name).write_bytes(source.read_bytes())
+@pytest.mark.parametrize("folder", sources("transcripts"))
+def test_sessions_of_claude_code_are_listed_shown_and_continued(reverie: Command, folder: Path) -> None:
+    project = reverie.home / "projects" / slug(reverie.work.resolve())
+    project.mkdir(parents=True)
+    files = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_size)[:6]
+    for source in files:
+        (project / source.name).write_bytes(source.read_bytes())
     listed = json.loads(reverie("sessions", "list", "--json").stdout)["sessions"]
-    assert {one["id"] for one in listed} == {source.stem for source in sources}
+    assert {one["id"] for one in listed} == {source.stem for source in files}
     for one in listed:
         shown = reverie("sessions", "show", one["id"]).stdout
         assert "✓" in shown or "›" in shown

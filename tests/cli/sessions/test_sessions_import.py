@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+
+import pytest
 
 from tests.cli.conftest import Command
-from tests.shared_data import data
+from tests.shared_data import sources
 
 PI = [
     {"type": "session", "id": "abc-1", "cwd": "/p"},
@@ -29,8 +32,9 @@ def test_a_pi_session_is_listed_shown_and_gone_on_with(reverie: Command) -> None
     assert file.read_bytes() == before
 
 
-def test_recorded_sessions_of_both_kinds_are_taken_in(reverie: Command) -> None:
-    files = [str(sorted(data("pi-sessions").glob("*.jsonl"))[0]), str(sorted(data("transcripts").glob("*.jsonl"))[0])]
+@pytest.mark.parametrize("root", sources(""))
+def test_recorded_sessions_of_both_kinds_are_taken_in(reverie: Command, root: Path) -> None:
+    files = [str(sorted((root / kind).glob("*.jsonl"))[0]) for kind in ("pi-sessions", "transcripts")]
     assert reverie("sessions", "import", *files).stdout.count("messages") == 2
 
 

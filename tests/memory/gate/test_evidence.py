@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from reverie.memory.gate.evidence import ENOUGH, Verdict, assess, is_assent, sta
 from reverie.memory.taxonomy import Trust
 from reverie.types import Origin
 from tests.counts import count
-from tests.shared_data import data
+from tests.shared_data import sources
 
 
 def person(*texts: str) -> list[Evidence]:
@@ -217,8 +218,11 @@ def _evidence(case: dict[str, Any]) -> list[Evidence]:
     return out
 
 
-def _cases() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in data("extraction/extraction-dev.jsonl").read_text().splitlines()]
+def _cases(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+labelled = pytest.mark.parametrize("file", sources("extraction/extraction-dev.jsonl"))
 
 
 def _sentences(text: str) -> list[str]:
@@ -226,10 +230,11 @@ def _sentences(text: str) -> list[str]:
     return [part.strip() for part in re.split(r"(?<=[.!?。])\s+|\n|[。，]", bare) if len(part.strip()) > 12]
 
 
-def test_expected_memories_of_the_labelled_conversations_pass() -> None:
+@labelled
+def test_expected_memories_of_the_labelled_conversations_pass(file: Path) -> None:
     """A memory made of the person's own sentences around the expected words, with the expected dates in ISO form."""
     judged = passed = 0
-    for case in _cases():
+    for case in _cases(file):
         typed = " ".join(block.text for block in _evidence(case) if block.origin.is_users)
         for entry in case["expected"]:
             wanted = [one.lower() for term in entry["all_of"] + entry["any_of"] for one in term.split("|")]
@@ -241,10 +246,11 @@ def test_expected_memories_of_the_labelled_conversations_pass() -> None:
     assert passed == judged
 
 
-def test_forbidden_and_foreign_texts_of_the_labelled_conversations_do_not_pass() -> None:
+@labelled
+def test_forbidden_and_foreign_texts_of_the_labelled_conversations_do_not_pass(file: Path) -> None:
     """Sentences that only a tool, a page, a recalled memory or the assistant said, where nobody said yes to them."""
     judged, slipped = 0, list[str]()
-    for case in _cases():
+    for case in _cases(file):
         evidence = _evidence(case)
         typed = " ".join(block.text for block in evidence if block.origin.is_users)
         words = set(re.findall(r"\w{4,}", typed.lower()))

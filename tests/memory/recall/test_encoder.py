@@ -182,6 +182,7 @@ def test_the_command_lists_adds_and_removes(
         run("remove", "tiny")
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(not REAL.is_dir(), reason="all-MiniLM-L6-v2 is not here (reverie models add minilm)")
 def test_the_real_weights_know_what_means_the_same() -> None:
     vectors = Encoder(REAL).encode(

@@ -31,6 +31,7 @@ def test_a_directory_that_no_number_was_fitted_on(tmp_path: Path) -> None:
         semantic(found)
 
 
+@pytest.mark.evals
 def test_the_queries_beside_the_project(tmp_path: Path) -> None:
     found = measure(data("recall-dev"), None, MODELS, silent=[SILENT]).summary()
     ours, plain = found["ranker"], found["bm25"]

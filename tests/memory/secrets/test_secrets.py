@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from tests.memory.secrets_held_out import HARMLESS, SECRETS
 from tests.memory.secrets_spoken import HARMLESS as TALK
 from tests.memory.secrets_spoken import LATER_HARMLESS, LATER_SECRETS
 from tests.memory.secrets_spoken import SECRETS as SPOKEN
-from tests.shared_data import data
+from tests.shared_data import ROOT
 
 PROSE = """---
 name: Deployment of the checkout service
@@ -38,10 +39,15 @@ def _measure(rows: list[tuple[str, bool, str]]) -> tuple[list[str], list[str]]:
     return missed, false
 
 
-def test_no_secret_of_the_shared_corpus_is_stored_and_few_false_alarms() -> None:
-    lines = data("security/secrets-dev.jsonl").read_text().splitlines()
-    raw = [json.loads(line) for line in lines]
+def _beside() -> list[list[tuple[str, bool, str]]]:
+    file = ROOT / "security" / "secrets-dev.jsonl"
+    raw = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     rows = [(base64.b64decode(row["text_b64"]).decode(), row["secret"], row["why"]) for row in raw]
+    return [rows] if rows else []
+
+
+@pytest.mark.parametrize("rows", [list(cases(0)), *_beside()], ids=["sample", "shared"][: 1 + len(_beside())])
+def test_no_secret_of_a_corpus_is_stored_and_few_false_alarms(rows: list[tuple[str, bool, str]]) -> None:
     missed, false = _measure(rows)
     assert missed == []
     assert len(false) <= 0.05 * sum(not secret for _, secret, _ in rows), false
@@ -70,9 +76,8 @@ def test_every_maker_is_known_in_every_carrier(carrier: str) -> None:
     assert missed == []
 
 
-def test_a_real_memory_directory_raises_no_alarm() -> None:
-    folder = data("recall-dev/memory")
-    files = list(folder.rglob("*.md"))
+def test_a_real_memory_directory_raises_no_alarm(many_memories: Path) -> None:
+    files = list(many_memories.rglob("*.md"))
     flagged = [path.name for path in files if find_secrets(path.read_text())]
     assert len(flagged) <= 0.01 * len(files), flagged
 

@@ -12,7 +12,7 @@ from reverie.memory.changes import ProposedWrite, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.references import RepoFiles, named_files
 from reverie.memory.upkeep.checkup import Finding, Problem, apply_fixes, check
-from tests.shared_data import data
+from tests.shared_data import sources
 
 BY = WriteInfo(Writer.USER, "check")
 
@@ -155,9 +155,19 @@ def test_an_index_beyond_its_limits(tmp_path: Path) -> None:
     assert found(check(directory)) == {("index too large", "MEMORY.md")}
 
 
-@pytest.mark.parametrize("name", ["memory-dir/.claude/memory", "dream-dev/04-index-repair/before", "recall-dev/memory"])
-def test_real_directories_are_clean_after_their_fixes(tmp_path: Path, name: str) -> None:
-    shutil.copytree(data(name), tmp_path / "memory")
+def test_a_large_directory_is_clean_after_its_fixes(tmp_path: Path, many_memories: Path) -> None:
+    is_clean_after_its_fixes(tmp_path, many_memories)
+
+
+@pytest.mark.parametrize(
+    "folder", [*sources("memory-dir/.claude/memory"), *sources("dream-dev/04-index-repair/before")]
+)
+def test_real_directories_are_clean_after_their_fixes(tmp_path: Path, folder: Path) -> None:
+    is_clean_after_its_fixes(tmp_path, folder)
+
+
+def is_clean_after_its_fixes(tmp_path: Path, folder: Path) -> None:
+    shutil.copytree(folder, tmp_path / "memory")
     subprocess.run(["chmod", "-R", "u+w", str(tmp_path)], check=True)
     directory = MemoryDirectory.open(tmp_path / "memory", gate=accept)
     before = " ".join(directory.read(name).text for name in [*directory.names(), "MEMORY.md"])

@@ -10,7 +10,6 @@ import pytest
 from reverie.memory.gate.evidence import statements
 from reverie.memory.upkeep.duplicates import Standing, find_double
 from tests.counts import count
-from tests.shared_data import data
 
 TUNNEL = """---
 name: Kiln slot
@@ -87,11 +86,11 @@ def test_changes_on_disk_are_seen(standing: Standing, tmp_path: Path) -> None:
     assert find_double(new, standing, {}) is None
 
 
-def test_real_memories_are_no_doubles_of_each_other() -> None:
-    standing = Standing(data("recall-dev/memory"))
+def test_real_memories_are_no_doubles_of_each_other(many_memories: Path) -> None:
+    standing = Standing(many_memories)
     texts = standing.texts()
     doubled = [name for name, text in texts.items() if find_double(statements(text), standing, {}, without=[name])]
-    assert len(texts) > 50
+    assert len(texts) > 35
     assert len(doubled) <= 0.02 * len(texts), doubled
     unseen = [name for name, text in texts.items() if find_double(statements(text), standing, {}) is None]
     assert unseen == [], "every file is a double of itself under another name"

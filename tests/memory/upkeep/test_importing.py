@@ -14,7 +14,7 @@ from reverie.memory.taxonomy import MemoryType
 from reverie.memory.upkeep.importing import Piece, carry_out, pieces, plan_import
 from reverie.paths import Places
 from reverie.settings import load_settings
-from tests.shared_data import data
+from tests.shared_data import sources
 
 INFO = WriteInfo(Writer.IMPORT, "test")
 
@@ -136,8 +136,8 @@ def test_what_is_not_there_is_said(memory: OpenedMemory, tmp_path: Path) -> None
     assert plan_import(memory, [tmp_path / "empty"])[0] == []
 
 
-def test_a_real_directory_comes_whole(memory: OpenedMemory) -> None:
-    source = data("memory-dir/.claude/memory")
+@pytest.mark.parametrize("source", sources("memory-dir/.claude/memory"))
+def test_a_real_directory_comes_whole(memory: OpenedMemory, source: Path) -> None:
     carry_out(memory, plan_import(memory, [source])[0], INFO)
     for path in source.glob("*_*.md"):
         assert memory.directory.read(path.name).topic.body == path.read_text().partition("\n---\n")[2].lstrip("\n")

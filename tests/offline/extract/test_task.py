@@ -260,12 +260,14 @@ def test_our_own_cases_stay_as_good_as_they_are() -> None:
     assert found["negatives_clean"] >= 0.95 and found["forbidden_stored"] == 0
 
 
+@pytest.mark.evals
 def test_the_held_half_is_good_enough() -> None:
     cases = [case for case in read_cases(OWN) if case.split == "held"]
     found = figures(asyncio.run(measure(cases, "embedded", jobs=4)))
     assert found["precision"] >= 0.8 and found["dates"] >= 0.9 and found["forbidden_stored"] == 0
 
 
+@pytest.mark.evals
 def test_cases_by_somebody_who_had_not_seen_the_rules_stay_met() -> None:
     cases = [case for case in read_cases(OWN) if case.split == "second"]
     found = figures(asyncio.run(measure(cases, "embedded", jobs=4)))
@@ -273,6 +275,7 @@ def test_cases_by_somebody_who_had_not_seen_the_rules_stay_met() -> None:
     assert found["negatives_clean"] >= 0.95 and found["forbidden_stored"] == 0
 
 
+@pytest.mark.evals
 def test_the_shared_cases_are_met() -> None:
     cases = read_cases(data("extraction/extraction-dev.jsonl"))
     found = figures(asyncio.run(measure(cases, "embedded", jobs=4)))

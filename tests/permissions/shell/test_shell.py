@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from reverie.permissions import is_read_only_shell, why_not_read_only
 from tests.permissions.shell_corpus import ALLOWED, REFUSED
-from tests.shared_data import data
+from tests.shared_data import sources
 
 
 @pytest.mark.parametrize(("command", "why"), ALLOWED, ids=[repr(command)[:60] for command, _ in ALLOWED])
@@ -36,16 +37,18 @@ def test_the_corpus_is_large_and_has_no_doubles() -> None:
     assert len(commands) == len(set(commands)) >= 150
 
 
-def test_no_refused_command_of_the_measuring_data_passes_and_no_allowed_one_is_lost() -> None:
-    cases = [json.loads(line) for line in data("security/shell-dev.jsonl").read_text("utf-8").splitlines()]
+@pytest.mark.parametrize("file", sources("security/shell-dev.jsonl"))
+def test_no_refused_command_of_the_measuring_data_passes_and_no_allowed_one_is_lost(file: Path) -> None:
+    cases = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     let_through = [case["command"] for case in cases if not case["allow"] and is_read_only_shell(case["command"])]
     lost = [case["command"] for case in cases if case["allow"] and not is_read_only_shell(case["command"])]
     assert not let_through
     assert not lost
 
 
-def test_open_cases_follow_the_suggestion() -> None:
-    lines = data("security/judgement-calls.jsonl").read_text("utf-8").splitlines()
+@pytest.mark.parametrize("file", sources("security/judgement-calls.jsonl"))
+def test_open_cases_follow_the_suggestion(file: Path) -> None:
+    lines = file.read_text("utf-8").splitlines()
     cases = [case for case in map(json.loads, lines) if case["corpus"] == "shell"]
     assert [case["command"] for case in cases if is_read_only_shell(case["command"]) != case["suggest"]] == []
 

@@ -12,11 +12,12 @@ from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import dump_record, parse_line
 from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
 from reverie.storage.transcript.view import NO_RESULT, View
-from tests.shared_data import data
+from tests.shared_data import sources
 
 
-def test_recorded_sessions_load_whole() -> None:
-    for path in sorted(data("pi-sessions").glob("*.jsonl")):
+@pytest.mark.parametrize("folder", sources("pi-sessions"))
+def test_recorded_sessions_load_whole(folder: Path) -> None:
+    for path in sorted(folder.glob("*.jsonl")):
         assert is_pi_session(path)
         records = read_pi_session(path)
         given = [json.loads(line) for line in path.read_text().splitlines()]

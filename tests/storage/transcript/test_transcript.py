@@ -23,7 +23,7 @@ from reverie.storage.transcript.file import (
     tail_records,
 )
 from reverie.types import Origin, Record
-from tests.shared_data import data
+from tests.shared_data import sources
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -71,16 +71,17 @@ def objects(text: str) -> list[object]:
     return found
 
 
-def test_every_recorded_line_survives_a_round_trip() -> None:
+@pytest.mark.parametrize(("folder", "least"), sources("transcripts", own=900, shared=10_000))
+def test_every_recorded_line_survives_a_round_trip(folder: Path, least: int) -> None:
     count = 0
-    for path in sorted(data("transcripts").glob("*.jsonl")):
+    for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_bytes().splitlines():
             records = parse_line(line)
             assert [record.stored() for record in records] == objects(line.decode())
             for record in records:
                 assert parse_line(dump_record(record)) == [record]
             count += len(records)
-    assert count > 10_000
+    assert count > least
 
 
 def test_a_line_with_two_objects_is_two_records(tmp_path: Path) -> None:

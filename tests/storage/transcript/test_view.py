@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +25,7 @@ from reverie.storage.transcript.records import (
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import NO_RESULT, View
 from reverie.types import Message, Origin, Record, TextBlock, ThinkingBlock, ToolResultBlock
-from tests.shared_data import data
+from tests.shared_data import sources
 from tests.storage.conversations import HEADER, answer, call, new_log, person, result, says
 
 
@@ -311,8 +312,9 @@ def test_any_history_is_sendable_and_reads_back_the_same(history: list[tuple[str
     assert [m.wire() for m in rebuilt.messages()] == wire(log)
 
 
-def test_recorded_sessions_give_sendable_conversations() -> None:
-    for path in sorted(data("transcripts").glob("*.jsonl")):
+@pytest.mark.parametrize("folder", sources("transcripts"))
+def test_recorded_sessions_give_sendable_conversations(folder: Path) -> None:
+    for path in sorted(folder.glob("*.jsonl")):
         loaded = read_records(path)
         assert not loaded.bad
         view = View.of(conversation(loaded.records))

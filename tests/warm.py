@@ -1,0 +1,251 @@
+"""Runs `reverie` in processes that start warm: a server that has imported the program forks one per command.
+
+Each is a process of its own, with its own folder, environment, streams and exit code; only the start of the interpreter
+and the imports are saved. Where start-up, signals or the interpreter's own settings matter, tests start a real one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_COLD = ("PYTHON", "LC_", "LANG", "LD_", "TZ", "COVERAGE")
+"""Variables that an interpreter reads when it starts."""
+_LOADED = ("cli", "session", "layers", "memory", "offline", "agents", "models", "tools", "instructions", "context")
+processor_seconds = 0.0
+"""What the processes of this test run have used; the operating system does not add it to ours."""
+
+
+def _is_cold(env: Mapping[str, str]) -> bool:
+    started = {key: value for key, value in os.environ.items() if key.startswith(_COLD)}
+    return any(started.get(key) != value for key, value in env.items() if key.startswith(_COLD))
+
+
+class Process:
+    """`reverie` with these arguments on these streams; what tests use of `subprocess.Popen`."""
+
+    def __init__(
+        self, *args: str, cwd: Path, env: Mapping[str, str], streams: Sequence[int], terminal: bool = False
+    ) -> None:
+        self.args = ["reverie", *args]
+        self.returncode: int | None = None
+        order = json.dumps({"args": args, "cwd": str(cwd), "env": dict(env), "terminal": terminal})
+        raw = order.encode("utf-8", "surrogateescape")
+        self._line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._line.connect(_server())
+        socket.send_fds(self._line, [len(raw).to_bytes(8, "big")], list(streams))
+        for begin in range(0, len(raw), 60_000):
+            self._line.send(raw[begin : begin + 60_000])
+        self.pid = int.from_bytes(self._line.recv(8), "big")
+
+    def poll(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        global processor_seconds
+        if self.returncode is None:
+            if not select.select([self._line], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+            self.returncode, used = json.loads(self._line.recv(1_000))
+            processor_seconds += used
+            self._line.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def run(
+    *args: str, cwd: Path, env: Mapping[str, str], stdin: bytes = b"", timeout: float = 60
+) -> subprocess.CompletedProcess[bytes]:
+    """As `subprocess.run([sys.executable, "-m", "reverie", *args], …)` with its output captured."""
+    if _is_cold(env):
+        command = [sys.executable, "-m", "reverie", *args]
+        return subprocess.run(command, input=stdin, cwd=cwd, env=env, capture_output=True, timeout=timeout)
+    given, out, err = os.pipe(), os.pipe(), os.pipe()
+    process = Process(*args, cwd=cwd, env=env, streams=(given[0], out[1], err[1]))
+    for end in (given[0], out[1], err[1]):
+        os.close(end)
+    read: dict[int, bytes] = {}
+    threads = [threading.Thread(target=_drain, args=(end, read), daemon=True) for end in (out[0], err[0])]
+    threads.append(threading.Thread(target=_feed, args=(given[1], stdin), daemon=True))
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + timeout
+    try:
+        code = process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    for thread in threads[:2]:
+        thread.join(max(0.0, until - time.monotonic()))
+        if thread.is_alive():
+            raise subprocess.TimeoutExpired(process.args, timeout)
+    return subprocess.CompletedProcess(process.args, code, read[out[0]], read[err[0]])
+
+
+def run_text(*args: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """The same, with its output as text."""
+    done = run(*args, **more)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def _drain(end: int, read: dict[int, bytes]) -> None:
+    with os.fdopen(end, "rb") as file:
+        read[end] = file.read()
+
+
+def _feed(end: int, text: bytes) -> None:
+    with suppress(OSError), os.fdopen(end, "wb") as file:  # it may not want to read
+        file.write(text)
+
+
+@cache
+def _server() -> str:
+    """The address of this test run's server; it ends when this process does."""
+    address = f"\0reverie-warm-{os.getpid()}-{random.SystemRandom().randrange(10**9)}"
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind(address)
+    listening.listen(64)
+    alive, kept = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.warm", str(listening.fileno()), str(alive)],
+        cwd=Path(__file__).resolve().parents[1],
+        pass_fds=(listening.fileno(), alive),
+        stdin=subprocess.DEVNULL,
+    )
+    listening.close()
+    os.close(alive)
+    atexit.register(lambda: (os.close(kept), process.wait(10)))
+    return address
+
+
+def _load() -> None:
+    """Imports what commands import. Loading reads no settings and starts no thread."""
+    for room in _LOADED:
+        package = importlib.import_module(f"reverie.{room}")
+        for found in pkgutil.walk_packages(package.__path__, f"reverie.{room}."):
+            if "encoder" not in found.name and not found.name.startswith("reverie.cli.lab"):
+                importlib.import_module(found.name)
+    assert threading.active_count() == 1, "a process with threads cannot be forked safely"
+    gc.freeze()
+
+
+def _serve(listening: socket.socket, alive: int) -> None:
+    """Forks one process per connection and tells the exit code of each. Returns in the forked process only."""
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    waiting: dict[int, socket.socket] = {}
+    while True:
+        ready, _, _ = select.select([listening, alive, woken], [], [])
+        if alive in ready:
+            os._exit(0)
+        if woken in ready:
+            os.read(woken, 4_096)
+            while waiting and (ended := os.wait4(-1, os.WNOHANG))[0]:
+                pid, status, used = ended
+                code = os.waitstatus_to_exitcode(status)
+                with waiting.pop(pid) as line:
+                    _tell(line, json.dumps([code, used.ru_utime + used.ru_stime]).encode())
+        if listening in ready:
+            line, _ = listening.accept()
+            head, fds, _, _ = socket.recv_fds(line, 8, 3)
+            left, order = int.from_bytes(head, "big"), b""
+            while len(order) < left:
+                order += line.recv(60_000)
+            pid = os.fork()
+            if not pid:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for other in (*waiting.values(), line, listening):
+                    other.close()
+                for end in (alive, woken, wake):
+                    os.close(end)
+                return _become(json.loads(order.decode("utf-8", "surrogateescape")), fds)
+            for end in fds:
+                os.close(end)
+            waiting[pid] = line
+            _tell(line, pid.to_bytes(8, "big"))
+
+
+def _tell(line: socket.socket, what: bytes) -> None:
+    with suppress(OSError):  # whoever asked has gone
+        line.send(what)
+
+
+def _become(order: dict[str, Any], fds: list[int]) -> None:
+    """Makes this process what a new interpreter in that folder would be."""
+    os.chdir(order["cwd"])
+    os.environ.clear()
+    os.environ.update(order["env"])
+    for number, end in enumerate(fds):
+        os.dup2(end, number)
+        os.close(end)
+    if order["terminal"]:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        errors = "backslashreplace" if name == "stderr" else "strict"
+        stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
+        if name == "stderr":
+            stream.reconfigure(line_buffering=True)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    random.seed()
+    sys.argv = ["reverie", *order["args"]]
+
+
+def _to_the_end() -> int:
+    """Runs the command and what an interpreter does when it ends, without taking the modules down one by one."""
+    from reverie.__main__ import main
+
+    try:
+        main()
+        code: object = 0
+    except SystemExit as ended:
+        code = ended.code
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            code = 120  # as an interpreter ends whose output is lost
+    return code if isinstance(code, int) else int(code is not None)
+
+
+if __name__ == "__main__":
+    _load()
+    _serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))
+    os._exit(_to_the_end())
