@@ -68,9 +68,9 @@ IN_SENTENCES: Final = words(
 )
 """Words that hold sentences together: no passphrase has one, and no value is one."""
 NOT_VALUES: Final = IN_SENTENCES | words(
-    """required optional mandatory missing wrong incorrect correct invalid valid expired unchanged changed rotated hashed
-    encrypted salted stored kept saved shared generated reset needed unknown empty blank strong weak long short new
-    old different fine okay good bad now soon later these those my everyone nobody anyone someone somewhere elsewhere
+    """required optional mandatory missing wrong incorrect correct invalid valid expired unchanged changed rotated
+    hashed encrypted salted stored kept saved shared generated reset needed unknown empty blank strong weak long short
+    new old different fine okay good bad now soon later these those my everyone nobody anyone someone somewhere elsewhere
     stdin prompt interactive manual managed automatic daily weekly monthly yearly rotation authentication
     authorization login logon signin bcrypt argon scrypt plain plaintext cleartext base basic digest oauth sso saml
     kerberos ldap keycloak bitwarden lastpass keepass dashlane vaultwarden infisical doppler sops chamber keychain

@@ -82,8 +82,8 @@ _QUOTED = re.compile(
 )
 _PLAIN = re.compile(r"[^\s\"'`<>|,;、，。；]{1,256}")
 _PAIR = re.compile(
-    r"[\"'`*(]{0,3}(?P<user>[\w.@+-]{2,40})[\"'`*]{0,3}[ \t]*(?:[/:|,，、]|[ \t](?:and|und|et|y|with|mit|avec|con))[ \t]*"
-    r"[\"'`*]{0,3}(?![a-z]+=)(?P<value>[^\s\"'`*<>|,;)]{5,100}?)[.;:)\]]*(?![^\s\"'`*<>|,;)])"
+    r"[\"'`*(]{0,3}(?P<user>[\w.@+-]{2,40})[\"'`*]{0,3}[ \t]*(?:[/:|,，、]|[ \t](?:and|und|et|y|with|mit|avec|con))"
+    r"[ \t]*[\"'`*]{0,3}(?![a-z]+=)(?P<value>[^\s\"'`*<>|,;)]{5,100}?)[.;:)\]]*(?![^\s\"'`*<>|,;)])"
 )
 _NUMBER = re.compile(r"[\"'`*]{0,3}([#*]?\d{4,8}[#*]?)(?![\w-]|\.\d|[ \t]*(?:%|ms\b))")
 _NUMBER_ENDS = re.compile(r"[ \t]*(?:[.,;:)!?\n]|$)|[ \t]+(?:for|to|opens|on|at|of|and|is|für|und|pour|et|para|y)\b")
@@ -117,7 +117,9 @@ def announced(text: str) -> Iterator[Hit]:
     lower = text.lower()
     if len(lower) != len(text):
         lower = "".join(low if len(low := char.lower()) == 1 else char for char in text)
-    found = [(at, word, strength) for word, strength in CARRIERS for at in _places(lower, word)]
+    found: list[tuple[int, str, Strength]] = [
+        (at, word, strength) for word, strength in CARRIERS for at in _places(lower, word)
+    ]
     if found:
         reading = _Reading(text, lower, sorted({at for at, _, _ in found}))
         for at, word, strength in found:
@@ -160,9 +162,9 @@ def _behind(reading: _Reading, at: int, word: str, strength: Strength) -> Iterat
     text, lower, end = reading.text, reading.lower, at + len(word)
     before, has_user = lower[max(0, at - 30) : at], strength in ("login", "user")
     hump = text[at].isupper() and text[at - 1 : at].islower()  # `dbPass`, `PrivateKey`
-    if word in BARE or strength not in ("password", "firm", "key"):
-        if (_LETTER.match(before[-1:]) and not hump) or (_LETTER.match(lower, end) and not has_user):
-            return
+    is_bare = word in BARE or strength not in ("password", "firm", "key")
+    if is_bare and ((_LETTER.match(before[-1:]) and not hump) or (_LETTER.match(lower, end) and not has_user)):
+        return
     suffix = re.match(r"\w{0,24}", text[end : end + 24] if word[0] < "\u2e80" else "")
     said, end = end, end + (suffix.end() if suffix else 0)
     named = text[at - 1 : at] in ("_", "-", ".", ":") or hump  # part of an identifier, so never a verb
@@ -172,8 +174,9 @@ def _behind(reading: _Reading, at: int, word: str, strength: Strength) -> Iterat
         return
     elif strength == "key" and FIRM_BEFORE.search(before):
         strength = "firm"
-    opens = re.search(OPENS, before) if " " in word else _OPENS_BEFORE.search(before) or _OPENS_AFTER.match(lower, end)
-    if (strength == "number" and not opens) or (not has_user and BENIGN_AFTER.match(lower[said : end + 14])):
+    if strength == "number" and not _opens(word, before, lower, end):
+        return
+    if not has_user and BENIGN_AFTER.match(lower[said : end + 14]):
         return
     kind, read, judges = _STRICT[strength]
     block = _BLOCK.match(text, end) if read is _one else None
@@ -195,6 +198,13 @@ def _behind(reading: _Reading, at: int, word: str, strength: Strength) -> Iterat
             return
     if strength in ("password", "verb", "firm", "login"):
         yield from _nearby(reading, at, end, strength)
+
+
+def _opens(word: str, before: str, lower: str, end: int) -> bool:
+    """Whether a number here opens something: `door code`, `code for the door`, `the door opens with`."""
+    if " " in word:
+        return bool(re.search(OPENS, before))
+    return bool(_OPENS_BEFORE.search(before) or _OPENS_AFTER.match(lower, end))
 
 
 def _one(reading: _Reading, start: int, _: str) -> _Value | None:
