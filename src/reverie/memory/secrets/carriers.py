@@ -69,16 +69,16 @@ IN_SENTENCES: Final = words(
 """Words that hold sentences together: no passphrase has one, and no value is one."""
 NOT_VALUES: Final = IN_SENTENCES | words(
     """required optional mandatory missing wrong incorrect correct invalid valid expired unchanged changed rotated
-    hashed encrypted salted stored kept saved shared generated reset needed unknown empty blank strong weak long short
-    new old different fine okay good bad now soon later these those my everyone nobody anyone someone somewhere elsewhere
-    stdin prompt interactive manual managed automatic daily weekly monthly yearly rotation authentication
-    authorization login logon signin bcrypt argon scrypt plain plaintext cleartext base basic digest oauth sso saml
-    kerberos ldap keycloak bitwarden lastpass keepass dashlane vaultwarden infisical doppler sops chamber keychain
-    keyring vault envrc dotenv direnv configmap secretsmanager parameterstore hashicorp terraform ansible kubernetes
-    rejected refused accepted denied allowed forbidden revoked leaked exposed compromised policy policies manager
-    managers field fields string strings value values erforderlich falsch leer geändert abgelaufen nötig gespeichert
-    requis vide incorrecto requerida necesaria vacía obligatoria guardada siehe steht liegt lautet heißt seguro segura
-    hier dort auf zu un se es au ne een het niet staat"""
+    hashed encrypted salted stored kept saved shared generated reset needed unknown empty blank strong weak long
+    short new old different fine okay good bad now soon later these those my everyone nobody anyone someone
+    somewhere elsewhere stdin prompt interactive manual managed automatic daily weekly monthly yearly rotation
+    authentication authorization login logon signin bcrypt argon scrypt plain plaintext cleartext base basic digest
+    oauth sso saml kerberos ldap keycloak bitwarden lastpass keepass dashlane vaultwarden infisical doppler sops
+    chamber keychain keyring vault envrc dotenv direnv configmap secretsmanager parameterstore hashicorp terraform
+    ansible kubernetes rejected refused accepted denied allowed forbidden revoked leaked exposed compromised policy
+    policies manager managers field fields string strings value values erforderlich falsch leer geändert abgelaufen
+    nötig gespeichert requis vide incorrecto requerida necesaria vacía obligatoria guardada siehe steht liegt lautet
+    heißt seguro segura hier dort auf zu un se es au ne een het niet staat"""
 )
 
 # …unless the word says that it is no secret, or what follows is about the secret rather than the secret itself.

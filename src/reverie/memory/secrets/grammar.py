@@ -353,8 +353,8 @@ def _is_any(_: _Value) -> bool:
 _Reader = Callable[[_Reading, int, str], _Value | None]
 
 
-def _by_join(set: _Judge, call: _Judge, below: _Judge, is_: _Judge, as_: _Judge, gap: _Judge) -> dict[str, _Judge]:
-    return {"set": set, "call": call, "below": below, "is": is_, "as": as_, "gap": gap}
+def _by_join(*judges: _Judge) -> dict[str, _Judge]:
+    return dict(zip(("set", "call", "below", "is", "as", "gap"), judges, strict=True))
 
 
 # For each strength and join: who judges.
