@@ -17,6 +17,7 @@ from reverie.memory.secrets.shapes import (
     classes,
     is_chosen,
     is_code,
+    is_hex,
     is_password,
     is_placeholder,
     is_random,
@@ -83,7 +84,35 @@ def _is_given(value: str, _: re.Match[str]) -> bool:
     return not is_placeholder(value)
 
 
+def _is_header(value: str, match: re.Match[str]) -> bool:
+    likely = match["scheme"] or is_random(value, 12) or is_password(value, least=8)
+    return bool(likely) and not is_placeholder(value) and not is_code(value)
+
+
+def _is_in_path(value: str, match: re.Match[str]) -> bool:
+    return (is_random(value) and not is_hex(value)) or (is_uuid(value) and "hook" in match["what"])
+
+
 _FORMS: Final[dict[tuple[str, str, _Judge], str]] = {
+    ("an authorization header", "authorization api-key x- private-token", _is_header): (
+        r"(?i)\b(?:authorization|proxy-authorization|x-[a-z-]*(?:api-?key|token|secret|auth)[a-z-]*|api-key|private-token)"
+        r"[\"']?\s?[:=]\s?[\"']?(?:(?P<scheme>bearer|basic|token|apikey|digest|negotiate|key|oauth|bot)\s+)?"
+        r"(?P<value>[^\s\"',;<>]{6,})"
+    ),
+    ("an authorization header", "bearer", lambda value, _: is_random(value, 12)): (
+        r"(?i)\bbearer\s+(?P<value>[A-Za-z0-9+/_.=~-]{12,})"
+    ),
+    ("a licence key", "licen product activation serial registration", _is_given): (
+        r"(?i)\b(?:licen[sc]e|product|activation|serial|registration)[- ]?(?:key|code|number)\W{0,4}(?:is )?"
+        r"(?P<value>(?-i:[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}))"
+    ),
+    ("a one-time-password seed", "otp 2fa mfa", lambda value, _: re.search(r"\d|.{24}", value)): (
+        r"\b(?:otpauth://\S*?secret=|(?i:totp|otp|2fa|mfa)[^\n]{0,30}?\b)(?P<value>[A-Z2-7]{16,64})\b"
+    ),
+    ("a token in an address", "/key/ /token/ /secret/ /api-key/ /apikey/ hook/ hooks/", _is_in_path): (
+        r"(?i)://[^\s\"'<>]{3,200}?/(?:with/)?(?P<what>key|token|secret|api-?key|(?:web)?hooks?)/"
+        r"(?P<value>[A-Za-z0-9_-]{16,100})(?![\w-])"
+    ),
     ("a session cookie", "cookie sess", _is_cookie): (
         r"(?i)(?:\bcookies?[\"']?\s?[:=]\s?[\"']?|;[ \t]*)(?P<name>[\w.%-]+)=(?P<value>[^;\s\"']+)"
     ),

@@ -49,23 +49,23 @@ _THEN: Final = r"(?:[ \t]+(?:now|still|just|always|currently|jetzt|ahora|mainten
 _VERB: Final = (
     r"(?:is|was|are|be|stays|remains|becomes|now|lautet|lauten|ist|sind|war|es|son|era|est|sont|é|è|jest|är|er|это)"
 )
+_SAYS: Final = rf"(?:[ \t]+{_VERB}{_THEN}|[ \t]*[:=：][ \t]*)"
 _CLOSED: Final = r"[\"'`*_\])}]{0,4}[ \t]{0,3}(?:\[[^\]\n]{0,20}\][ \t]?)?"
-_SCHEME: Final = "(?i:bearer|basic|token|apikey|digest|negotiate|key|oauth|bot)"
 # Each join with its name: how sure it is that what follows is meant as the value.
 _JOINS: Final = tuple(
     (how, re.compile(pattern))
     for how, pattern in (
-        ("set", rf"{_CLOSED}(?::=|=>|->|→|===?|=|:|：|>)[*_]{{0,3}}[ \t]*(?:@(?=\"))?(?:{_SCHEME}[ \t]+)?|/"),
+        ("set", rf"{_CLOSED}(?::=|=>|->|→|===?|=|:|：|>)[*_]{{0,3}}[ \t]*(?:@(?=\"))?"),
         ("call", rf"{_CLOSED}(?:\||\(\s?(?=[\"'])|,[ \t]?(?=[\"']))[*_]{{0,3}}[ \t]*"),
         ("below", r"[\"'`*_]{0,4}[ \t]{0,3}[:=：][*_]{0,3}[ \t]*\r?\n[ \t>*-]{0,8}(?=\S+[ \t]*(?:\r?\n|$))"),
         ("set", r"[\"']?\s{0,3}[,;]?\s{0,12}[\"']?value[\"']?\s?[:=]\s?"),
-        # `for the NAS is`, `(staging):`, `we use is`, `maître :`; then the same without the words between.
+        # `for the NAS is`, `(staging):`, `we use is`; then the same without the words between, and `maître :`.
         (
             "is",
-            rf"(?i)(?:{_OF}|[ \t]*\([^)\n]{{0,40}}\)|[ \t]+(?:we|you|they|i|he|she)(?:[ \t]+\w{{2,12}}){{1,2}}"
-            rf"|[ \t-][^\W\d_]{{3,14}})(?:[ \t]+{_VERB}{_THEN}|[ \t]*[:=：][ \t]*)",
+            rf"(?i)(?:{_OF}|[ \t]*\([^)\n]{{0,40}}\)|[ \t]+(?:we|you|they|i|he|she)(?:[ \t]+\w{{2,12}}){{1,2}}){_SAYS}",
         ),
         ("is", rf"(?i)[ \t]+{_VERB}{_THEN}|[ \t]*(?:是|为|為|は|が|:|：|는|은|이|—|–|-)[ \t]*"),
+        ("as", rf"(?i)[ \t-][^\W\d_]{{3,14}}{_SAYS}"),
         ("as", rf"(?i)(?:{_OF})?[ \t]+(?:on|to|as|like|auf|a|à|with|mit|als|con|como|for|für|para){_THEN}"),
         ("gap", r"[ \t]+(?:(?:by|for \S+|to)[ \t]+(?=[\"']))?|[ \t]*[(\[][ \t]*"),
     )
@@ -88,10 +88,14 @@ _PAIR = re.compile(
 _NUMBER = re.compile(r"[\"'`*]{0,3}([#*]?\d{4,8}[#*]?)(?![\w-]|\.\d|[ \t]*(?:%|ms\b))")
 _NUMBER_ENDS = re.compile(r"[ \t]*(?:[.,;:)!?\n]|$)|[ \t]+(?:for|to|opens|on|at|of|and|is|für|und|pour|et|para|y)\b")
 _LETTER = re.compile(r"[^\W_\u2e80-\uffff]")
-_OPENS_BEFORE = re.compile(rf"(?<![a-z]){OPENS}[- ]?$")
-_OPENS_AFTER = re.compile(rf"[ \t]+(?:{_PREPOSITION})[ \t](?:[^\n:;=]{{1,30}}?[ \t'’])?{OPENS}(?=[ \t:：=])")
+_OPENS_BEFORE = re.compile(
+    rf"(?<![a-z]){OPENS}(?:[- ]?|[^\n.:;=]{{0,30}} (?:with|mit|avec|con) (?:the |dem |le |el )?)$"
+)
+_OPENS_AFTER = re.compile(
+    rf"[ \t]+(?:{_PREPOSITION})[ \t](?:[^\n:;=]{{1,30}}?[ \t'’])?{OPENS}"
+    rf"(?=[ \t]*[:：=]|[ \t]+(?:{_VERB}|{_PREPOSITION})[ \t])"
+)
 _WORDS = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{3,20}){2,11}(?=[.!;,]?[ \t]*(?:\n|$)|[.!;][ \t])")
-_LICENCE = re.compile(r"[A-Z2-7]{16,64}|[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}")  # and the seed of one-time passwords
 _JOINT = re.compile(r"[_.-]")
 _LEET = re.compile(r"^[^\s_/.]*[A-Za-z]\d[a-z][^\s_/.]*$")  # a digit for a letter: `Sw0rdfish9`
 _PREDICATE = re.compile(  # what a sentence about a password goes on with
@@ -163,7 +167,7 @@ def _behind(reading: _Reading, at: int, word: str, strength: Strength) -> Iterat
     before, has_user = lower[max(0, at - 30) : at], strength in ("login", "user")
     hump = text[at].isupper() and text[at - 1 : at].islower()  # `dbPass`, `PrivateKey`
     is_bare = word in BARE or strength not in ("password", "firm", "key")
-    if is_bare and ((_LETTER.match(before[-1:]) and not hump) or (_LETTER.match(lower, end) and not has_user)):
+    if is_bare and ((_LETTER.match(before[-1:]) and not hump) or (_LETTER.match(lower, end) and strength != "login")):
         return
     suffix = re.match(r"\w{0,24}", text[end : end + 24] if word[0] < "\u2e80" else "")
     said, end = end, end + (suffix.end() if suffix else 0)
@@ -337,7 +341,7 @@ def _drawn(least: int, hexes: int = 0, kinds: int = 0) -> _Judge:
             return bool(kinds)
         if is_placeholder(text) or (is_hex(text) and not text.isdigit()):
             return 0 < hexes <= len(text) and not is_placeholder(text)
-        if is_random(text, least) or (kinds and _LICENCE.fullmatch(text) and any(c.isdigit() for c in text)):
+        if is_random(text, least):
             return True
         if kinds == 2 and value.quoted and _LEET.search(text) and classes(text) >= 3 and len(text) >= 8:
             return True
