@@ -262,3 +262,28 @@ def test_a_line_of_passwords_is_found_in_a_quote_or_a_list(before: str) -> None:
 def test_a_salt_that_begins_like_a_lookup_is_found(value: str) -> None:
     assert find_secrets(f'define( "SECURE_AUTH_SALT", "{value}" );')
     assert not find_secrets("password = $DB_PASSWORD") and not find_secrets("token: %TOKEN%")
+
+
+@pytest.mark.parametrize(
+    ("carriers", "value"),
+    [
+        (("password", "Kennwort", "mot de passe", "smtp_pass", "пароль"), "hunter2"),
+        (("api key", "client secret", "Schlüssel", "authToken"), "askOsdhBB7NnrwXPUKFK"),
+        (("PIN", "door code", "Geheimzahl", "safe combination"), "4826"),
+        (("login", "creds", "Zugang", "identifiants"), "ops:mkwq72"),
+    ],
+)
+@pytest.mark.parametrize(
+    "join", ["{}: {}", "{} = {}", "{} is {}", "{} for the NAS is {}", "{} (staging): {}", "{} -> {}", "{} - {}"]
+)
+def test_every_join_leads_from_every_kind_of_word_to_its_value(
+    carriers: tuple[str, ...], value: str, join: str
+) -> None:
+    for carrier in carriers:
+        found = find_secrets(text := join.format(carrier, value))
+        assert any(text[one.start : one.end].endswith(value.rpartition(":")[2]) for one in found), text
+
+
+def test_a_token_is_named_after_its_maker_whatever_its_characters_are() -> None:
+    (found,) = find_secrets("gh" + "p_" + "abcdefghijklmnopqrstuvwxyz0123456789")
+    assert found.kind == "a GitHub token"

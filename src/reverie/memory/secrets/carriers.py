@@ -27,17 +27,25 @@ _TABLE: Final[tuple[tuple[Strength, str, str], ...]] = (
     ("password", "ru, el, he, ar, hi, th", "парол, κωδικός, סיסמ, كلمة المرور, كلمة السر, पासवर्ड, รหัสผ่าน"),
     ("password", "zh, ja, ko", "密码, 密碼, 口令, パスワード, 暗証番号, 合言葉, 비밀번호, 암호"),
     ("verb", "en", "pass"),
-    ("firm", "en", "secret, token, apikey, credential, creds, bearer, authorization, hook, accesskey"),
+    ("firm", "en", "secret, token, apikey, credential, creds, bearer, accesskey"),
     ("firm", "de, ru, zh, ja, ko", "schlüssel, токен, 密钥, 令牌, トークン, 토큰"),
-    ("key", "en", "key, session_id, sessionid, _auth, signature, sig, hmac, otp, 2fa, mfa"),
+    ("key", "en", "key, session_id, sessionid, auth, authorization, signature, sig, hmac"),
     ("key", "de, fr, es, pt, it", "geheimnis, jeton, clé, clave, segredo, chave, chiave"),
     ("key", "nl, pl, sv, ru, zh, ja", "sleutel, klucz, nyckel, ключ, секрет, 密鑰, 秘密鍵, キー"),
-    ("login", "en", "login, log in, log-in, logged in, logon, log on, sign in, sign-in, signin, signed in, cred"),
+    ("login", "en", "login, log in, log-in, logged in, logon, log on, sign in, sign-in, signin, signed in, cred, auth"),
     ("login", "de", "zugang, anmeldedaten, anmeldung, anmelden, einloggen, logindaten"),
     ("login", "fr, es", "identifiant, connexion, accès, acceso, credenciales, iniciar sesión"),
     ("login", "zh", "登录, 登入, 账号, 帐号, 账户, 凭据, 用户"),
-    ("user", "en, de, fr, es", "user, account, benutzer, konto, utilisateur, usuario"),
-    ("code", "en, de", "pin, passcode, access code, security code, geheimzahl, zugangscode"),
+    (
+        "user",
+        "en, de, fr, es",
+        "user, username, user name, account, benutzer, benutzername, konto, utilisateur, usuario",
+    ),
+    (
+        "code",
+        "en, de",
+        "pin, pin code, pin-code, pin number, passcode, access code, security code, geheimzahl, zugangscode",
+    ),
     ("code", "fr, es", "code d'accès, code secret, código de acceso, código secreto"),
     ("number", "en, de, fr, es", "code, código, combination, kombination, combinaison"),
     ("number", "en, de, fr, es", "opens with, unlocks with, öffnet mit, öffnet sich mit, s'ouvre avec, abre con"),
@@ -46,7 +54,7 @@ _TABLE: Final[tuple[tuple[Strength, str, str], ...]] = (
 CARRIERS: Final[tuple[tuple[str, Strength], ...]] = tuple(
     (word, strength) for strength, _, listed in _TABLE for word in listed.split(", ")
 )
-BARE: Final = words("pwd pw psk pass mdp key clé clave senha parola heslo chave creds bearer sig otp")
+BARE: Final = words("pwd pw psk pass mdp key clé clave senha parola heslo chave creds bearer sig auth")
 """Words that stand inside others: they count only if no letter stands beside them."""
 OPENS: Final = (
     r"(?:door|gate|alarm|safe|lock(?:er)?|garage|vault|lift|elevator|phone|sim|card|gym|entrance|entry|office|haustür|tür|tor"
@@ -68,17 +76,17 @@ IN_SENTENCES: Final = words(
 )
 """Words that hold sentences together: no passphrase has one, and no value is one."""
 NOT_VALUES: Final = IN_SENTENCES | words(
-    """required optional mandatory missing wrong incorrect correct invalid valid expired unchanged changed rotated hashed
-    encrypted salted stored kept saved shared generated reset needed unknown empty blank strong weak long short new
-    old different fine okay good bad now soon later these those my everyone nobody anyone someone somewhere elsewhere
-    stdin prompt interactive manual managed automatic daily weekly monthly yearly rotation authentication
-    authorization login logon signin bcrypt argon scrypt plain plaintext cleartext base basic digest oauth sso saml
-    kerberos ldap keycloak bitwarden lastpass keepass dashlane vaultwarden infisical doppler sops chamber keychain
-    keyring vault envrc dotenv direnv configmap secretsmanager parameterstore hashicorp terraform ansible kubernetes
-    rejected refused accepted denied allowed forbidden revoked leaked exposed compromised policy policies manager
-    managers field fields string strings value values erforderlich falsch leer geändert abgelaufen nötig gespeichert
-    requis vide incorrecto requerida necesaria vacía obligatoria guardada siehe steht liegt lautet heißt seguro segura
-    hier dort auf zu un se es au ne een het niet staat"""
+    """required optional mandatory missing wrong incorrect correct invalid valid expired unchanged changed rotated
+    hashed encrypted salted stored kept saved shared generated reset needed unknown empty blank strong weak long
+    short new old different fine okay good bad now soon later these those my everyone nobody anyone someone
+    somewhere elsewhere stdin prompt interactive manual managed automatic daily weekly monthly yearly rotation
+    authentication authorization login logon signin bcrypt argon scrypt plain plaintext cleartext base basic digest
+    oauth sso saml kerberos ldap keycloak bitwarden lastpass keepass dashlane vaultwarden infisical doppler sops
+    chamber keychain keyring vault envrc dotenv direnv configmap secretsmanager parameterstore hashicorp terraform
+    ansible kubernetes rejected refused accepted denied allowed forbidden revoked leaked exposed compromised policy
+    policies manager managers field fields string strings value values erforderlich falsch leer geändert abgelaufen
+    nötig gespeichert requis vide incorrecto requerida necesaria vacía obligatoria guardada siehe steht liegt lautet
+    heißt seguro segura hier dort auf zu un se es au ne een het niet staat"""
 )
 
 # …unless the word says that it is no secret, or what follows is about the secret rather than the secret itself.

@@ -17,6 +17,7 @@ from reverie.memory.secrets.shapes import (
     classes,
     is_chosen,
     is_code,
+    is_hex,
     is_password,
     is_placeholder,
     is_random,
@@ -76,109 +77,97 @@ def _are_codes(value: str, _: re.Match[str]) -> bool:
 
 
 def _is_typed(value: str, _: re.Match[str]) -> bool:
-    return is_password(value, least=5) and not is_code(value) and value.lower() not in NOT_VALUES
+    return is_password(value) and not is_code(value) and value.lower() not in NOT_VALUES
 
 
 def _is_given(value: str, _: re.Match[str]) -> bool:
     return not is_placeholder(value)
 
 
-def _always(_: str, __: re.Match[str]) -> bool:
-    return True
+def _is_header(value: str, match: re.Match[str]) -> bool:
+    likely = match["scheme"] or is_random(value, 12) or is_password(value, least=8)
+    return bool(likely) and not is_placeholder(value) and not is_code(value)
 
 
-_FORMS: Final[tuple[tuple[str, str, str, _Judge], ...]] = (
-    (
-        "a session cookie",
-        "cookie sess",
-        r"(?i)(?:\bcookies?[\"']?\s?[:=]\s?[\"']?|;[ \t]*)(?P<name>[\w.%-]+)=(?P<value>[^;\s\"']+)",
-        _is_cookie,
+def _is_in_path(value: str, match: re.Match[str]) -> bool:
+    return (is_random(value) and not is_hex(value)) or (is_uuid(value) and "hook" in match["what"])
+
+
+_FORMS: Final[dict[tuple[str, str, _Judge], str]] = {
+    ("an authorization header", "authorization api-key x- private-token", _is_header): (
+        r"(?i)\b(?:authorization|proxy-authorization|x-[a-z-]*(?:api-?key|token|secret|auth)[a-z-]*|api-key|private-token)"
+        r"[\"']?\s?[:=]\s?[\"']?(?:(?P<scheme>bearer|basic|token|apikey|digest|negotiate|key|oauth|bot)\s+)?"
+        r"(?P<value>[^\s\"',;<>]{6,})"
     ),
-    (
-        "a password in a command",
-        "-u --user --proxy-user",
-        r"(?:^|\s)(?:-u|--user|--proxy-user|-U)[ =]?[\"']?[\w.@+-]+[:%](?P<value>[^\s\"']{3,})",
-        _is_argument,
+    ("an authorization header", "bearer", lambda value, _: is_random(value, 12)): (
+        r"(?i)\bbearer\s+(?P<value>[A-Za-z0-9+/_.=~-]{12,})"
     ),
-    (
-        "a password in a command",
-        "-p -a pass:",
+    ("a licence key", "licen product activation serial registration", _is_given): (
+        r"(?i)\b(?:licen[sc]e|product|activation|serial|registration)[- ]?(?:key|code|number)\W{0,4}(?:is )?"
+        r"(?P<value>(?-i:[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}))"
+    ),
+    ("a one-time-password seed", "otp 2fa mfa", lambda value, _: re.search(r"\d|.{24}", value)): (
+        r"\b(?:otpauth://\S*?secret=|(?i:totp|otp|2fa|mfa)[^\n]{0,30}?\b)(?P<value>[A-Z2-7]{16,64})\b"
+    ),
+    ("a token in an address", "/key/ /token/ /secret/ /api-key/ /apikey/ hook/ hooks/", _is_in_path): (
+        r"(?i)://[^\s\"'<>]{3,200}?/(?:with/)?(?P<what>key|token|secret|api-?key|(?:web)?hooks?)/"
+        r"(?P<value>[A-Za-z0-9_-]{16,100})(?![\w-])"
+    ),
+    ("a session cookie", "cookie sess", _is_cookie): (
+        r"(?i)(?:\bcookies?[\"']?\s?[:=]\s?[\"']?|;[ \t]*)(?P<name>[\w.%-]+)=(?P<value>[^;\s\"']+)"
+    ),
+    ("a password in a command", "-u --user --proxy-user", _is_argument): (
+        r"(?:^|\s)(?:-u|--user|--proxy-user|-U)[ =]?[\"']?[\w.@+-]+[:%](?P<value>[^\s\"']{3,})"
+    ),
+    ("a password in a command", "-p -a pass:", _is_typed): (
         r"\b(?:mysql\w*|mariadb\w*|sshpass|docker login|podman login|zip|7z|redis-cli|smbclient|net use|keytool|openssl"
-        r"|htpasswd)\b[^\n|;]{0,80}?\s-(?:p|a|P|pass(?:in|out)? pass:)[ ]?[\"']?(?P<value>[^\s\"'-][^\s\"']{3,})",
-        _is_typed,
+        r"|htpasswd)\b[^\n|;]{0,80}?\s-(?:p|a|P|pass(?:in|out)? pass:)[ ]?[\"']?(?P<value>[^\s\"'-][^\s\"']{3,})"
     ),
-    (
-        "a password's hash",
-        "$ {s {c",
+    ("a password's hash", "$ {s {c", lambda value, _: not re.search(r"\.{3}|(?i:x{6})", value)): (
         r"(?P<value>\$(?:2[abxy]?|argon2(?:id|i|d)|[1567y]|apr1|scrypt|s0|sha1|md5|P|H)\$[A-Za-z0-9./$=,+*-]{20,}"
-        r"|\bpbkdf2_sha\d+\$\d+\$[^\s\"']{20,}|\{(?:SSHA|SHA|SMD5|CRYPT)\d*\}[A-Za-z0-9+/=]{16,})",
-        lambda value, _: not re.search(r"\.{3}|(?i:x{6})", value),
+        r"|\bpbkdf2_sha\d+\$\d+\$[^\s\"']{20,}|\{(?:SSHA|SHA|SMD5|CRYPT)\d*\}[A-Za-z0-9+/=]{16,})"
     ),
-    (
-        "a password",
-        ":5432: :3306: :*: :1521: :6432: :1433:",
-        r"(?m)^(?:[ \t>+*-]{0,8}[ \t])?[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:[\w*.-]+:(?P<value>\S{4,})$",
-        lambda value, _: is_password(value),
+    ("a password", ":5432: :3306: :*: :1521: :6432: :1433:", lambda value, _: is_password(value)): (
+        r"(?m)^(?:[ \t>+*-]{0,8}[ \t])?[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:[\w*.-]+:(?P<value>\S{4,})$"
     ),
-    (
-        "a password",  # `… is the password`, `use … as password`
-        "passw passcode passphrase pwd pw kennwort contraseña mot",
-        r"(?i)(?<!\S)[\"'`“]?(?P<value>[^\s\"'`“”]{5,60})[\"'`”]?,?[ \t]+(?:is|was|as|for|ist|als|es|como|est|comme)[ \t]+"
-        r"(?:the|my|our|a|das|mein|unser|la|le|mi|su|your|its)?[ \t]*(?:[\w-]+[ \t]+){0,2}?"
-        r"(?:password|passwort|passcode|passphrase|pwd|pw|kennwort|contraseña|mot de passe)\b",
-        _is_typed,
+    # `… is the password`, `use … as password`
+    ("a password", "passw passcode passphrase pwd pw kennwort contraseña mot", _is_typed): (
+        r"(?i)(?<!\S)[\"'`“]?(?P<value>[^\s\"'`“”]{5,60})[\"'`”]?,?[ \t]+(?:is|was|as|for|ist|als|es|como|est|comme)"
+        r"[ \t]+(?:the|my|our|a|das|mein|unser|la|le|mi|su|your|its)?[ \t]*(?:[\w-]+[ \t]+){0,2}?"
+        r"(?:password|passwort|passcode|passphrase|pwd|pw|kennwort|contraseña|mot de passe)\b"
     ),
-    (
-        "a password",  # `u: … p: …`
-        "p: p= p",
-        r"(?i)\b(?:u|usr|user|login|id)\s?[:=]\s?[\w.@-]+[\s,;/|]+(?:p|pwd?)\s?[:=]\s?(?P<value>[^\s,;]{6,})",
-        _is_typed,
+    # `u: … p: …`
+    ("a password", "p: p=", _is_typed): (
+        r"(?i)\b(?:u|usr|user|login|id)\s?[:=]\s?[\w.@-]+[\s,;/|]+(?:p|pwd?)\s?[:=]\s?(?P<value>[^\s,;]{6,})"
     ),
-    ("a password", "wifi:", r"\bWIFI:[^\n]{0,80}?\bP:(?P<value>[^;\n]{4,63});", _is_given),
-    (
-        "a password in an address",
-        "://",
+    ("a password", "wifi:", _is_given): r"\bWIFI:[^\n]{0,80}?\bP:(?P<value>[^;\n]{4,63});",
+    ("a password in an address", "://", _is_own): (
         r"[A-Za-z][A-Za-z0-9+.-]{1,30}://(?P<user>[^\s/@:\"'<>`]{0,200}):(?!\d{1,5}(?:/|@|$))"
-        r"(?P<value>[^\s\"'<>`@]{0,200}(?:@[^\s\"'<>`@/]{0,100})?)@(?P<host>[^\s/@\"'<>`?#]+)",
-        _is_own,
+        r"(?P<value>[^\s\"'<>`@]{0,200}(?:@[^\s\"'<>`@/]{0,100})?)@(?P<host>[^\s/@\"'<>`?#]+)"
     ),
-    (
-        "a token in an address",
-        "://",
-        r"://(?P<value>[^\s/@:\"'<>`]{24,200})@(?![^\s/@\"'<>`?#]*sentry)",
-        lambda value, _: is_random(unquote(value), 24),
+    ("a token in an address", "://", lambda value, _: is_random(unquote(value), 24)): (
+        r"://(?P<value>[^\s/@:\"'<>`]{24,200})@(?![^\s/@\"'<>`?#]*sentry)"
     ),
-    ("a password in an address", "thin:", r"thin:\w+/(?P<value>[^\s@/]{4,})@", _is_given),
-    (
-        "a code that opens something",
-        "cvv cvc",
-        r"(?i)\b(?:cvv2?|cvc2?)\b[\"'*]{0,3}[ \t]?(?:[:=]|is|ist|est|es)?[ \t]?(?P<value>[0-9]{3,4})(?![\w-]|\.\d)",
-        _always,
+    ("a password in an address", "thin:", _is_given): r"thin:\w+/(?P<value>[^\s@/]{4,})@",
+    ("a code that opens something", "cvv cvc", _is_given): (
+        r"(?i)\b(?:cvv2?|cvc2?)\b[\"'*]{0,3}[ \t]?(?:[:=]|is|ist|est|es)?[ \t]?(?P<value>[0-9]{3,4})(?![\w-]|\.\d)"
     ),
-    (
-        "backup codes",
-        "code",
+    ("backup codes", "code", _are_codes): (
         r"(?i)\b(?:backup|recovery|rescue|scratch|einmal|wiederherstellungs)[- ]?codes?\b[^\n:]{0,40}[:=]?\s*"
-        r"(?P<value>(?:[A-Za-z0-9]{4,6}-?[A-Za-z0-9]{4,6}[\s,;]*){2,})",
-        _are_codes,
+        r"(?P<value>(?:[A-Za-z0-9]{4,6}-?[A-Za-z0-9]{4,6}[\s,;]*){2,})"
     ),
-    (
-        "a payment card",
-        "card visa master amex karte carte tarjeta cvv cvc exp 卡 pan american",
-        r"(?P<value>(?<![\w.-])(?:\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}|3\d{3}[ -]?\d{6}[ -]?\d{5})(?![\w-]))",
-        _is_card,
+    ("a payment card", "card visa master amex karte carte tarjeta cvv cvc exp 卡 pan american", _is_card): (
+        r"(?P<value>(?<![\w.-])(?:\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}|3\d{3}[ -]?\d{6}[ -]?\d{5})(?![\w-]))"
     ),
-    (
-        "a password",  # `rotate to …`
-        "rotat chang switch reset updat renew set änder wechs rotier remplac cambia rotar 改 换",
+    # `rotate to …`
+    ("a password", "rotat chang switch reset updat renew set änder wechs rotier remplac cambia rotar 改 换", _is_new): (
         r"(?i)(?:(?:rotat\w{1,3}|chang\w{1,3}|switch\w{0,3}|reset|updat\w{1,3}|renew\w{0,3}|set|ge?ändert|ändern|wechseln"
-        r"|rotieren|changer|remplacer|cambia\w{0,2}|rotar)[ \t]+(?:(?:it|them|this|that|root|admin|es|sie|la|le)[ \t]+)?"
-        r"(?:to|into|auf|zu|in|par|por|à|a|en)[ \t]+[\"'`]?|(?:改为|改成|换成|更换为)[ \t]*)(?P<value>[^\s\"'`,;]{8,60}?)"
-        r"[.)]*(?![^\s\"'`,;])",
-        _is_new,
+        r"|rotieren|changer|remplacer|cambia\w{0,2}|rotar)(?:[ \t]+(?:it|them|this|that|root|admin|es|sie|la|le))?"
+        r"[ \t]+(?:to|into|auf|zu|in|par|por|à|a|en)[ \t]+[\"'`]?|(?:改为|改成|换成|更换为)[ \t]*)"
+        r"(?P<value>[^\s\"'`,;]{8,60}?)[.)]*(?![^\s\"'`,;])"
     ),
-)
-_COMPILED: Final = tuple((kind, marks.split(), re.compile(pattern), judge) for kind, marks, pattern, judge in _FORMS)
+}
+_COMPILED: Final = tuple((*key, re.compile(pattern)) for key, pattern in _FORMS.items())
 _USERS = re.compile(
     r"(?i)(?:(?<![\w/.-])(?:guest|admin\w*|root|demo|user\w*|viewer|login|test\w*|postgres|sa|sysadmin|superuser|service"
     r"|svc[-_]\w+|bot|ubuntu|pi|ec2-user|vagrant|\w+@[\w.-]+\.\w{2,})[ \t]*(?:[/:|+]|[ \t]and|,)"
@@ -190,8 +179,8 @@ _GLUED = re.compile(r"[(\[]?[\w.@-]{2,30}[/:|](?=\S)")
 def carried(text: str) -> Iterator[Hit]:
     """All of these forms."""
     lower = text.lower()
-    for kind, marks, pattern, judge in _COMPILED:
-        if any(mark in lower for mark in marks):
+    for kind, marks, judge, pattern in _COMPILED:
+        if any(mark in lower for mark in marks.split()):
             for match in pattern.finditer(text):
                 if judge(match["value"], match):
                     yield kind, *match.span("value")

@@ -49,23 +49,23 @@ _THEN: Final = r"(?:[ \t]+(?:now|still|just|always|currently|jetzt|ahora|mainten
 _VERB: Final = (
     r"(?:is|was|are|be|stays|remains|becomes|now|lautet|lauten|ist|sind|war|es|son|era|est|sont|é|è|jest|är|er|это)"
 )
+_SAYS: Final = rf"(?:[ \t]+{_VERB}{_THEN}|[ \t]*[:=：][ \t]*)"
 _CLOSED: Final = r"[\"'`*_\])}]{0,4}[ \t]{0,3}(?:\[[^\]\n]{0,20}\][ \t]?)?"
-_SCHEME: Final = "(?i:bearer|basic|token|apikey|digest|negotiate|key|oauth|bot)"
 # Each join with its name: how sure it is that what follows is meant as the value.
 _JOINS: Final = tuple(
     (how, re.compile(pattern))
     for how, pattern in (
-        ("set", rf"{_CLOSED}(?::=|=>|->|→|===?|=|:|：|>)[*_]{{0,3}}[ \t]*(?:@(?=\"))?(?:{_SCHEME}[ \t]+)?|/"),
+        ("set", rf"{_CLOSED}(?::=|=>|->|→|===?|=|:|：|>)[*_]{{0,3}}[ \t]*(?:@(?=\"))?"),
         ("call", rf"{_CLOSED}(?:\||\(\s?(?=[\"'])|,[ \t]?(?=[\"']))[*_]{{0,3}}[ \t]*"),
         ("below", r"[\"'`*_]{0,4}[ \t]{0,3}[:=：][*_]{0,3}[ \t]*\r?\n[ \t>*-]{0,8}(?=\S+[ \t]*(?:\r?\n|$))"),
         ("set", r"[\"']?\s{0,3}[,;]?\s{0,12}[\"']?value[\"']?\s?[:=]\s?"),
-        # `for the NAS is`, `(staging):`, `we use is`, `maître :`; then the same without the words between.
+        # `for the NAS is`, `(staging):`, `we use is`; then the same without the words between, and `maître :`.
         (
             "is",
-            rf"(?i)(?:{_OF}|[ \t]*\([^)\n]{{0,40}}\)|[ \t]+(?:we|you|they|i|he|she)(?:[ \t]+\w{{2,12}}){{1,2}}"
-            rf"|[ \t-][^\W\d_]{{3,14}})(?:[ \t]+{_VERB}{_THEN}|[ \t]*[:=：][ \t]*)",
+            rf"(?i)(?:{_OF}|[ \t]*\([^)\n]{{0,40}}\)|[ \t]+(?:we|you|they|i|he|she)(?:[ \t]+\w{{2,12}}){{1,2}}){_SAYS}",
         ),
         ("is", rf"(?i)[ \t]+{_VERB}{_THEN}|[ \t]*(?:是|为|為|は|が|:|：|는|은|이|—|–|-)[ \t]*"),
+        ("as", rf"(?i)[ \t-][^\W\d_]{{3,14}}{_SAYS}"),
         ("as", rf"(?i)(?:{_OF})?[ \t]+(?:on|to|as|like|auf|a|à|with|mit|als|con|como|for|für|para){_THEN}"),
         ("gap", r"[ \t]+(?:(?:by|for \S+|to)[ \t]+(?=[\"']))?|[ \t]*[(\[][ \t]*"),
     )
@@ -82,16 +82,20 @@ _QUOTED = re.compile(
 )
 _PLAIN = re.compile(r"[^\s\"'`<>|,;、，。；]{1,256}")
 _PAIR = re.compile(
-    r"[\"'`*(]{0,3}(?P<user>[\w.@+-]{2,40})[\"'`*]{0,3}[ \t]*(?:[/:|,，、]|[ \t](?:and|und|et|y|with|mit|avec|con))[ \t]*"
-    r"[\"'`*]{0,3}(?![a-z]+=)(?P<value>[^\s\"'`*<>|,;)]{5,100}?)[.;:)\]]*(?![^\s\"'`*<>|,;)])"
+    r"[\"'`*(]{0,3}(?P<user>[\w.@+-]{2,40})[\"'`*]{0,3}[ \t]*(?:[/:|,，、]|[ \t](?:and|und|et|y|with|mit|avec|con))"
+    r"[ \t]*[\"'`*]{0,3}(?![a-z]+=)(?P<value>[^\s\"'`*<>|,;)]{5,100}?)[.;:)\]]*(?![^\s\"'`*<>|,;)])"
 )
 _NUMBER = re.compile(r"[\"'`*]{0,3}([#*]?\d{4,8}[#*]?)(?![\w-]|\.\d|[ \t]*(?:%|ms\b))")
 _NUMBER_ENDS = re.compile(r"[ \t]*(?:[.,;:)!?\n]|$)|[ \t]+(?:for|to|opens|on|at|of|and|is|für|und|pour|et|para|y)\b")
 _LETTER = re.compile(r"[^\W_\u2e80-\uffff]")
-_OPENS_BEFORE = re.compile(rf"(?<![a-z]){OPENS}[- ]?$")
-_OPENS_AFTER = re.compile(rf"[ \t]+(?:{_PREPOSITION})[ \t](?:[^\n:;=]{{1,30}}?[ \t'’])?{OPENS}(?=[ \t:：=])")
+_OPENS_BEFORE = re.compile(
+    rf"(?<![a-z]){OPENS}(?:[- ]?|[^\n.:;=]{{0,30}} (?:with|mit|avec|con) (?:the |dem |le |el )?)$"
+)
+_OPENS_AFTER = re.compile(
+    rf"[ \t]+(?:{_PREPOSITION})[ \t](?:[^\n:;=]{{1,30}}?[ \t'’])?{OPENS}"
+    rf"(?=[ \t]*[:：=]|[ \t]+(?:{_VERB}|{_PREPOSITION})[ \t])"
+)
 _WORDS = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{3,20}){2,11}(?=[.!;,]?[ \t]*(?:\n|$)|[.!;][ \t])")
-_LICENCE = re.compile(r"[A-Z2-7]{16,64}|[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}")  # and the seed of one-time passwords
 _JOINT = re.compile(r"[_.-]")
 _LEET = re.compile(r"^[^\s_/.]*[A-Za-z]\d[a-z][^\s_/.]*$")  # a digit for a letter: `Sw0rdfish9`
 _PREDICATE = re.compile(  # what a sentence about a password goes on with
@@ -117,7 +121,9 @@ def announced(text: str) -> Iterator[Hit]:
     lower = text.lower()
     if len(lower) != len(text):
         lower = "".join(low if len(low := char.lower()) == 1 else char for char in text)
-    found = [(at, word, strength) for word, strength in CARRIERS for at in _places(lower, word)]
+    found: list[tuple[int, str, Strength]] = [
+        (at, word, strength) for word, strength in CARRIERS for at in _places(lower, word)
+    ]
     if found:
         reading = _Reading(text, lower, sorted({at for at, _, _ in found}))
         for at, word, strength in found:
@@ -160,9 +166,9 @@ def _behind(reading: _Reading, at: int, word: str, strength: Strength) -> Iterat
     text, lower, end = reading.text, reading.lower, at + len(word)
     before, has_user = lower[max(0, at - 30) : at], strength in ("login", "user")
     hump = text[at].isupper() and text[at - 1 : at].islower()  # `dbPass`, `PrivateKey`
-    if word in BARE or strength not in ("password", "firm", "key"):
-        if (_LETTER.match(before[-1:]) and not hump) or (_LETTER.match(lower, end) and not has_user):
-            return
+    is_bare = word in BARE or strength not in ("password", "firm", "key")
+    if is_bare and ((_LETTER.match(before[-1:]) and not hump) or (_LETTER.match(lower, end) and strength != "login")):
+        return
     suffix = re.match(r"\w{0,24}", text[end : end + 24] if word[0] < "\u2e80" else "")
     said, end = end, end + (suffix.end() if suffix else 0)
     named = text[at - 1 : at] in ("_", "-", ".", ":") or hump  # part of an identifier, so never a verb
@@ -172,8 +178,9 @@ def _behind(reading: _Reading, at: int, word: str, strength: Strength) -> Iterat
         return
     elif strength == "key" and FIRM_BEFORE.search(before):
         strength = "firm"
-    opens = re.search(OPENS, before) if " " in word else _OPENS_BEFORE.search(before) or _OPENS_AFTER.match(lower, end)
-    if (strength == "number" and not opens) or (not has_user and BENIGN_AFTER.match(lower[said : end + 14])):
+    if strength == "number" and not _opens(word, before, lower, end):
+        return
+    if not has_user and BENIGN_AFTER.match(lower[said : end + 14]):
         return
     kind, read, judges = _STRICT[strength]
     block = _BLOCK.match(text, end) if read is _one else None
@@ -195,6 +202,13 @@ def _behind(reading: _Reading, at: int, word: str, strength: Strength) -> Iterat
             return
     if strength in ("password", "verb", "firm", "login"):
         yield from _nearby(reading, at, end, strength)
+
+
+def _opens(word: str, before: str, lower: str, end: int) -> bool:
+    """Whether a number here opens something: `door code`, `code for the door`, `the door opens with`."""
+    if " " in word:
+        return bool(re.search(OPENS, before))
+    return bool(_OPENS_BEFORE.search(before) or _OPENS_AFTER.match(lower, end))
 
 
 def _one(reading: _Reading, start: int, _: str) -> _Value | None:
@@ -327,7 +341,7 @@ def _drawn(least: int, hexes: int = 0, kinds: int = 0) -> _Judge:
             return bool(kinds)
         if is_placeholder(text) or (is_hex(text) and not text.isdigit()):
             return 0 < hexes <= len(text) and not is_placeholder(text)
-        if is_random(text, least) or (kinds and _LICENCE.fullmatch(text) and any(c.isdigit() for c in text)):
+        if is_random(text, least):
             return True
         if kinds == 2 and value.quoted and _LEET.search(text) and classes(text) >= 3 and len(text) >= 8:
             return True
@@ -343,8 +357,8 @@ def _is_any(_: _Value) -> bool:
 _Reader = Callable[[_Reading, int, str], _Value | None]
 
 
-def _by_join(set: _Judge, call: _Judge, below: _Judge, is_: _Judge, as_: _Judge, gap: _Judge) -> dict[str, _Judge]:
-    return {"set": set, "call": call, "below": below, "is": is_, "as": as_, "gap": gap}
+def _by_join(*judges: _Judge) -> dict[str, _Judge]:
+    return dict(zip(("set", "call", "below", "is", "as", "gap"), judges, strict=True))
 
 
 # For each strength and join: who judges.

@@ -13,7 +13,7 @@ from typing import Final
 from reverie.memory.secrets.carriers import HASH_WORDS, IN_SENTENCES
 from reverie.memory.secrets.grammar import Hit
 from reverie.memory.secrets.rules import PRIVATE_BLOCK
-from reverie.memory.secrets.shapes import entropy, is_hex, is_placeholder, is_random, words
+from reverie.memory.secrets.shapes import is_placeholder, is_random, words
 
 _PHRASE = re.compile(
     r"(?i)(?:\b(?:seed|recovery|mnemonic|backup|secret|wallet|restore)[- ]?(?:phrase|words?|seed|sentence)\b"
@@ -122,8 +122,11 @@ def in_variables(text: str) -> Iterator[Hit]:
     for match in _PUT_TOGETHER.finditer(text):
         parts = [given[name] for name in _NAME.findall(match[0]) if name in given]
         value = "".join(part for part, _, _ in parts)
-        is_key = len(value) >= 32 and entropy(value.lower()) >= 2.8 if is_hex(value) else is_random(value, 20)
-        if len(parts) > 1 and is_key and not _SHOWN.search(text[max(0, match.start() - 30) : match.start()]):
+        if (
+            len(parts) > 1
+            and is_random(value, 20)
+            and not _SHOWN.search(text[max(0, match.start() - 30) : match.start()])
+        ):
             yield from (("a key in pieces", start, end) for _, start, end in parts)
 
 
@@ -136,12 +139,9 @@ def split_literals(text: str) -> Iterator[Hit]:
         if is_list and not re.search(r"join|concat|implode", text[max(0, match.start() - 12) : match.end() + 12]):
             continue
         value = re.sub(r"\)?\.concat\(|[\"'`\s,&|]|(?<=[\"'`\s])[+.]+(?=[\"'`\s])", "", match[0])
-        is_key = len(value) >= 32 and entropy(value.lower()) >= 2.8 if is_hex(value) else is_random(value, 24)
-        beside = (
-            text[max(0, match.start() - 40) : match.start()],
-            text[match.end() : match.end() + 30].partition("\n")[0],
-        )
-        if is_key and not any(map(HASH_WORDS.search, beside)):
+        before, after = text[max(0, match.start() - 40) : match.start()], text[match.end() : match.end() + 30]
+        is_hash = HASH_WORDS.search(before) or HASH_WORDS.search(after.partition("\n")[0])
+        if is_random(value, 24) and not is_hash:
             yield "a key in pieces", match.start() + 1, match.end() - 1
 
 
@@ -155,6 +155,7 @@ def blocks(text: str) -> Iterator[Hit]:
             yield "a private key", match.start(), match.end()
 
 
+# Each form with the marks one of which its text must have: looking for a mark is fast, matching a form is not.
 _KEYS: Final = words("key pass secret token schlüssel clave clé contraseña kennwort pin 密 口令 令牌")
 _FORMS: Final[tuple[tuple[frozenset[str], Callable[[str], Iterator[Hit]]], ...]] = (
     (words("private secret putty"), blocks),
@@ -166,7 +167,7 @@ _FORMS: Final[tuple[tuple[frozenset[str], Callable[[str], Iterator[Hit]]], ...]]
 
 
 def in_pieces(text: str) -> Iterator[Hit]:
-    """All of these forms, each only if the text has one of its marks."""
+    """All of these forms but the quoted ones."""
     lower = text.lower()
     for marks, form in _FORMS:
         if any(mark in lower for mark in marks):

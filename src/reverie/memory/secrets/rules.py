@@ -38,8 +38,8 @@ _BY_TAIL: Final = {
         an xAI key xai-, a Pinecone key pcsk_, a Figma token fig[dour]_, a Heroku key HRKU-, a PlanetScale token
         pscale_(?:tkn|pw|oauth)_, a Contentful token CFPAT-""",
     rf"{W}{{24,}}": r"""
-        a Google API key AIza, an Adobe secret p8e-, a Google refresh token 1//0, a Duffel token duffel_(?:live|test)_, a
-        Typeform token tfp_""",
+        a Google API key AIza, an Adobe secret p8e-, a Google refresh token 1//0, a Duffel token duffel_(?:live|test)_,
+        a Typeform token tfp_""",
     rf"{W}{{40,}}": r"""
         an Instagram token IG[QA][A-Z], a Dropbox token sl\.""",
 }

@@ -15,24 +15,8 @@ from typing import Final
 from reverie.memory.secrets import forms, pieces
 from reverie.memory.secrets.carriers import HASH_WORDS
 from reverie.memory.secrets.grammar import Hit, announced
-from reverie.memory.secrets.rules import (
-    MAKER_KINDS,
-    MAKERS,
-    MASKED,
-    PUBLIC,
-    PUBLIC_BLOCK,
-    UNKNOWN_MAKER,
-)
-from reverie.memory.secrets.shapes import (
-    classes,
-    entropy,
-    is_hex,
-    is_password,
-    is_placeholder,
-    is_random,
-    is_uuid,
-    wordlike,
-)
+from reverie.memory.secrets.rules import MAKER_KINDS, MAKERS, MASKED, PUBLIC, PUBLIC_BLOCK, UNKNOWN_MAKER
+from reverie.memory.secrets.shapes import classes, entropy, is_hex, is_password, is_placeholder, is_random, wordlike
 from reverie.memory.secrets.views import View, decoded, from_base64, joined, plain
 
 MASK: Final = "[secret]"
@@ -182,7 +166,7 @@ def _is_drawn(value: str) -> bool:
 
 def _stands_out(value: str) -> bool:
     """A long random string in both cases with digits; hexadecimal ones are mostly hashes and need a word beside."""
-    if is_hex(value) or is_uuid(value) or ("/" in value and len(value.split("/")) > 4 and wordlike(value)):
+    if is_hex(value) or ("/" in value and len(value.split("/")) > 4 and wordlike(value)):
         return False
     core = value.rstrip("=")
     return (

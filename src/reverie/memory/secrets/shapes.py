@@ -51,22 +51,17 @@ _ENV_NAME = re.compile(  # no digits among the letters of a part, but for `K8S` 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->|-)[A-Za-z_][A-Za-z0-9_]*)*")
 _DIGIT_INSIDE = re.compile(r"(?<![^A-Za-z])\d{1,2}[A-Za-z]")  # names have their numbers at the end, or apart
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-_VERSION_OR_DATE = re.compile(
-    r"(?i)v?\d+(?:[.:/-]\d+)+(?:[-+.]?(?:rc|alpha|beta|dev|post|pre|a|b|build)?[\w.+-]*)?"
-    r"|\d{4}-\d\d-\d\dT[\d:.]+Z?|q[1-4]|[\d.,_]+[a-z%]{0,3}"
-)
-# Names of methods, formats and products that mix letters and digits as passwords do.
+# A version, a date, a file, and names of methods, formats and products that mix letters and digits as passwords do.
 _TECHNICAL = re.compile(
-    r"(?i)argon2(?:id|i|d)?|[bsy]?crypt|pbkdf2(?:[-_]hmac)?(?:[-_]?sha-?\d*)?|sha-?\d+(?:[-/]\d+)?|md[45]|hs\d+|rs\d+"
-    r"|es\d+|ps\d+|aes-?\d*(?:[-_]\w+)*|rsa-?\d*|ed25519|x25519|secp\d+[kr]\d|oauth-?2?(?:\.\d)?|oidc"
-    r"|saml-?2?(?:\.\d)?|base(?:16|32|58|64)(?:url)?|utf-?(?:8|16|32)|x509|pkcs-?#?\d+|tls-?v?1(?:\.\d)?"
-    r"|http/?[123](?:\.\d)?|ipv[46]|k8s|k3s|i18n|l10n|a11y|s3|ec2|h2|1password|auth0|web3|log4j|fido2|webauthn"
-    r"|yubikey\d*|u2f|2fa|mfa|totp|hotp|ntlmv\d|win\d+|python\d(?:\.\d+)?"
-)
-_FILE = re.compile(
-    r"(?i)[\w.-]+\.(?:md|py|pyi|tsx?|jsx?|mjs|json5?l?|ya?ml|toml|rs|go|java|kts?|swift|c|h|cc|cpp|hpp|cs|rb|php|sh"
-    r"|ps1|sql|txt|csv|tsv|pdf|html?|s?css|xml|ini|cfg|conf|env|lock|log|zip|gz|tar|zst|png|jpe?g|svg|gif|ipynb|vue"
-    r"|dart|ex|exs|lua|r|jl|scala|tf|proto|gradle|com|org|net|io|dev|test|local|internal|app|ai|cloud|example)"
+    r"(?i)v?\d+(?:[.:/-]\d+)+(?:[-+.]?(?:rc|alpha|beta|dev|post|pre|a|b|build)?[\w.+-]*)?|\d{4}-\d\d-\d\dT[\d:.]+Z?"
+    r"|q[1-4]|[\d.,_]+[a-z%]{0,3}|argon2(?:id|i|d)?|[bsy]?crypt|pbkdf2(?:[-_]hmac)?(?:[-_]?sha-?\d*)?"
+    r"|sha-?\d+(?:[-/]\d+)?|md[45]|hs\d+|rs\d+|es\d+|ps\d+|aes-?\d*(?:[-_]\w+)*|rsa-?\d*|ed25519|x25519|secp\d+[kr]\d"
+    r"|oauth-?2?(?:\.\d)?|oidc|saml-?2?(?:\.\d)?|base(?:16|32|58|64)(?:url)?|utf-?(?:8|16|32)|x509|pkcs-?#?\d+"
+    r"|tls-?v?1(?:\.\d)?|http/?[123](?:\.\d)?|ipv[46]|k8s|k3s|i18n|l10n|a11y|s3|ec2|h2|1password|auth0|web3|log4j"
+    r"|fido2|webauthn|yubikey\d*|u2f|2fa|mfa|totp|hotp|ntlmv\d|win\d+|python\d(?:\.\d+)?|[\w.-]+\.(?:md|py|pyi|tsx?"
+    r"|jsx?|mjs|json5?l?|ya?ml|toml|rs|go|java|kts?|swift|c|h|cc|cpp|hpp|cs|rb|php|sh|ps1|sql|txt|csv|tsv|pdf|html?"
+    r"|s?css|xml|ini|cfg|conf|env|lock|log|zip|gz|tar|zst|png|jpe?g|svg|gif|ipynb|vue|dart|ex|exs|lua|r|jl|scala|tf"
+    r"|proto|gradle|com|org|net|io|dev|test|local|internal|app|ai|cloud|example)"
 )
 _PATH = re.compile(r"(?:~|\.{0,2})/[\w.-]+(?:/|$)")
 _CODE = re.compile(r"^[\w.]+\(|::\w|^/[\w./-]+$|^\.{1,2}/|^~/|^\w+@[\w.-]+\.\w+$")
@@ -139,7 +134,7 @@ def _sequential(lower: str) -> bool:
 def is_technical(value: str) -> bool:
     """A version, a date, a file, or the name of a method or product."""
     bare = value.strip("\"'`()[]{}.,;:!?")
-    return bool(_VERSION_OR_DATE.fullmatch(bare) or _TECHNICAL.fullmatch(bare) or _FILE.fullmatch(bare))
+    return bool(_TECHNICAL.fullmatch(bare))
 
 
 def wordlike(value: str) -> bool:
