@@ -97,6 +97,7 @@ _OPENS_AFTER = re.compile(
 )
 _WORDS = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{3,20}){2,11}(?=[.!;,]?[ \t]*(?:\n|$)|[.!;][ \t])")
 _JOINT = re.compile(r"[_.-]")
+_OPTION = re.compile(r"(?<!\S)--[\w-]*$")
 _LEET = re.compile(r"^[^\s_/.]*[A-Za-z]\d[a-z][^\s_/.]*$")  # a digit for a letter: `Sw0rdfish9`
 _PREDICATE = re.compile(  # what a sentence about a password goes on with
     r"(?:ed|ing|ly|able|ible|ado|ada|ido|ida|iert)$|^(?:kept|known|held|written|sent|set|shown|lost|hidden|built|made|given"
@@ -172,6 +173,7 @@ def _behind(reading: _Reading, at: int, word: str, strength: Strength) -> Iterat
     suffix = re.match(r"\w{0,24}", text[end : end + 24] if word[0] < "\u2e80" else "")
     said, end = end, end + (suffix.end() if suffix else 0)
     named = text[at - 1 : at] in ("_", "-", ".", ":") or hump  # part of an identifier, so never a verb
+    is_option = bool(_OPTION.search(before))
     if (strength in ("firm", "key") and WIFI_BEFORE.search(before)) or (strength == "verb" and named):
         strength = "password"
     elif strength in ("firm", "key", "number") and BENIGN_BEFORE.search(before):
@@ -196,7 +198,9 @@ def _behind(reading: _Reading, at: int, word: str, strength: Strength) -> Iterat
         phrase = _phrase(text, value, 3 if "phrase" in word else 4) if spoken else ""
         value = value._replace(alone=value.alone and value.text.lower() not in lower[at:end])
         is_name = value.text.lower().strip(".!,") in NOT_VALUES or is_code(value.text, value.quoted)
-        judge = judges["set" if named and value.quoted and how == "gap" else how]  # `#define WIFI_PASS "…"`
+        if how == "gap":  # `#define WIFI_PASS "…"`, `--password …`
+            how = "set" if named and value.quoted else "is" if is_option else how
+        judge = judges[how]
         if phrase or (" " not in value.text and not is_name and judge(value)):
             yield kind, value.start, value.start + len(phrase or value.text)
             return
