@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from reverie.agents.fork import ForkPoint
-from reverie.agents.messages.in_words import marked_cut_off
 from reverie.agents.messages.roster import Member
+from reverie.agents.messages.structured import marked_cut_off
 from reverie.context.conversation import Conversation
 from reverie.events import Event, RoundFinished, TextStreamed, ThinkingStreamed, ToolStarted
 from reverie.loop import Outcome, Thread, run

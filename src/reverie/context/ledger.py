@@ -13,8 +13,8 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from reverie.context.cache_watch import UsageWatch
 from reverie.context.telling import telling_records
-from reverie.context.usage_breaks import UsageWatch
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost, input_equivalents, price
 from reverie.models.wire import model_id

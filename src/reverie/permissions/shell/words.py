@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Literal
 
 from reverie.permissions.lookalikes import passes_for_ascii, unfit_unquoted
-from reverie.permissions.refusal import NotReadOnly
+from reverie.permissions.rules import NotReadOnly
 
 MAX_COMMANDS = 50
 _BLANK = " \t"
