@@ -25,7 +25,7 @@ from reverie.prompts import render
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import View
-from reverie.tools.base import Caller, FileSeen, Keeper, PathMapping, Tool, ToolContext
+from reverie.tools.base import Caller, FileSeen, Keeper, PathMapping, PermissionFunction, Tool, ToolContext
 from reverie.tools.registry import tool_schemas
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolUseBlock
 
@@ -112,15 +112,6 @@ class ForkPoint:
         for path, known in (seen or {}).items():
             read_cache.note(path, known)
         denied = list[str]()
-
-        async def decide(call: ToolCall) -> Decision:
-            decision = await permission(call)
-            if not isinstance(decision, Allow):
-                denied.append(f"{call.tool}: {decision.reason}")
-                return Deny(decision.reason)
-            progress(call.tool)
-            return decision
-
         thread = Thread(
             log=log,
             surroundings=self.conversation.forked(
@@ -130,7 +121,7 @@ class ForkPoint:
             context=replace(
                 self.context,
                 caller=Caller(purpose, name),
-                permission=decide,
+                permission=noting(permission, denied, progress),
                 read_cache=read_cache,
                 map_path=map_path or self.context.map_path,
                 keeper=keeper or self.context.keeper,
@@ -148,6 +139,22 @@ class ForkPoint:
         log.append_message(Message("user", (task(directive), *asked)), isMeta=True)
         outcome = await run(thread)
         return ForkResult(outcome.reason, outcome.text, thread.usage, thread.rounds, tuple(denied))
+
+
+def noting(
+    permission: PermissionFunction, denied: list[str], progress: Callable[[str], None] = lambda _tool: None
+) -> PermissionFunction:
+    """The same permission for one who can ask nobody: a question is a no, and each no is noted in `denied`."""
+
+    async def decide(call: ToolCall) -> Decision:
+        decision = await permission(call)
+        if not isinstance(decision, Allow):
+            denied.append(f"{call.tool}: {decision.reason}")
+            return Deny(decision.reason)
+        progress(call.tool)
+        return decision
+
+    return decide
 
 
 def _never(_calls: Sequence[ToolUseBlock]) -> bool:

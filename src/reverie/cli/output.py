@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from reverie.cli.screen import named, printable, styled
-from reverie.settings.terminal import wants_colour
+from reverie.settings.loading import wants_colour
 
 MOST_COLUMNS = 120
 _INVISIBLE = re.compile(

@@ -17,7 +17,7 @@ from typing import assert_never
 
 from reverie.flags import PrefixFlags
 from reverie.instructions import InstructionFile, Scope, load_instructions
-from reverie.instructions.reading import read_text
+from reverie.instructions.find import read_text
 from reverie.memory.index import load_index
 from reverie.memory.prompt import memory_prompt, uses_team
 from reverie.memory.taxonomy import INDEX, TEAM
