@@ -58,10 +58,10 @@ from reverie.offline.language.tongue import tongue_of
 from reverie.offline.talk.wants import read_want
 from reverie.offline.terms import read_question
 from reverie.parsing import in_stretches, load_json, load_toml, load_yaml
-from reverie.permissions.lookalikes import deceptive_text
 from reverie.permissions.path_glob import expand_braces
 from reverie.permissions.shell.commands import all_commands, plain_commands
 from reverie.permissions.shell.read_only import is_read_only_shell
+from reverie.permissions.shell.words import deceptive_text
 from reverie.runtime.hooks import _json_object  # pyright: ignore[reportPrivateUsage]
 from reverie.storage.transcript.file import parse_line
 from reverie.types import Origin

@@ -11,9 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-from reverie.agents.messages.mailbox import Mailbox
+from reverie.agents.messages.mailbox import Mailbox, Reader
 from reverie.agents.messages.message import blocks_of, new_letter
-from reverie.agents.messages.reader import Reader
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Message
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.context.prefix import effort_of, thinking_of
-from reverie.context.reminder import EMPTY, indexes, reminder
+from reverie.context.prefix import EMPTY, effort_of, indexes, reminder, thinking_of
 from reverie.errors import SettingsError
 from reverie.events import Notice
 from reverie.instructions import InstructionFile, Scope

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from reverie.agents.fork import ForkPoint
-from reverie.agents.messages.in_words import marked_cut_off
+from reverie.agents.fork import ForkPoint, noting
 from reverie.agents.messages.roster import Member
+from reverie.agents.messages.structured import marked_cut_off
 from reverie.context.conversation import Conversation
 from reverie.events import Event, RoundFinished, TextStreamed, ThinkingStreamed, ToolStarted
 from reverie.loop import Outcome, Thread, run
 from reverie.origins import fence
-from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.prompts import render
 from reverie.storage.transcript.view import View
 from reverie.tools.base import AgentOrder, Caller, PermissionFunction, ReadCache, ToolOutput
@@ -151,21 +150,18 @@ def _running(
     emit: Callable[[Event], None],
 ) -> Running:
     denied = list[str]()
-
-    async def decide(call: ToolCall) -> Decision:
-        decision = await permission(call)
-        if isinstance(decision, Allow):
-            return decision
-        denied.append(f"{call.tool}: {decision.reason}")
-        return Deny(decision.reason)
-
     around = conversation.around
     conversation.around = replace(around, companions=(*around.companions, own))
     thread = Thread(
         log=conversation.log,
         surroundings=conversation,
         tools=point.tools,
-        context=replace(point.context, caller=Caller(Purpose.AGENT, member.id), permission=decide, spawn=own.spawn),
+        context=replace(
+            point.context,
+            caller=Caller(Purpose.AGENT, member.id),
+            permission=noting(permission, denied),
+            spawn=own.spawn,
+        ),
         emit=emit,
         max_rounds=max_rounds,
         output_cap=point.output_cap,

@@ -3,7 +3,7 @@
 It shares the parent's system prompt, tools, model and messages, and therefore its cache. Cloned: the view with its
 decisions, and the read cache. Fresh: its denials. Linked: cancellation, since it runs inside a task of the parent's
 session. It changes nothing of the parent but for records that say what each of its requests cost. It leaves no
-transcript.
+transcript. A side question is a fork of one round without tools.
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
+from reverie.agents.messages.structured import marked_cut_off
 from reverie.context.conversation import Conversation
+from reverie.errors import ReverieError
 from reverie.events import Event
 from reverie.layers.base import Break, BreakCause, ForkResult
 from reverie.loop import Thread, run
 from reverie.origins import task
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
+from reverie.prompts import render
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import View
-from reverie.tools.base import Caller, FileSeen, Keeper, PathMapping, Tool, ToolContext
+from reverie.tools.base import Caller, FileSeen, Keeper, PathMapping, PermissionFunction, Tool, ToolContext
 from reverie.tools.registry import tool_schemas
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolUseBlock
 
@@ -109,15 +112,6 @@ class ForkPoint:
         for path, known in (seen or {}).items():
             read_cache.note(path, known)
         denied = list[str]()
-
-        async def decide(call: ToolCall) -> Decision:
-            decision = await permission(call)
-            if not isinstance(decision, Allow):
-                denied.append(f"{call.tool}: {decision.reason}")
-                return Deny(decision.reason)
-            progress(call.tool)
-            return decision
-
         thread = Thread(
             log=log,
             surroundings=self.conversation.forked(
@@ -127,7 +121,7 @@ class ForkPoint:
             context=replace(
                 self.context,
                 caller=Caller(purpose, name),
-                permission=decide,
+                permission=noting(permission, denied, progress),
                 read_cache=read_cache,
                 map_path=map_path or self.context.map_path,
                 keeper=keeper or self.context.keeper,
@@ -147,5 +141,39 @@ class ForkPoint:
         return ForkResult(outcome.reason, outcome.text, thread.usage, thread.rounds, tuple(denied))
 
 
+def noting(
+    permission: PermissionFunction, denied: list[str], progress: Callable[[str], None] = lambda _tool: None
+) -> PermissionFunction:
+    """The same permission for one who can ask nobody: a question is a no, and each no is noted in `denied`."""
+
+    async def decide(call: ToolCall) -> Decision:
+        decision = await permission(call)
+        if not isinstance(decision, Allow):
+            denied.append(f"{call.tool}: {decision.reason}")
+            return Deny(decision.reason)
+        progress(call.tool)
+        return decision
+
+    return decide
+
+
 def _never(_calls: Sequence[ToolUseBlock]) -> bool:
     return False
+
+
+DENIED = "A side question is answered from what is known, without tools."
+
+
+async def ask_aside(point: ForkPoint, question: str) -> str:
+    """The answer. Raises what a model raises, and ReverieError where it gave none."""
+
+    async def deny(_call: ToolCall) -> Decision:
+        return Deny(DENIED)
+
+    directive, asked = render("reverie.agents", "side_question.md"), question.strip()
+    result = await point.run(directive, purpose=Purpose.SIDE_QUESTION, permission=deny, max_rounds=1, question=asked)
+    if result.text.strip():
+        return marked_cut_off(result.text) if result.reason == "cut_off" else result.text
+    if result.denied:
+        raise ReverieError("The answer would need tools, and a side question has none: ask it as a message.")
+    raise ReverieError("There was no answer to the side question.")

@@ -1,21 +1,23 @@
 """Starts agents and keeps the tree of them: who may start whom, within which limits, and what becomes of a result.
 
 One a session. An agent runs as a background task whether somebody waits for it or not, so that it is listed and can be
-killed; whatever it falls over stops at that task's edge. It makes no thread and opens no file itself.
+killed; whatever it falls over stops at that task's edge. It makes no thread and opens no file itself. Who was at work
+when a session ended is known from its transcript (`lost_agents`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, cast
 
 from reverie.agents.children import AgentResult, Batch, Running, fork_child, fresh_agent, has_begun, is_fork, step_line
 from reverie.agents.definition import GENERAL, AgentDefinition
 from reverie.agents.house import Fresh, House
-from reverie.agents.lost import Lost
 from reverie.agents.messages.message import new_letter
 from reverie.agents.messages.roster import MAIN, Member, MemberState, Mode, Roster
 from reverie.agents.nest import Nest
@@ -25,7 +27,7 @@ from reverie.events import Event, ToolStarted
 from reverie.prompts import render
 from reverie.runtime.tasks import Task, TaskHandle, TaskInfo, Tasks, TaskState
 from reverie.tools.base import AgentOrder, ToolOutput
-from reverie.types import Origin, Purpose, ToolUseBlock
+from reverie.types import JsonObject, Origin, Purpose, Record, TextBlock, ToolUseBlock
 
 _WHY_NOT = {
     Mode.FORK: "You are a fork, and a fork cannot start agents: do it yourself.",
@@ -324,3 +326,30 @@ def _ended(child: _Child, info: TaskInfo) -> str:
         "was stopped before it was done." if info.state is TaskState.KILLED else f"failed: {info.error or 'no reason'}"
     )
     return " ".join(filter(None, (who, how, child.left)))
+
+
+_LETTER = re.compile(r'<letter id="[0-9a-f]{16}" from="([^"]+)"[^\n]*>\n[^\n]*\n([^\n]*)')
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An agent that never reported."""
+
+    id: str
+    name: str
+
+
+def lost_agents(records: Sequence[Record]) -> list[Lost]:
+    """The agents that were started in the background and are not known to have ended, oldest first."""
+    at_work: dict[str, Lost] = {}
+    for record in records:
+        result: Any = record.data.get("toolUseResult")
+        started = cast(JsonObject, result) if isinstance(result, dict) else {}
+        if started.get("background") and isinstance(started.get("name"), str):
+            at_work[str(started["name"])] = Lost(str(started.get("agent")), str(started["name"]))
+        for block in record.message.content if record.message is not None else ():
+            if isinstance(block, TextBlock) and block.origin is Origin.AGENT and (letter := _LETTER.match(block.text)):
+                name, said = letter[1], letter[2]
+                if said.startswith((f"{name} is done (", f"{name} (", f"{name} ends", f"{name} was at work")):
+                    at_work.pop(name, None)
+    return list(at_work.values())

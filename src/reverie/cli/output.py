@@ -18,7 +18,7 @@ from typing import TextIO
 import click
 
 from reverie.cli.screen import STYLE, json_text, named, printable, styled
-from reverie.settings.terminal import wants_colour
+from reverie.settings.loading import wants_colour
 
 MOST_COLUMNS = 120
 _INVISIBLE = re.compile(

@@ -3,6 +3,7 @@
 A break is a read below 95% of what the request before left in the cache, and at least 2,000 tokens short of it. Its
 cause is named from what changed; if nothing did, from the time that passed; else it was the server. Per request the
 watch follows what is new: what two requests share is the same objects, and costs a glance each.
+A `UsageWatch` goes by the same rule where nobody watched: by the usage of responses alone.
 """
 
 from __future__ import annotations
@@ -220,3 +221,44 @@ def paid_again(usage: Usage, expected: int, facts: ModelFacts) -> float:
 def _time(seconds: float) -> str:
     minutes = int(seconds // 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+@dataclass(slots=True)
+class UsageWatch:
+    """One conversation, response by response. `announced` says what is known to have changed since the last one."""
+
+    announced: str | None = None
+    _left: tuple[Usage, str, datetime | None] | None = None
+
+    def response(self, usage: Usage, model: str, at: datetime | None, facts: ModelFacts) -> CacheBreak | None:
+        """Takes in what a response reported; the break it shows, if any."""
+        left, self._left = self._left, (usage, model, at)
+        announced, self.announced = self.announced, None
+        if left is None:
+            return None
+        before, model_before, began = left
+        expected = min(before.cache_read_input_tokens + before.cache_creation_input_tokens, usage.prompt)
+        read = usage.cache_read_input_tokens
+        if read >= SHARE * expected or expected - read < scaled(LEAST_DROP, facts.window):
+            return None
+        idle = (at - began).total_seconds() if at is not None and began is not None else 0.0
+        kept = "1h" if before.cache_creation_1h else "5m"
+        cause, detail = "unknown", "what changed in the request is not recorded"
+        if announced is not None:
+            cause, detail = "compaction", announced
+        elif model != model_before:
+            cause, detail = "model", f"the model changed from {model_before} to {model}"
+        elif idle > LIFETIME_S[kept]:
+            cause, detail = "expired", f"{int(idle // 60)} min passed since the response before"
+        equivalents = paid_again(usage, expected, facts)
+        return CacheBreak(
+            cause=cause,
+            detail=detail,
+            lost_tokens=expected - read,
+            expected=expected,
+            read=read,
+            cost=equivalents * price(facts, usage.prompt).input / 1_000_000,
+            equivalents=round(equivalents, 1),
+            model=model,
+            announcement=announced,
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 
 from reverie.layers.base import Commit
 from reverie.layers.l4_compaction.survival import in_words
@@ -22,14 +22,8 @@ class Compacted:
     text: str
 
     def to_json(self) -> JsonObject:
-        return {
-            "writer": self.writer,
-            "tokens_before": self.tokens_before,
-            "tokens_after": self.tokens_after,
-            "survival": to_data(self.report),
-            "notice": self.notice,
-            "text": self.text,
-        }
+        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "report"}
+        return {**told, "survival": to_data(self.report)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +35,7 @@ class Undone:
     notice: str
 
     def to_json(self) -> JsonObject:
-        return {"boundary": self.boundary, "tokens": self.tokens, "notice": self.notice}
+        return asdict(self)
 
 
 def compacted_by(commit: Commit) -> Compacted:

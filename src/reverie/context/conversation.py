@@ -2,6 +2,7 @@
 
 The main thread and every fork have one each, over the same parts. What else happens around a round (hooks, notes,
 recall, messages) is done by companions; a fork has none. It never decides when a turn is over.
+`unsent_break` finds what a session that was killed, or moved, has not announced yet.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from pathlib import Path
 
 from reverie.context.accounts import Account
 from reverie.context.pipeline import Pipeline, Prepared
@@ -22,10 +24,19 @@ from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import Retry, RetryPolicy, SendEvent, send
 from reverie.models.window import Thresholds
-from reverie.storage.transcript.records import AppliedEdits
+from reverie.storage.transcript.file import is_moved
+from reverie.storage.transcript.records import (
+    AppliedEdits,
+    Clears,
+    CompactBoundary,
+    Rewind,
+    SessionHeader,
+    Undo,
+    from_record,
+)
 from reverie.storage.transcript.session_log import Clock, SessionLog, utc_now
 from reverie.tools.base import ToolOutput
-from reverie.types import Block, JsonObject, Message, Purpose, ToolUseBlock
+from reverie.types import Block, JsonObject, Message, Purpose, Record, ToolUseBlock
 
 _OWN_CONTEXT = ("autocompact", "reactive")
 """Stages of a fork that holds a conversation of its own."""
@@ -275,3 +286,26 @@ class Conversation:
             account=self.account.forked() if self.account is not None else None,
             own_from=answers[-1] + 1 if answers else 0,
         )
+
+
+def unsent_break(records: Sequence[Record], home: Path) -> tuple[Break, ...]:
+    """Why the next request may differ from the last one that was answered; nothing if it extends it."""
+    found = list[str]()
+    for record in reversed(records):
+        if record.message is not None and record.message.role == "assistant" and not record.is_sidechain:
+            if is_moved(record, str(home)):
+                return (Break(BreakCause.RESUMED, "Reverie's home was moved"),)
+            break
+        match from_record(record):
+            case Clears():
+                found.append("tool results were cleared")
+            case CompactBoundary():
+                found.append("the conversation was compacted")
+            case Undo() | Rewind():
+                found.append("the conversation was taken back")
+            case SessionHeader():
+                found.append("the prefix was rendered again")
+            case _:
+                pass
+    reasons = ", ".join(dict.fromkeys(reversed(found)))
+    return (Break(BreakCause.RESUMED, f"{reasons} before the session was interrupted"),) if reasons else ()

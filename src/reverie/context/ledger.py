@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from reverie.context.cache_watch import UsageWatch
 from reverie.context.telling import telling_records
-from reverie.context.usage_breaks import UsageWatch
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost, input_equivalents, price
 from reverie.models.wire import model_id
@@ -85,20 +85,8 @@ def entry(
     facts = catalogue.facts(name)
     each = price(facts, usage.prompt)
     uncached = (usage.prompt * each.input + usage.output_tokens * each.output) / 1_000_000
-    return Entry(
-        at,
-        purpose,
-        name,
-        usage,
-        cost(usage, facts),
-        uncached,
-        input_equivalents(usage, facts),
-        session,
-        project,
-        facts.priced,
-        thread,
-        opening,
-    )
+    paid, fresh = cost(usage, facts), input_equivalents(usage, facts)
+    return Entry(at, purpose, name, usage, paid, uncached, fresh, session, project, facts.priced, thread, opening)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,19 +210,9 @@ class Ledger:
         at = when(record)
         payload = from_record(record)
         if isinstance(payload, ForkUsage):
-            self.entries.append(
-                entry(
-                    payload.tokens(),
-                    payload.model,
-                    self._catalogue,
-                    purpose=payload.purpose,
-                    at=at,
-                    session=session,
-                    project=project,
-                    thread=payload.thread,
-                    opening=self._opening(record, session),
-                )
-            )
+            where = self._where(record, session, project)
+            beside = {"purpose": payload.purpose, "thread": payload.thread}
+            self.entries.append(entry(payload.tokens(), payload.model, self._catalogue, **beside, **where))
         elif isinstance(payload, CacheBreak):
             self.breaks.append(Broken(at, payload, session))
             if payload.purpose == Purpose.MAIN.value:
@@ -248,6 +226,11 @@ class Ledger:
             self._keep_out(session, "on disk", kept // BYTES_PER_TOKEN)
         elif record.message is not None and record.message.role == "assistant":
             self._add_response(record, at, session, project)
+
+    def _where(self, record: Record, session: str, project: str) -> dict[str, Any]:
+        """When and where the request of a record was made."""
+        opening = self._opening(record, session)
+        return {"at": when(record), "session": session, "project": project, "opening": opening}
 
     def _opening(self, record: Record, session: str) -> int:
         """The number of the opening that a record was written in: runs of different processes share their names."""
@@ -269,16 +252,8 @@ class Ledger:
             return
         purpose = Purpose.AGENT if record.is_sidechain else Purpose.MAIN
         model = str(message.fields.get("model") or "")
-        found = entry(
-            usage,
-            model,
-            self._catalogue,
-            purpose=purpose.value,
-            at=at,
-            session=session,
-            project=project,
-            opening=self._opening(record, session),
-        )
+        where = self._where(record, session, project)
+        found = entry(usage, model, self._catalogue, purpose=purpose.value, **where)
         # Records split from one response share its id and repeat its usage; resuming may copy them to another file.
         name = (message.id or "", str(record.data.get("requestId") or session))
         known = self._places.get(name) if message.id else None

@@ -1,7 +1,7 @@
 """Which instruction files there may be, in the order they count: managed, user, then from the root down to the cwd.
 
-Only names and places are decided here; whether a file may be read, and what it says, is `load.py`'s business. The disk
-is asked what exists, and nothing is opened.
+Only names and places are decided here; whether a file may be read, and what it says, is `load.py`'s business. One file
+is read by `read_text`: regular files only, bounded, text or a sentence why not. It never raises for what is on disk.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from reverie.paths import Places
+from reverie.regular_files import open_regular
 from reverie.settings.loading import MANAGED
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
@@ -121,3 +122,43 @@ def _is_dir(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
+
+
+MAX_FILE_BYTES = 1_000_000
+"""Larger files are nobody's instructions."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadText:
+    """What a file holds, or `problem`: why it cannot be used, as the end of a sentence about it."""
+
+    text: str = ""
+    problem: str = ""
+    damaged: bool = False
+    """It held bytes that are not UTF-8; each stands as a replacement character."""
+    owner: int = 0
+
+
+def read_text(path: Path, *, cut: bool = False) -> ReadText:
+    """The text of a regular file, line ends made plain. `path` has its links resolved already.
+
+    With `cut`, a file that is too large is read as far as the limit instead of refused.
+    """
+    try:
+        with os.fdopen(open_regular(path, follow=False), "rb") as file:
+            owner, raw = os.fstat(file.fileno()).st_uid, file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        return ReadText(problem=f"cannot be read ({_reason(error)})")
+    if len(raw) > MAX_FILE_BYTES and not cut:
+        return ReadText(problem=f"is larger than {MAX_FILE_BYTES:,} bytes")
+    if b"\0" in raw:
+        return ReadText(problem="is not a text file")
+    try:
+        text, damaged = raw.decode("utf-8-sig"), False
+    except UnicodeDecodeError:
+        text, damaged = raw.decode("utf-8-sig", "replace"), True
+    return ReadText(text.replace("\r\n", "\n").replace("\r", "\n"), damaged=damaged, owner=owner)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

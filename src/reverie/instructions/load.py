@@ -12,10 +12,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from reverie.instructions.find import Candidate, Scope, candidates
+from reverie.instructions.find import Candidate, Scope, candidates, read_text
 from reverie.instructions.includes import MAX_WORDS, Include, expanded, includes
 from reverie.instructions.markdown import without_comments
-from reverie.instructions.reading import read_text
 from reverie.instructions.rules import ConditionalRule, gitignore, matching, split_rule
 from reverie.models.window import REFERENCE_WINDOW, scaled
 from reverie.paths import Places

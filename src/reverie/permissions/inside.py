@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from reverie.errors import ReverieError, UserError
-from reverie.permissions.refusal import clip
+from reverie.permissions.rules import clip
 
 _MAX_COMPONENT_BYTES = 255
 _MAX_PATH_BYTES = 4_095  # PATH_MAX counts the closing NUL

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from reverie.errors import ReverieError
 from reverie.types import JsonObject, Purpose
 
 
@@ -43,3 +44,12 @@ class Deny:
 
 
 Decision: TypeAlias = Allow | Ask | Deny
+
+
+def clip(text: str) -> str:
+    """A piece of somebody's input, short enough for a sentence."""
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+class NotReadOnly(ReverieError):
+    """The command is not provably read-only; `str(error)` says why in one sentence."""

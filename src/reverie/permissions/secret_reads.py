@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from reverie.permissions.refusal import NotReadOnly, clip
+from reverie.permissions.rules import NotReadOnly, clip
 from reverie.permissions.secret_globs import Budget, Part, TooMuch, expansions, names_secret, parts_of
 from reverie.permissions.sensitive import is_sensitive, may_be_sensitive
 from reverie.permissions.shell.options import Arguments, read_arguments

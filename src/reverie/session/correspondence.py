@@ -13,10 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from reverie.agents.messages.mailbox import Mailbox
+from reverie.agents.messages.mailbox import Mailbox, Reader
 from reverie.agents.messages.message import Letter, blocks_of, new_letter
 from reverie.agents.messages.post import Post, TeamPost
-from reverie.agents.messages.reader import Reader
 from reverie.agents.messages.roster import MAIN, Member, Mode, Roster
 from reverie.agents.messages.structured import Structured, parse
 from reverie.errors import ReverieError, UserError

@@ -19,10 +19,8 @@ from reverie.agents.house import Fresh
 from reverie.context.conversation import Around, Conversation
 from reverie.context.engine import Engine
 from reverie.context.pipeline import Pipeline
-from reverie.context.prefix import effort_of, thinking_of
-from reverie.context.reminder import reminder
+from reverie.context.prefix import effort_of, reminder, system_prompt, thinking_of
 from reverie.context.request import ImageCount
-from reverie.context.system_prompt import system_prompt
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
 from reverie.instructions import load_instructions

@@ -17,10 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from reverie.agents.side_question import ask_aside
+from reverie.agents.fork import ask_aside
 from reverie.context.compacted import Compacted, Undone
-from reverie.context.system_prompt import date_change, date_changed
-from reverie.context.unsent import unsent_break
+from reverie.context.conversation import unsent_break
+from reverie.context.prefix import date_change, date_changed
 from reverie.errors import BlockingLimit, Cancelled, NoAnswer, ReverieError, UserError
 from reverie.events import Event, Notice, TurnEnded, TurnStarted
 from reverie.layers.base import ForkResult

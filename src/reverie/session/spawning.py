@@ -12,10 +12,9 @@ from pathlib import Path
 from reverie.agents.definition import AgentDefinition, Definitions, coordinating, listing, load_definitions
 from reverie.agents.fork import ForkPoint
 from reverie.agents.house import AgentNumbers, Fresh
-from reverie.agents.lost import Lost, lost_agents
 from reverie.agents.messages.message import blocks_of
 from reverie.agents.messages.roster import Member
-from reverie.agents.spawn import Spawner
+from reverie.agents.spawn import Lost, Spawner, lost_agents
 from reverie.agents.worktree import Worktree
 from reverie.context.accounts import Accounts
 from reverie.context.engine import Engine

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from reverie.agents.messages.in_words import in_words
 from reverie.agents.messages.message import Letter
 from reverie.agents.messages.roster import MemberState
 from reverie.agents.messages.structured import (
@@ -22,6 +21,7 @@ from reverie.agents.messages.structured import (
     ShutdownRequest,
     ShutdownResponse,
     Structured,
+    in_words,
 )
 from reverie.agents.team.handshake import Handshake, Patience
 from reverie.agents.team.members import Seat

@@ -13,7 +13,6 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
-from reverie.agents.messages.in_words import in_words, marked_cut_off
 from reverie.agents.messages.message import Letter
 from reverie.agents.messages.post import TeamPost
 from reverie.agents.messages.roster import Mode as Kind
@@ -27,6 +26,8 @@ from reverie.agents.messages.structured import (
     ShutdownRequest,
     ShutdownResponse,
     Structured,
+    in_words,
+    marked_cut_off,
     new_request_id,
     render,
 )

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from reverie.agents.children import step_line
-from reverie.agents.messages.in_words import in_words, marked_cut_off
 from reverie.agents.messages.message import new_letter
 from reverie.agents.messages.roster import Member, MemberState, Mode
 from reverie.agents.messages.structured import (
@@ -23,6 +22,8 @@ from reverie.agents.messages.structured import (
     ShutdownRequest,
     ShutdownResponse,
     Structured,
+    in_words,
+    marked_cut_off,
     parse,
 )
 from reverie.events import Event, ToolStarted, TurnEnded

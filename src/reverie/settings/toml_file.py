@@ -1,26 +1,23 @@
 """Reads a TOML file that anybody may have written, and knows on which line each of its keys stands.
 
-`tomllib` gives values without lines, so the text is scanned a second time, only when an error, a warning or
+`tomllib` gives values without lines, so the text is parsed a second time, only when an error, a warning or
 `reverie settings` asks for a line. Never blocks on a pipe, reads more than `MAX_TOML` or guesses an encoding.
 """
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reverie.errors import SettingsError
 from reverie.parsing import MAX_TOML, Unparsable, load_toml
 from reverie.regular_files import read_head
 
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Where a value stands: table keys as text, places in an array as numbers."""
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|x([0-9A-Fa-f]{2})|(.))")
-_ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", "e": "\x1b"}
 
 
 class TomlFile:
@@ -87,140 +84,72 @@ def visible(key: str) -> str:
 
 def key_lines(text: str) -> dict[KeyPath, int]:
     """The line of every key, table header and array item of a valid TOML text."""
-    return _Scan(text).lines
+    import tree_sitter_toml
+    from tree_sitter import Language, Parser
+
+    scan = _Scan()
+    for node in _parts(Parser(Language(tree_sitter_toml.language())).parse(text.encode()).root_node):
+        if node.type in ("table", "table_array_element"):
+            scan.table(node)
+        else:
+            scan.pair((), node)
+    return scan.lines
 
 
 class _Scan:
-    """One pass over a text that `tomllib` has accepted: it may assume the grammar and need not report errors."""
+    """What was found so far: the line of each key, and the newest element of each array of tables."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self) -> None:
         self.lines: dict[KeyPath, int] = {}
-        self._text = text
-        self._at = 0
-        self._breaks = [match.start() for match in re.finditer("\n", text)]
         self._last: dict[KeyPath, int] = {}
-        self._statements()
 
-    def _statements(self) -> None:
-        table: KeyPath = ()
-        while self._skip(" \t\r\n"):
-            if self._text.startswith("[[", self._at):
-                table = self._array_header()
-            elif self._text[self._at] == "[":
-                self._at += 1
-                start = self._at
-                table = self._resolve(self._key())
-                self._note(table, start, anew=True)
-                self._at += 1
-            else:
-                self._pair(table)
-
-    def _array_header(self) -> KeyPath:
-        self._at += 2
-        start = self._at
-        *parents, name = self._key()
-        path = (*self._resolve(parents), name)
-        index = self._last[path] = self._last.get(path, -1) + 1
-        self._note((*path, index), start, anew=True)
-        self._at += 2
-        return (*path, index)
-
-    def _resolve(self, keys: list[str]) -> KeyPath:
-        """The table a header means: inside an array of tables, the newest one."""
+    def table(self, node: Node) -> None:
+        key, *pairs = _parts(node)
+        *above, name = _keys(key)
         path: KeyPath = ()
-        for key in keys:
-            path = (*path, key)
-            if path in self._last:
-                path = (*path, self._last[path])
-        return path
+        for one in above:
+            path = self._newest((*path, one))
+        path = (*path, name)
+        if node.type == "table_array_element":
+            self._last[path] = self._last.get(path, -1) + 1
+        path = self._newest(path)
+        self._note(path, key)
+        self.lines[path] = key.start_point.row + 1
+        for pair in pairs:
+            self.pair(path, pair)
 
-    def _pair(self, table: KeyPath) -> None:
-        start = self._at
-        path = (*table, *self._key())
-        self._note(path, start)
-        self._skip(" \t=")
-        self._value(path)
+    def pair(self, table: KeyPath, node: Node) -> None:
+        if node.type != "pair":
+            return
+        key, *value = _parts(node)
+        path = (*table, *_keys(key))
+        self._note(path, key)
+        for one in value:
+            self._value(path, one)
 
-    def _note(self, path: KeyPath, start: int, *, anew: bool = False) -> None:
-        line = bisect_right(self._breaks, start) + 1
-        for end in range(1, len(path)):
-            self.lines.setdefault(path[:end], line)
-        if anew:
-            self.lines[path] = line
-        else:
-            self.lines.setdefault(path, line)
+    def _value(self, path: KeyPath, node: Node) -> None:
+        for index, inside in enumerate(_parts(node)):
+            if node.type == "array":
+                self._note((*path, index), inside)
+                self._value((*path, index), inside)
+            elif node.type == "inline_table":
+                self.pair(path, inside)
 
-    def _skip(self, blanks: str) -> bool:
-        """Goes on to the next character that is neither blank nor comment; False at the end."""
-        while self._at < len(self._text):
-            char = self._text[self._at]
-            if char == "#":
-                end = self._text.find("\n", self._at)
-                self._at = len(self._text) if end < 0 else end
-            elif char in blanks:
-                self._at += 1
-            else:
-                return True
-        return False
+    def _newest(self, path: KeyPath) -> KeyPath:
+        """The table a header means: inside an array of tables, the newest one."""
+        return (*path, self._last[path]) if path in self._last else path
 
-    def _key(self) -> list[str]:
-        keys: list[str] = []
-        while True:
-            self._skip(" \t")
-            quote = self._text[self._at]
-            if quote in "\"'":
-                start = self._at + 1
-                self._string(quote)
-                part = self._text[start : self._at - 1]
-                keys.append(_unescape(part) if quote == '"' else part)
-            else:
-                bare = _BARE.match(self._text, self._at)
-                assert bare is not None, "tomllib accepts no other key"
-                keys.append(bare[0])
-                self._at = bare.end()
-            self._skip(" \t")
-            if not self._text.startswith(".", self._at):
-                return keys
-            self._at += 1
-
-    def _string(self, quote: str) -> None:
-        """Goes past a string that opens here; `quote` is one quotation mark or three."""
-        self._at += len(quote)
-        while not self._text.startswith(quote, self._at):
-            self._at += 2 if quote[0] == '"' and self._text[self._at] == "\\" else 1
-        self._at += len(quote)
-        if len(quote) == 3:
-            # A text may end in one or two quotation marks of its own before the three that close it.
-            while self._text.startswith(quote[0], self._at):
-                self._at += 1
-
-    def _value(self, path: KeyPath) -> None:
-        text, char = self._text, self._text[self._at]
-        if char in "\"'":
-            self._string(char * 3 if text.startswith(char * 3, self._at) else char)
-        elif char == "[":
-            self._at += 1
-            index = 0
-            while self._skip(" \t\r\n,") and text[self._at] != "]":
-                self._note((*path, index), self._at)
-                self._value((*path, index))
-                index += 1
-            self._at += 1
-        elif char == "{":
-            self._at += 1
-            while self._skip(" \t\r\n,") and text[self._at] != "}":
-                self._pair(path)
-            self._at += 1
-        else:
-            while self._at < len(text) and text[self._at] not in ",]}#\n":
-                self._at += 1
+    def _note(self, path: KeyPath, node: Node) -> None:
+        for end in range(1, len(path) + 1):
+            self.lines.setdefault(path[:end], node.start_point.row + 1)
 
 
-def _unescape(part: str) -> str:
-    def one(match: re.Match[str]) -> str:
-        short, long, byte, char = match.groups()
-        if char is not None:
-            return _ESCAPED.get(char, char)
-        return chr(int(short or long or byte, 16))
+def _parts(node: Node) -> list[Node]:
+    return [one for one in node.named_children if one.type != "comment"]
 
-    return _ESCAPE.sub(one, part)
+
+def _keys(node: Node) -> list[str]:
+    if node.type == "dotted_key":
+        return [key for part in _parts(node) for key in _keys(part)]
+    written = (node.text or b"").decode()
+    return list(load_toml(f"{written} = 0")) if node.type == "quoted_key" else [written]

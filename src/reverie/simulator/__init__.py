@@ -6,7 +6,7 @@ Use `Simulator` in a test of your own agent, `Meter` to bill request bodies with
 
 from __future__ import annotations
 
-from reverie.simulator.clock import Clock
+from reverie.simulator.control import Clock
 from reverie.simulator.errors import ApiError
 from reverie.simulator.explain import Miss
 from reverie.simulator.ledger import Ledger, Row

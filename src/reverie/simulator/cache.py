@@ -1,7 +1,8 @@
 """The prompt cache: entries by prefix hash, what a request may read of them, and how its tokens are billed.
 
 An entry is written only at a marker. A read looks at each marker's block and walks back, 20 positions in all, from the
-last marker to the first. Time is always handed in; nothing here reads a clock.
+last marker to the first. Chat-completions servers keep prefixes without markers (`AutomaticCache`). Time is always
+handed in; nothing here reads a clock.
 """
 
 from __future__ import annotations
@@ -147,3 +148,39 @@ def _usage(prompt: Prompt, hit: int, until_1h: int, until_5m: int) -> Usage:
 
 def _edits_before(prompt: Prompt, position: int) -> tuple[str, ...]:
     return tuple(reference for reference, at in prompt.edits if at <= position)
+
+
+STEP = 128
+"""Cached tokens come in multiples of this."""
+LIFETIME_S = 600.0
+"""How long an unused prefix stays cached, in seconds."""
+_MOST_PREFIXES = 200_000
+
+
+class AutomaticCache:
+    """Prefixes seen lately, by hash: from 1,024 tokens on, in steps of 128. Writing costs nothing extra."""
+
+    def __init__(self) -> None:
+        self._seen: dict[bytes, float] = {}
+
+    def read(self, prompt: Prompt, minimum: int, now: float) -> Split:
+        """How much of the prompt is cached. Prefixes are closed: if a position is cached, so is all before it."""
+        low, high = -1, len(prompt.chain) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._seen.get(prompt.chain[middle], 0.0) >= now:
+                low = middle
+            else:
+                high = middle - 1
+        tokens = prompt.tokens[low] // STEP * STEP if low >= 0 else 0
+        if tokens < minimum:
+            low, tokens = -1, 0
+        usage = Usage(input_tokens=prompt.total - tokens, cache_read_input_tokens=tokens)
+        return Split(low, low, low, usage)
+
+    def use(self, prompt: Prompt, now: float) -> None:
+        """The response has begun: the whole prompt is cached from now on."""
+        self._seen.update(dict.fromkeys(prompt.chain, now + LIFETIME_S))
+        if len(self._seen) > _MOST_PREFIXES:
+            kept = {key: until for key, until in self._seen.items() if until >= now}
+            self._seen = dict(list(kept.items())[-_MOST_PREFIXES:])

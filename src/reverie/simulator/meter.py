@@ -12,8 +12,7 @@ from typing import Any, cast
 
 from reverie.models.catalogue import ONE_MILLION, Catalogue, ModelFacts
 from reverie.models.prices import cost, input_equivalents
-from reverie.simulator.automatic import STEP, AutomaticCache
-from reverie.simulator.cache import PromptCache, Split
+from reverie.simulator.cache import STEP, AutomaticCache, PromptCache, Split
 from reverie.simulator.chat import too_long
 from reverie.simulator.check import MAX_NAME, check_body, check_objects
 from reverie.simulator.edits import Compact, Edited, View, edited, views_of

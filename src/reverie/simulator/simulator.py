@@ -20,8 +20,7 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.script_syntax import Fault
 from reverie.simulator import chat as wire
 from reverie.simulator.answer import Cut, Event, content_tokens, events, limited, stopped
-from reverie.simulator.clock import Clock
-from reverie.simulator.control import MOST_TIMES, Strike
+from reverie.simulator.control import MOST_TIMES, Clock, Strike
 from reverie.simulator.errors import ApiError
 from reverie.simulator.ledger import Ledger
 from reverie.simulator.meter import Billing, Caller, Meter, Opened

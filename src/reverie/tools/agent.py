@@ -1,15 +1,18 @@
-"""Agent: starts another agent with a task, and returns what it found, or that it is at work in the background.
+"""Agent starts another agent with a task, and returns what it found; SendMessage writes to one, wherever it runs.
 
-Only asks for one: whoever the tool context belongs to decides what is started, within which limits. Its schema is the
-same bytes in every session; which kinds of agents a project defines is told beside the conversation.
+Both only ask: whoever the tool context belongs to decides what is started, within which limits, and its post finds the
+way. Their schemas are the same bytes in every session: which kinds of agents a project defines, and who can be written
+to, is told beside the conversation, and a wrong name is an error that lists the right ones.
 """
 
 from __future__ import annotations
 
+import json
+
 from reverie.tools.base import AgentOrder, BuiltIn, ToolContext, ToolOutput
 from reverie.types import JsonObject
 
-_PROPERTIES: JsonObject = {
+_OF_AN_AGENT: JsonObject = {
     "description": {"type": "string", "description": "What it is for, in three to five words"},
     "prompt": {"type": "string", "description": "The task, complete, and what to report"},
     "subagent_type": {"type": "string", "description": "The kind of agent; left out: a fork of yourself"},
@@ -22,7 +25,7 @@ _PROPERTIES: JsonObject = {
 UNAVAILABLE = "Agents cannot be started here: do the work yourself."
 
 
-class Agent(BuiltIn, prompt="agent.md", properties=_PROPERTIES, required=["description", "prompt"]):
+class Agent(BuiltIn, prompt="agent.md", properties=_OF_AN_AGENT, required=["description", "prompt"]):
     """The Agent tool."""
 
     def is_read_only(self, given: JsonObject) -> bool:
@@ -49,3 +52,23 @@ def order_of(given: JsonObject) -> AgentOrder:
         teammate=bool(given.get("teammate")),
         model=(given.get("model") or "").strip() or None,
     )
+
+
+_OF_A_LETTER: JsonObject = {
+    "to": {"type": "string", "description": "Who it is for: a name, *, a session's id, or uds:<path>"},
+    "message": {"type": ["string", "object"], "description": "The message, or one of the few structured ones"},
+    "summary": {"type": "string", "description": "What it is about, in five to ten words"},
+}
+
+
+class SendMessage(BuiltIn, prompt="send_message.md", properties=_OF_A_LETTER, required=["to", "message"]):
+    """The SendMessage tool. It needs a context with a post."""
+
+    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        if context.post is None:
+            return ToolOutput("Nobody can be written to from here: there are no other agents.", is_error=True)
+        message = given["message"]
+        text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+        if not text.strip():
+            return ToolOutput("The message is empty: write what the reader needs to know.", is_error=True)
+        return ToolOutput(await context.post(context.caller, given["to"], text, given.get("summary", "")))

@@ -1,7 +1,8 @@
 """Grep: searches the contents of files with ripgrep and shows matches, paths or counts, bounded and in a fixed order.
 
 Paths are shown relative to the working folder, also where the folder is mapped to a copy. It never follows a pattern
-into files git ignores or that hold secrets by their name, unless the path names them.
+into files git ignores or that hold secrets by their name, unless the path names them. A long line is shown around its
+first match, which is looked for in pieces of 1 MB.
 """
 
 from __future__ import annotations
@@ -10,19 +11,24 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import ReverieError, UserError
+from reverie.regular_files import open_regular
 from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
 from reverie.tools.files import shown, shown_from
-from reverie.tools.long_lines import SHOWN_BYTES, LongLine, in_view
-from reverie.tools.ripgrep import TIME_LIMIT_SECONDS, Searched, listing_options, ripgrep
+from reverie.tools.ripgrep import TIME_LIMIT_SECONDS, Searched, first_match, listing_options, ripgrep
 from reverie.tools.text_form import is_clean
 from reverie.types import JsonObject
 
 DEFAULT_HEAD_LIMIT = 250
-_MAX_LINE_CHARS = SHOWN_BYTES
+SHOWN_BYTES = 500
+_PIECE = 1 << 20
+_OVERLAP = 4_096
+_MOST_LINES = 20
+_MOST_PIECES = 300
 _OMITTED = b" [... omitted end of long line]"  # ripgrep's own words
 _BINARY = b": binary file matches (found"
 _LINE = re.compile(rb"(?P<number>\d+)(?P<mark>[:-])(?P<at>\d+)(?P=mark)(?P<text>.*)", re.DOTALL)
@@ -126,7 +132,7 @@ def _options(given: JsonObject, mode: str, target: _Target) -> list[str]:
             before, after = given.get("-B", around), given.get("-A", around)
             # Never `--json`: it takes in whole lines, with every match in them, however long they are.
             options += ["--no-heading", "--with-filename", "--null", "--line-number", "--byte-offset", "--sort=path"]
-            options += [f"--max-columns={_MAX_LINE_CHARS}", "--max-columns-preview"]
+            options += [f"--max-columns={SHOWN_BYTES}", "--max-columns-preview"]
             options += [f"--before-context={before}"] if before else []
             options += [f"--after-context={after}"] if after else []
         case "count":
@@ -219,3 +225,58 @@ def _notes(searched: Searched, page: list[str], more: bool, mode: str) -> list[s
 def _first_line(complaint: str) -> str:
     """A complaint on one line, without the program's name; a pattern error spans several."""
     return " ".join(line.strip() for line in complaint.removeprefix("rg: ").splitlines() if line.strip())[:500]
+
+
+@dataclass(frozen=True, slots=True)
+class LongLine:
+    """A line with a match that is too long to show: its file, where it begins there, and what is shown before it."""
+
+    path: Path
+    start: int
+    lead: str
+    beginning: str
+
+
+async def in_view(entries: Sequence[str | LongLine], options: list[str], timeout_s: float) -> list[str]:
+    """The entries as text, long lines cut around their first match. `options` say what matches."""
+    out: list[str] = []
+    lines = pieces = 0
+    for entry in entries:
+        if isinstance(entry, str):
+            out.append(entry)
+            continue
+        lines += 1
+        found = None
+        if lines <= _MOST_LINES and pieces < _MOST_PIECES:
+            found, used = await _around(entry, options, _MOST_PIECES - pieces, timeout_s)
+            pieces += used
+        out.append(entry.lead + (found or entry.beginning))
+    return out
+
+
+async def _around(line: LongLine, options: list[str], most: int, timeout_s: float) -> tuple[str | None, int]:
+    """What is around the first match, if a piece shows it, and how many pieces were looked at."""
+    with suppress(OSError):
+        fd = open_regular(line.path)
+        try:
+            at, step = line.start, 0
+            while step < most and (piece := os.pread(fd, _PIECE, at)):
+                step += 1
+                piece, ended, _ = piece.partition(b"\n")
+                match = await first_match(options, piece, timeout_s)
+                if match is not None:
+                    return _shown(fd, line.start, at + match), step
+                if ended or len(piece) <= _OVERLAP:
+                    break
+                at += len(piece) - _OVERLAP
+            return None, step
+        finally:
+            os.close(fd)
+    return None, 0
+
+
+def _shown(fd: int, start: int, match: int) -> str:
+    first = max(start, match - SHOWN_BYTES // 4)
+    piece, ended, _ = os.pread(fd, SHOWN_BYTES, first).partition(b"\n")
+    more = not ended and os.pread(fd, 1, first + len(piece)) not in (b"", b"\n")
+    return f"{'…' if first > start else ''}{piece.decode('utf-8', 'replace')}{'…' if more else ''}"

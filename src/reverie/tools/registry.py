@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable
 
 from reverie.models.window import scaled
 from reverie.settings.sections import Tools
-from reverie.tools.agent import Agent
+from reverie.tools.agent import Agent, SendMessage
 from reverie.tools.base import Tool
 from reverie.tools.bash import Bash
 from reverie.tools.edit import Edit
 from reverie.tools.glob import Glob
 from reverie.tools.grep import Grep
 from reverie.tools.read import Read
-from reverie.tools.send_message import SendMessage
 from reverie.tools.validate import why_invalid
 from reverie.tools.write import Write
 from reverie.types import JsonObject

@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,11 +98,8 @@ async def ripgrep(
     except TimeoutError:
         late = True
     finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)  # its own `kill` may reap it first, and asyncio then warns of it
         complaints.cancel()
-        await asyncio.gather(complaints, process.wait(), return_exceptions=True)
+        await _end(process, complaints)
     complaint = "" if complaints.cancelled() else complaints.result()
     return Searched(bytes(data), complaint, process.returncode or 0, stopped, late)
 
@@ -129,12 +126,16 @@ async def first_match(options: list[str], data: bytes, timeout_s: float = TIME_L
     except TimeoutError:
         pass
     finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
-        await asyncio.gather(process.wait(), return_exceptions=True)
+        await _end(process)
     number = said.partition(b":")[0]
     return int(number) if number.isdigit() else None
+
+
+async def _end(process: asyncio.subprocess.Process, *others: Awaitable[object]) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)  # its own `kill` may reap it first, and asyncio then warns of it
+    await asyncio.gather(process.wait(), *others, return_exceptions=True)
 
 
 async def _bounded(stream: asyncio.StreamReader) -> str:

@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.agents.messages.mailbox import LOCK_WAIT_S, Mailbox, MailboxClosed, MailboxFull
+from reverie.agents.messages.mailbox import LOCK_WAIT_S, Mailbox, MailboxClosed, MailboxFull, Reader
 from reverie.agents.messages.message import Letter, blocks_of, new_letter
-from reverie.agents.messages.reader import Reader
 from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Message, TextBlock

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.agents.messages.in_words import in_words
 from reverie.agents.messages.message import Letter, blocks_of, letter_ids, new_letter, sender_and_text
 from reverie.agents.messages.structured import (
     IdleNotification,
@@ -20,6 +19,7 @@ from reverie.agents.messages.structured import (
     ShutdownRequest,
     ShutdownResponse,
     Structured,
+    in_words,
     parse,
     render,
 )

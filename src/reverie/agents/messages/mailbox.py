@@ -3,11 +3,13 @@
 The file is a JSON array, a letter a line, replaced whole under a lock. `collect` shows what the reader does not have
 yet; a letter goes to the archive only when the reader's transcript holds it. A kill in between leaves the letter in the
 file and its id in the transcript or not, which is all the next `collect` needs. Blocks: in an event loop, call it in a
-thread. It never waits for ever, and never throws away what it cannot read.
+thread. It never waits for ever, and never throws away what it cannot read. A `Reader`
+looks into one for new letters, and knows by its transcript which it has had.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import secrets
@@ -18,14 +20,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.agents.messages.message import Letter
+from reverie.agents.messages.message import Letter, letters_in
 from reverie.errors import UserError
 from reverie.moments import parsed
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.locks import exclusive
-from reverie.storage.transcript.session_log import timestamp
+from reverie.storage.transcript.session_log import SessionLog, timestamp
 from reverie.types import JsonObject
 
 LOCK_WAIT_S = 30.0
@@ -273,3 +275,49 @@ def _letter(entry: JsonObject, to: str) -> Letter:
         at=at,
         color=color if isinstance(color, str) else "",
     )
+
+
+class Reader:
+    """`look` for new letters; record every one of them in the log, or say that it is `done` with."""
+
+    def __init__(self, mailbox: Mailbox, log: SessionLog) -> None:
+        self.mailbox = mailbox
+        self._log = log
+        self._read = 0
+        self._recorded = set[str]()
+        self._handed = set[str]()
+        self._stamp: object = None
+
+    def look_now(self) -> Mail:
+        """What is new: each letter once, in the order of the mailbox. Blocks for the lock and the disk."""
+        self._catch_up()
+        return self._handing(self.mailbox.collect(self._recorded, handed=self._handed))
+
+    async def look(self) -> Mail:
+        """The same without blocking the loop; costs one look at the file's date while nothing happens."""
+        moved = self._catch_up()
+        stamp = self.mailbox.stamp
+        if not moved and stamp == self._stamp:
+            return Mail(())
+        mail = await asyncio.to_thread(self.mailbox.collect, frozenset(self._recorded), handed=frozenset(self._handed))
+        self._stamp = stamp  # taken before the look: what came during it is found the next time
+        return self._handing(mail)
+
+    def done(self, id: str) -> None:
+        """This letter needs no place in the transcript: it was for the program and has been acted on."""
+        self._recorded.add(id)
+        self._stamp = None
+
+    def _handing(self, mail: Mail) -> Mail:
+        self._handed |= {letter.id for letter in mail.letters}
+        return mail
+
+    def _catch_up(self) -> bool:
+        """Whether the transcript shows letters of ours that it did not show before."""
+        if self._log.unsaved:  # what is only in memory is gone with the process: the letters stay where they are
+            return False
+        records = self._log.records
+        new = letters_in(records[self._read :])
+        self._read = len(records)
+        self._recorded |= new
+        return bool(new)

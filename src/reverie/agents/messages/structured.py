@@ -2,16 +2,18 @@
 
 Ending a process, approving a plan, going idle and asking for a permission are states, not talk; each has a class.
 Text that is not exactly one of these is plain text for the model: reading never fails and never guesses.
+`in_words` says what a model is shown of one.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import Any, ClassVar, TypeAlias, cast, get_args
+from typing import Any, ClassVar, TypeAlias, assert_never, cast, get_args
 
+from reverie.agents.messages.message import Letter
 from reverie.parsing import load_json
 from reverie.storage.transcript.records import built
 from reverie.types import JsonObject
@@ -135,3 +137,45 @@ def render(message: Structured) -> str:
     """The JSON text that `parse` reads back."""
     body = {f.name: getattr(message, f.name) for f in fields(message)}
     return json.dumps({"type": message.kind, **body}, ensure_ascii=False)
+
+
+def in_words(letter: Letter, message: Structured) -> Letter:
+    """The letter as the model is to read it."""
+    return replace(letter, text=_text(letter.sender, message))
+
+
+def _text(sender: str, message: Structured) -> str:
+    match message:
+        case ShutdownRequest(_, reason):
+            return (
+                f"{sender} asks you to end{_because(reason)}. If you have something to finish first, send {sender} "
+                '{"type": "shutdown_response", "approve": false, "reason": "..."}; '
+                "otherwise finish your turn."
+            )
+        case ShutdownResponse(approve, _, reason):
+            return f"{sender} {'ends' if approve else 'does not end yet'}{_because(reason)}."
+        case PlanApprovalResponse(approve, _, feedback):
+            verdict = "Your plan is approved: carry it out." if approve else "Your plan is not approved: send another."
+            return f"{verdict} {feedback}".strip()
+        case IdleNotification(IdleState.AVAILABLE, text):
+            return f"{sender} is idle. It said last:\n\n{text}" if text else f"{sender} is idle."
+        case IdleNotification(IdleState.INTERRUPTED, text):
+            return f"{sender} was interrupted{_because(text)}."
+        case IdleNotification(_, text):
+            return f"{sender} has failed{_because(text)}."
+        case PermissionRequest(_, tool, _, reason):
+            return f"{sender} asks whether it may use {tool}{_because(reason)}."
+        case PermissionResponse(_, allow, reason):
+            return f"{sender} {'allows' if allow else 'refuses'} it{_because(reason)}."
+        case _:
+            assert_never(message)
+
+
+def _because(reason: str) -> str:
+    said = " ".join(reason.split()).rstrip(".")
+    return f": {said}" if said else ""
+
+
+def marked_cut_off(text: str) -> str:
+    """An answer that was cut off, as another agent or the user reads it."""
+    return f"{text}\n\n[This answer is not complete: it was cut off at a limit of the model.]"

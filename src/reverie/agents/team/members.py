@@ -27,6 +27,7 @@ from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.lease import Lease
 from reverie.storage.locks import exclusive
+from reverie.storage.transcript.records import built
 from reverie.types import JsonObject
 
 _LOCK_S = 30.0
@@ -59,11 +60,11 @@ class Presence:
     """What the holder of a seat says of itself. `woke` counts how often it went to work."""
 
     pid: int
-    session: str
-    socket: str
-    busy: bool
-    woke: int
-    doing: str
+    session: str = ""
+    socket: str = ""
+    busy: bool = True
+    woke: int = 0
+    doing: str = ""
 
 
 class Team:
@@ -144,16 +145,7 @@ class Team:
     def presence(self, name: str) -> Presence | None:
         """Who sits in this seat; None if nobody does. Takes nothing."""
         body = Lease.holder(self._seat(name))
-        if body is None:
-            return None
-        return Presence(
-            pid=int(body["pid"]),
-            session=str(body.get("session", "")),
-            socket=str(body.get("socket", "")),
-            busy=bool(body.get("busy", True)),
-            woke=int(body.get("woke") or 0),
-            doing=str(body.get("doing", "")),
-        )
+        return None if body is None else built(Presence, body) or Presence(int(body["pid"]))
 
     def is_reachable(self, name: str) -> bool:
         """Whether a letter to this member will be read, or come back: it is there, or somebody watches over it."""

@@ -1,6 +1,7 @@
 """A team file: who is in a team, what each is for, and what the team is to do. TOML, read whole before anything starts.
 
-Everything that is wrong is one sentence with the file and the key. It opens no session and starts nobody.
+Everything that is wrong is one sentence with the file and the key. `introduce` words what a member is
+told. It opens no session and starts nobody.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from reverie.agents.messages.roster import MAIN
 from reverie.errors import UserError
 from reverie.parsing import load_toml
 from reverie.paths.places import check_name
+from reverie.prompts import render
 from reverie.regular_files import read_regular_text
 from reverie.types import JsonObject
 
@@ -146,3 +148,29 @@ _KINDS: dict[Any, str] = {
     dict: "a table",
     (int, float): "a number",
 }
+
+
+_PLANS_FIRST = "- You may only read for now. Send your plan to {lead}; once it is approved you may carry it out."
+
+
+def introduce(plan: TeamPlan, member: MemberPlan) -> str:
+    """The reminder at the beginning of a member's conversation."""
+    own = [member.prompt.strip()] if member.prompt.strip() else []
+    if member.plan:
+        own.insert(0, _PLANS_FIRST.format(lead=plan.lead.name))
+    values = {
+        "name": member.name,
+        "team": plan.team,
+        "members": "\n".join(_line(one, plan) for one in plan.members if one.name != member.name),
+        "prompt": "\n\n".join(["", *own]).rstrip() if own else "",
+    }
+    if member.name == plan.lead.name:
+        return render("reverie.agents", "team_lead.md", values)
+    return render("reverie.agents", "teammate.md", {**values, "lead": plan.lead.name})
+
+
+def _line(member: MemberPlan, plan: TeamPlan) -> str:
+    about = member.about or member.agent or " ".join(member.prompt.split())[:120]
+    marks = [about, "plans first" if member.plan else "", "lead" if member.name == plan.lead.name else ""]
+    told = "; ".join(mark for mark in marks if mark)
+    return f"- {member.name}: {told}" if told else f"- {member.name}"

@@ -20,7 +20,7 @@ from reverie.memory.changes import Change, WriteInfo, Writer
 from reverie.memory.taxonomy import INDEX, MemoryType, is_index, is_topic
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.regular_files import read_regular
-from reverie.settings.terminal import editor
+from reverie.settings.loading import editor
 from reverie.storage.history.versions import Version
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from reverie.agents.definition import AgentDefinition, load_definitions
-from reverie.agents.team.introduction import introduce
 from reverie.agents.team.members import Team
-from reverie.agents.team.team_file import MemberPlan, TeamPlan
+from reverie.agents.team.team_file import MemberPlan, TeamPlan, introduce
 from reverie.cli.run_view import JsonView
 from reverie.cli.running import Signals
 from reverie.errors import UserError

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from reverie.agents.messages.in_words import marked_cut_off
+from reverie.agents.messages.structured import marked_cut_off
 from reverie.agents.team.team_file import TeamPlan
 from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.output import columns, cut, one_line, pad, paint_for, plural

@@ -21,8 +21,7 @@ from reverie.layers.base import Fork, ForkResult
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.phases import system_prompt
 from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
-from reverie.permissions.refusal import NotReadOnly
-from reverie.permissions.rules import Decision, ToolCall
+from reverie.permissions.rules import Decision, NotReadOnly, ToolCall
 from reverie.tools.base import Keeper, Tool, ToolContext, ToolOutput
 from reverie.tools.registry import tool_schemas
 from reverie.types import JsonObject, Purpose

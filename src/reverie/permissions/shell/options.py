@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, assert_never
 
-from reverie.permissions.refusal import NotReadOnly, clip
+from reverie.permissions.rules import NotReadOnly, clip
 from reverie.permissions.shell.paths import check_contents, check_glob
 from reverie.permissions.shell.words import Word
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from reverie.permissions.refusal import NotReadOnly, clip
+from reverie.permissions.rules import NotReadOnly, clip
 from reverie.permissions.shell.words import Word
 
 _KERNEL_FOLDERS = ("dev", "proc", "sys")

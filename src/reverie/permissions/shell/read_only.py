@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import unicodedata
 
-from reverie.permissions.lookalikes import deceptive_text
-from reverie.permissions.refusal import NotReadOnly
+from reverie.permissions.rules import NotReadOnly
 from reverie.permissions.shell.programs import check_command
 from reverie.permissions.shell.tree import read_tree
-from reverie.permissions.shell.words import read_words
+from reverie.permissions.shell.words import deceptive_text, read_words
 
 MAX_COMMAND_BYTES = 8_192
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from reverie.permissions.refusal import NotReadOnly
+from reverie.permissions.rules import NotReadOnly
 from reverie.permissions.shell.words import Span
 
 if TYPE_CHECKING:

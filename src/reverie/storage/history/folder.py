@@ -20,8 +20,7 @@ from reverie.regular_files import read_regular, read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history.objects import blob_id
 from reverie.storage.history.purge import PurgeReport, Rename, Replace, finish_purge, purge_history
-from reverie.storage.history.staging import Staged, flush_where_possible
-from reverie.storage.history.state import SEEN, FolderState, Seen, seen
+from reverie.storage.history.state import SEEN, FolderState, Seen, Staged, flush_where_possible, seen
 from reverie.storage.history.versions import PACK_ABOVE, FileChange, History, HistoryDamaged, Version, VersionInfo
 from reverie.storage.locks import exclusive
 

@@ -2,11 +2,13 @@
 
 A file is read only if its stat differs from what was noted, or if it was changed so shortly before the note that a
 second change would not show. The note is derived: lost or damaged, it costs one reading of every file.
+`Staged` files wait beside their places; landing is one rename.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -15,9 +17,8 @@ from pathlib import Path
 
 from reverie.errors import StorageError
 from reverie.regular_files import LARGEST, read_regular
-from reverie.storage.atomic import storage_error, write_atomic
+from reverie.storage.atomic import flush_folder, make_private_dir, storage_error, write_atomic, write_new
 from reverie.storage.history.objects import blob_id
-from reverie.storage.history.staging import LEFT_BEHIND
 
 _HEADER = "reverie files 1"
 _TICK_NS = 20_000_000  # the kernel stamps files with a clock that steps every few milliseconds
@@ -148,3 +149,38 @@ def _hash(path: str) -> str | None:
         return blob_id(read_regular(Path(path)))
     except OSError:
         return None
+
+
+LEFT_BEHIND = re.compile(r"\.reverie-[0-9a-f]{16}\.tmp")
+"""What a staged file is called; in a folder of people's own nothing else may be cleared away."""
+
+
+class Staged:
+    """One file waiting to land at `path`. Raises StorageError; what is at `path` stands until `land`."""
+
+    def __init__(self, path: Path, data: bytes, *, mode: int = 0o600) -> None:
+        self.path = path
+        self._temporary = path.with_name(f".reverie-{os.urandom(8).hex()}.tmp")
+        make_private_dir(path.parent)
+        try:
+            write_new(self._temporary, data, mode, fsync=True)
+        except OSError as error:
+            raise storage_error(error, path, "write") from error
+
+    def land(self) -> None:
+        """Moves the file to its place. Durable once the folder is flushed (`flush_where_possible`)."""
+        try:
+            self._temporary.replace(self.path)
+        except OSError as error:
+            raise storage_error(error, self.path, "write") from error
+
+    def discard(self) -> None:
+        """Takes the waiting file away; nothing if it has landed."""
+        with suppress(OSError):
+            self._temporary.unlink()
+
+
+def flush_where_possible(folder: Path) -> None:
+    """Makes renames and removals in a folder survive a power cut, where the file system can."""
+    with suppress(OSError):
+        flush_folder(folder)

@@ -2,13 +2,14 @@
 
 Reading never fails on a bad line: it is reported by number and stays in the file. Appending is one write, flushed, and
 `fsync`ed if the settings say so; what the disk refuses is kept in memory and written before the next record.
-Nothing here knows what a record means.
+Nothing here knows what a record means. Paths of a home that was moved are read as paths of the home that is open now.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -224,3 +225,31 @@ def tail_records(path: Path, *, limit_bytes: int = 65536) -> Iterator[Record]:
             yield from reversed(parse_line(line))
         except ValueError:
             continue
+
+
+def at_home(record: Record, home: str) -> Record:
+    """The record with every path below the home it was written in turned into one below `home`."""
+    old = record.data.get("home")
+    if not isinstance(old, str) or not old or old == home:
+        return record
+    pattern = re.compile(rf"(?<![\w./-]){re.escape(old)}(?![\w.-])")
+    moved = cast(JsonObject, _moved(record.stored(), pattern, home))
+    return parse_record({**moved, "home": old})
+
+
+def is_moved(record: Record, home: str) -> bool:
+    """Whether the record was written while the home was somewhere else."""
+    return record.data.get("home", home) != home
+
+
+def _moved(value: Json, old: re.Pattern[str], new: str) -> Json:
+    if isinstance(value, str):
+        return old.sub(lambda _found: new, value)
+    if isinstance(value, list):
+        return [_moved(item, old, new) for item in cast(list[Json], value)]
+    if isinstance(value, dict):
+        given = cast(JsonObject, value)
+        if given.get("type") in ("thinking", "redacted_thinking"):
+            return given
+        return {key: _moved(item, old, new) for key, item in given.items()}
+    return value

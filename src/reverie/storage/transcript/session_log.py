@@ -14,9 +14,8 @@ from pathlib import Path
 
 from reverie.errors import StorageError
 from reverie.origins import fenced
-from reverie.storage.moved_home import at_home
 from reverie.storage.transcript.chain import carries, conversation
-from reverie.storage.transcript.file import BadLine, Transcript, read_records
+from reverie.storage.transcript.file import BadLine, Transcript, at_home, read_records
 from reverie.storage.transcript.records import SCHEMA_VERSION, CompactBoundary, Payload, Rewind, Undo, to_data
 from reverie.storage.transcript.view import View
 from reverie.types import JsonObject, Message, Record, TextBlock
