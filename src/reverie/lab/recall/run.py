@@ -197,7 +197,7 @@ def measure(
 def measure_collection(
     collection: Collection, indexes: Path, models: Path | None, measured: Measured | None = None
 ) -> Measured:
-    """Measures every search on one directory that is in place; `indexes`: where to put the index. Adds to `measured`."""
+    """Every search on one directory that is in place, added to `measured`; `indexes`: where to put the index."""
     measured = measured or Measured()
 
     def keep(search: str, answers: Iterable[Answer]) -> None:
