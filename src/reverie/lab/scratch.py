@@ -34,7 +34,7 @@ def recordings(paths: Sequence[Path], pattern: str = "*.jsonl") -> list[Path]:
     found = list[Path]()
     for path in paths:
         if not path.exists():
-            raise UserError(f"{path} does not exist; name transcripts (*.jsonl) or a folder of them.")
+            raise UserError(f"{path} does not exist; name a folder of transcripts, or transcripts (*.jsonl).")
         found += sorted(path.glob(pattern)) if path.is_dir() else [path]
     return found
 
