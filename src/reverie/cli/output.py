@@ -73,17 +73,17 @@ def warn(text: str) -> None:
     say(hanging(text, f"{painted(err=True).warning('!')} ", 2), err=True)
 
 
-def wrapped(text: str, indent: int = 0) -> list[str]:
-    """Lines of a text as wide as the terminal, less an indent."""
+def wrapped(text: str, indent: int = 0, *, breaks: bool = True) -> list[str]:
+    """Lines of a text as wide as the terminal, less an indent. `breaks`: also words that are longer than a line."""
     import textwrap
 
     room = max(20, columns(100) - indent)
-    return textwrap.wrap(one_line(text), room, break_on_hyphens=False, break_long_words=False) or [""]
+    return textwrap.wrap(one_line(text), room, break_on_hyphens=False, break_long_words=breaks) or [""]
 
 
-def hanging(text: str, first: str, indent: int) -> str:
+def hanging(text: str, first: str, indent: int, *, breaks: bool = True) -> str:
     """A wrapped text behind what its first line begins with; the others are indented by as much."""
-    return first + f"\n{' ' * indent}".join(wrapped(text, indent))
+    return first + f"\n{' ' * indent}".join(wrapped(text, indent, breaks=breaks))
 
 
 def diff_line(line: str, paint: Paint) -> str:

@@ -12,7 +12,6 @@ import gc
 import importlib.util
 import random
 import time
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -22,9 +21,10 @@ from typing import Any
 from reverie.cli.output import table as columns
 from reverie.errors import UserError
 from reverie.lab.replay.outside import Converter, Middlewares
+from reverie.lab.scratch import Silent
 from reverie.loop import record_result
 from reverie.models import wire
-from reverie.models.base import Capabilities, ModelEvent, Request
+from reverie.models.base import Capabilities
 from reverie.session.session import Session
 from reverie.settings import Settings
 from reverie.settings.sections import PlaceSettings
@@ -71,25 +71,12 @@ def measure_overhead() -> list[Overhead]:
     return [asyncio.run(_measure(size)) for size in SIZES]
 
 
-class _Silent:
-    """Has capabilities and never answers: what it would be sent is all that is asked for."""
-
-    name = "anthropic:claude-opus-4-5"
-    capabilities = Capabilities(cache_markers=True, ttls=("5m", "1h"))
-
-    async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
-        raise NotImplementedError("nothing is sent while the overhead is measured")
-        yield
-
-    async def close(self) -> None:
-        pass
-
-
 async def _measure(size: int) -> Overhead:
     with TemporaryDirectory(prefix="reverie-overhead-") as folder:
         home = Path(folder) / "home"
         settings = replace(Settings(), places=PlaceSettings(home=home, user_home=Path(folder)))
-        async with await Session.open(cwd=folder, model=_Silent(), settings=settings) as session:
+        model = Silent("anthropic:claude-opus-4-5", Capabilities(cache_markers=True, ttls=("5m", "1h")))
+        async with await Session.open(cwd=folder, model=model, settings=settings) as session:
             work = _Work(session)
             await work.grow(size - _BEFORE)
             return await work.time(size)

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reverie.errors import UserError
+from reverie.models.base import Capabilities, ModelEvent, Request
 from reverie.settings import Settings, load_settings
 from reverie.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """Stands for a model: it has a name and capabilities, and never answers."""
+
+    name: str
+    capabilities: Capabilities
+
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent]:
+        raise NotImplementedError("nothing is sent while this is measured")
+        yield
+
+    async def close(self) -> None:
+        pass
 
 
 def recordings(paths: Sequence[Path], pattern: str = "*.jsonl") -> list[Path]:
@@ -18,7 +34,7 @@ def recordings(paths: Sequence[Path], pattern: str = "*.jsonl") -> list[Path]:
     found = list[Path]()
     for path in paths:
         if not path.exists():
-            raise UserError(f"{path} does not exist; name transcripts (*.jsonl) or a folder of them.")
+            raise UserError(f"{path} does not exist; name a folder of transcripts, or transcripts (*.jsonl).")
         found += sorted(path.glob(pattern)) if path.is_dir() else [path]
     return found
 

@@ -6,7 +6,6 @@ its own with sessions it wrote itself; the user's home is neither read nor writt
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -22,6 +21,8 @@ from typing import Any
 
 from reverie.errors import UserError
 from reverie.paths import slug
+from reverie.storage.transcript.session_log import SessionLog
+from reverie.types import Message, Origin, TextBlock
 
 RUNS = 15
 """Fewest runs of each command that give a median worth telling."""
@@ -66,27 +67,18 @@ def measure_startup(runs: int = RUNS) -> Startup:
 
 
 def write_sessions(home: Path, cwd: Path, count: int) -> None:
-    """Writes `count` small sessions of `cwd` into `home`, as the transcript format has them."""
-    folder = home / "projects" / slug(cwd.resolve())
-    folder.mkdir(parents=True)
+    """Writes `count` small sessions of `cwd` into `home`."""
+    here = cwd.resolve()
     for number in range(count):
         session = str(uuid.UUID(int=number + 1))
-        parent: str | None = None
-        lines: list[str] = []
-        for turn in range(4):
-            record = str(uuid.UUID(int=(number + 1) * 1_000 + turn))
-            role = "assistant" if turn % 2 else "user"
-            content = [{"type": "text", "text": f"Message {turn} of conversation {number}."}]
-            message: dict[str, Any] = {"role": role, "content": content}
-            if role == "assistant":
-                message |= {"id": f"msg_{number}_{turn}", "type": "message", "model": "embedded"}
-                message["usage"] = {"input_tokens": 20, "output_tokens": 8}
-            where = {"cwd": str(cwd.resolve()), "version": "0", "isSidechain": False, "message": message}
-            when = f"2026-01-{1 + number % 28:02}T08:00:{turn:02}.000Z"
-            named = {"type": role, "uuid": record, "parentUuid": parent, "sessionId": session, "timestamp": when}
-            lines.append(json.dumps({**named, **where}))
-            parent = record
-        (folder / f"{session}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        log = SessionLog(home / "projects" / slug(here) / f"{session}.jsonl", session, cwd=here, version="0")
+        for turn in range(2):
+            said = TextBlock(f"Message {turn} of conversation {number}.", Origin.TYPED)
+            log.append_message(Message("user", (said,)))
+            usage = {"input_tokens": 20, "output_tokens": 8}
+            fields = {"id": f"msg_{number}_{turn}", "type": "message", "model": "embedded", "usage": usage}
+            log.append_message(Message("assistant", (TextBlock("So it is.", Origin.MODEL),), fields=fields))
+        log.close()
 
 
 def _reverie() -> list[str]:

@@ -290,7 +290,9 @@ def test_a_token_is_named_after_its_maker_whatever_its_characters_are() -> None:
 
 
 @pytest.mark.parametrize("value", ["1Wmdja-XQEY2", "hunter2x", "Summer-2024"])
-@pytest.mark.parametrize("line", ["ldapadd --password {} -f users.ldif", "tool --db-password {} --host db", "x --pwd {}"])
+@pytest.mark.parametrize(
+    "line", ["ldapadd --password {} -f users.ldif", "tool --db-password {} --host db", "x --pwd {}"]
+)
 def test_what_follows_an_option_for_a_password_is_one(line: str, value: str) -> None:
     (found,) = find_secrets(text := line.format(value))
     assert text[found.start : found.end] == value

@@ -34,7 +34,8 @@ def command(as_json: bool, cwd: Path) -> int:
     wide = max(len(check.name) for check in checks) + 2
     lines = list[str]()
     for check in checks:
-        lines.append(hanging(check.found, f"{marks[check.state]} {paint.bold(pad(check.name, wide))}", wide + 2))
+        head = f"{marks[check.state]} {paint.bold(pad(check.name, wide))}"
+        lines.append(hanging(check.found, head, wide + 2, breaks=False))
         if check.todo:
             lines.append(" " * (wide + 2) + paint.accent("→ ") + check.todo)
     answer(as_json, {"healthy": healthy, "checks": [asdict(check) for check in checks]}, *lines)

@@ -190,18 +190,16 @@ def measure(
             raise UserError("Nothing to measure: name a folder with memory/ and queries.jsonl, or --locomo FILE.")
         measured = Measured()
         for collection in collections:
-            _measure(measured, collection, index or scratch, models)
+            measure_collection(collection, index or scratch, models, measured)
         return measured
 
 
-def measure_collection(collection: Collection, indexes: Path, models: Path | None) -> Measured:
-    """Measures every search on one directory that is already in place; `indexes`: where to put the index."""
-    measured = Measured()
-    _measure(measured, collection, indexes, models)
-    return measured
+def measure_collection(
+    collection: Collection, indexes: Path, models: Path | None, measured: Measured | None = None
+) -> Measured:
+    """Every search on one directory that is in place, added to `measured`; `indexes`: where to put the index."""
+    measured = measured or Measured()
 
-
-def _measure(measured: Measured, collection: Collection, indexes: Path, models: Path | None) -> None:
     def keep(search: str, answers: Iterable[Answer]) -> None:
         measured.answers.setdefault(search, []).extend(answers)
 
@@ -219,6 +217,7 @@ def _measure(measured: Measured, collection: Collection, indexes: Path, models: 
             measured.notes.append(semantic.note)
     for search, plain in (("bm25", PlainBm25(collection.memory)), ("fts5", PlainFts5(collection.memory))):
         keep(search, (_plain(query, plain.ranked(query.text)) for query in collection.queries))
+    return measured
 
 
 def _ask(ranker: Ranker, query: Query) -> Ranking:

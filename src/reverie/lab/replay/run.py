@@ -20,12 +20,13 @@ from reverie.lab.replay.outside import outside
 from reverie.lab.replay.policies import Policy
 from reverie.lab.replay.recorded import FOLDER, NEVER_FULL, PREFIX_TOKENS, WINDOW, Recorded, Setting
 from reverie.lab.replay.uses import Need
+from reverie.lab.scratch import Silent
 from reverie.layers.base import AskFork, Effect, EffectResult
 from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.single import judge
 from reverie.layers.l4_compaction.stage import AutoCompact
 from reverie.models import wire
-from reverie.models.base import Capabilities, ModelEvent, Request
+from reverie.models.base import Request
 from reverie.models.prices import input_equivalents
 from reverie.models.window import REFERENCE_WINDOW, scaled
 from reverie.settings.sections import Tools
@@ -121,20 +122,6 @@ def replay(
     return asyncio.run(_Replay(session, policy, prefix_tokens, window).run(needs))
 
 
-@dataclass(frozen=True, slots=True)
-class _Answerer:
-    """Stands for the model: it has a name and capabilities, and the record answers for it."""
-
-    name: str
-    capabilities: Capabilities
-
-    async def stream(self, request: Request) -> ModelEvent:
-        raise NotImplementedError("a replayed session is answered from its record")
-
-    async def close(self) -> None:
-        pass
-
-
 class _Replay:
     def __init__(self, session: Recorded, policy: Policy, prefix_tokens: int, window: int = WINDOW) -> None:
         self._session = session
@@ -148,7 +135,7 @@ class _Replay:
         stages = policy.stages.of(self._setting, policy.capabilities)
         self._conversation = Conversation(
             log=self._log,
-            model=_Answerer(self._setting.header.model, policy.capabilities),  # pyright: ignore[reportArgumentType]
+            model=Silent(self._setting.header.model, policy.capabilities),
             thresholds=self._setting.limits,
             emit=lambda _event: None,
             pipeline=Pipeline(stages, on_failure=_raise),
