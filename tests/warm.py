@@ -14,6 +14,7 @@ import json
 import os
 import pkgutil
 import random
+import runpy
 import select
 import signal
 import socket
@@ -44,12 +45,18 @@ class Process:
     """`reverie` with these arguments on these streams; what tests use of `subprocess.Popen`."""
 
     def __init__(
-        self, *args: str, cwd: Path, env: Mapping[str, str], streams: Sequence[int], terminal: bool = False
+        self,
+        *args: str,
+        cwd: Path,
+        env: Mapping[str, str],
+        streams: Sequence[int],
+        terminal: bool = False,
+        module: str = "reverie",
     ) -> None:
-        self.args = ["reverie", *args]
+        self.args = [module, *args]
         self.returncode: int | None = None
-        order = json.dumps({"args": args, "cwd": str(cwd), "env": dict(env), "terminal": terminal})
-        raw = order.encode("utf-8", "surrogateescape")
+        order = {"args": args, "cwd": str(cwd), "env": dict(env), "terminal": terminal, "module": module}
+        raw = json.dumps(order).encode("utf-8", "surrogateescape")
         self._line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._line.connect(_server())
         socket.send_fds(self._line, [len(raw).to_bytes(8, "big")], list(streams))
@@ -81,14 +88,19 @@ class Process:
 
 
 def run(
-    *args: str, cwd: Path, env: Mapping[str, str], stdin: bytes = b"", timeout: float = 60
+    *args: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: bytes = b"",
+    timeout: float = 60,
+    module: str = "reverie",
 ) -> subprocess.CompletedProcess[bytes]:
-    """As `subprocess.run([sys.executable, "-m", "reverie", *args], …)` with its output captured."""
+    """As `subprocess.run([sys.executable, "-m", module, *args], …)` with its output captured."""
     if _is_cold(env):
-        command = [sys.executable, "-m", "reverie", *args]
+        command = [sys.executable, "-m", module, *args]
         return subprocess.run(command, input=stdin, cwd=cwd, env=env, capture_output=True, timeout=timeout)
     given, out, err = os.pipe(), os.pipe(), os.pipe()
-    process = Process(*args, cwd=cwd, env=env, streams=(given[0], out[1], err[1]))
+    process = Process(*args, cwd=cwd, env=env, streams=(given[0], out[1], err[1]), module=module)
     for end in (given[0], out[1], err[1]):
         os.close(end)
     read: dict[int, bytes] = {}
@@ -156,8 +168,8 @@ def _load() -> None:
     gc.freeze()
 
 
-def _serve(listening: socket.socket, alive: int) -> None:
-    """Forks one process per connection and tells the exit code of each. Returns in the forked process only."""
+def _serve(listening: socket.socket, alive: int) -> str:
+    """Forks one process per connection and tells the exit code of each. Returns in a forked process: its module."""
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     os.set_blocking(woken, False)
@@ -201,7 +213,7 @@ def _tell(line: socket.socket, what: bytes) -> None:
         line.send(what)
 
 
-def _become(order: dict[str, Any], fds: list[int]) -> None:
+def _become(order: dict[str, Any], fds: list[int]) -> str:
     """Makes this process what a new interpreter in that folder would be."""
     os.chdir(order["cwd"])
     os.environ.clear()
@@ -220,15 +232,14 @@ def _become(order: dict[str, Any], fds: list[int]) -> None:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     random.seed()
-    sys.argv = ["reverie", *order["args"]]
+    sys.argv = [order["module"], *order["args"]]
+    return order["module"]
 
 
-def _to_the_end() -> int:
-    """Runs the command and what an interpreter does when it ends, without taking the modules down one by one."""
-    from reverie.__main__ import main
-
+def _to_the_end(module: str) -> int:
+    """Runs the module and what an interpreter does when it ends, without taking the modules down one by one."""
     try:
-        main()
+        runpy.run_module("reverie.__main__" if module == "reverie" else module, run_name="__main__", alter_sys=True)
         code: object = 0
     except SystemExit as ended:
         code = ended.code
@@ -247,5 +258,4 @@ def _to_the_end() -> int:
 
 if __name__ == "__main__":
     _load()
-    _serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))
-    os._exit(_to_the_end())
+    os._exit(_to_the_end(_serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))))
