@@ -16,10 +16,12 @@ import pkgutil
 import random
 import runpy
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 import time
@@ -57,11 +59,10 @@ class Process:
         self.returncode: int | None = None
         order = {"args": args, "cwd": str(cwd), "env": dict(env), "terminal": terminal, "module": module}
         raw = json.dumps(order).encode("utf-8", "surrogateescape")
-        self._line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._line.connect(_server())
         socket.send_fds(self._line, [len(raw).to_bytes(8, "big")], list(streams))
-        for begin in range(0, len(raw), 60_000):
-            self._line.send(raw[begin : begin + 60_000])
+        self._line.sendall(raw)
         self.pid = int.from_bytes(self._line.recv(8), "big")
 
     def poll(self) -> int | None:
@@ -140,8 +141,9 @@ def _feed(end: int, text: bytes) -> None:
 @cache
 def _server() -> str:
     """The address of this test run's server; it ends when this process does."""
-    address = f"\0reverie-warm-{os.getpid()}-{random.SystemRandom().randrange(10**9)}"
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    folder = tempfile.mkdtemp(prefix="warm-")
+    address = f"{folder}/socket"
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(address)
     listening.listen(64)
     alive, kept = os.pipe()
@@ -153,7 +155,7 @@ def _server() -> str:
     )
     listening.close()
     os.close(alive)
-    atexit.register(lambda: (os.close(kept), process.wait(10)))
+    atexit.register(lambda: (os.close(kept), process.wait(10), shutil.rmtree(folder, ignore_errors=True)))
     return address
 
 
@@ -192,7 +194,7 @@ def _serve(listening: socket.socket, alive: int) -> str:
             head, fds, _, _ = socket.recv_fds(line, 8, 3)
             left, order = int.from_bytes(head, "big"), b""
             while len(order) < left:
-                order += line.recv(60_000)
+                order += line.recv(left - len(order))
             pid = os.fork()
             if not pid:
                 signal.set_wakeup_fd(-1)
