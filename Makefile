@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 MINUTES ?= 60
+# Half as many again as there are processors: many tests wait for processes and sockets.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print(max(2, (os.cpu_count() or 2) * 3 // 2))")
 
 .PHONY: run test lint soak attack integration evals bench pictures wheel clean
 
@@ -18,7 +20,7 @@ run: $(STAMP)  ## three days with an agent in under a minute; on a terminal a ch
 	@$(BIN)/reverie demo
 
 test: $(STAMP)  ## everything, with reduced counts for the slow kinds
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(STAMP)  ## ruff, pyright (strict on src), architecture tests
 	$(BIN)/ruff check .

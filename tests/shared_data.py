@@ -24,14 +24,15 @@ def sample(relative: str) -> Path:
     return whole or (_ELSEWHERE[first] / rest if first in _ELSEWHERE else _OWN / "samples" / relative)
 
 
-def sources(relative: str, *, own: Any = None, shared: Any = None) -> list[Any]:
+def sources(relative: str, *, own: Any = None, shared: Any = None, long: bool = False) -> list[Any]:
     """The sets of this kind, as parameters of a test. `own` and `shared` go with the path, if they are given.
 
-    A tuple gives several parameters.
+    A tuple gives several parameters. `long`: the larger set takes seconds and is left to `make evals`.
     """
     found = [pytest.param(*_with(sample(relative), own), id=f"sample {relative}")]
     if (ROOT / relative).exists():
-        found.append(pytest.param(*_with(ROOT / relative, shared), id=f"shared {relative}"))
+        marks = [pytest.mark.evals] if long else []
+        found.append(pytest.param(*_with(ROOT / relative, shared), id=f"shared {relative}", marks=marks))
     return found
 
 

@@ -19,6 +19,7 @@ from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.sessions import list_sessions
 from reverie.storage.transcript.view import View
+from tests import warm
 from tests.counts import SOAK, count
 from tests.prefix_breaks import prefix_breaks
 from tests.sessions import script
@@ -43,18 +44,23 @@ end
 
 def run_and_kill(folder: Path, model: str, days: int, number: int, seed: random.Random) -> list[str]:
     """Starts a turn, kills it somewhere, and returns the lines it had printed until then."""
-    command = [sys.executable, "-m", "tests.crash_driver", str(folder), model, str(days), f"message {number}"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stderr is not None
-    lines = list[str]()
-    first = process.stdout.readline()
-    if first:
-        lines.append(first.strip())
-        time.sleep(seed.choice([0.0, 0.002, 0.01, 0.05, 0.1, 0.2, 0.4]) * seed.random())
-    os.kill(process.pid, signal.SIGKILL)
-    lines += [line.strip() for line in process.stdout.read().splitlines()]
-    errors = process.stderr.read()
-    process.wait()
+    asked = (str(folder), model, str(days), f"message {number}")
+    said, out = os.pipe()
+    with (folder / "errors.txt").open("w+") as err, os.fdopen(said) as printed, Path(os.devnull).open() as nothing:
+        streams = (nothing.fileno(), out, err.fileno())
+        process = warm.Process(*asked, module="tests.crash_driver", cwd=ROOT, env=os.environ, streams=streams)
+        os.close(out)
+        lines = list[str]()
+        for _ in range(seed.choice([1, 1, 2, 3, 4, 5])):  # so that a busy machine is killed as late as an idle one
+            if not (line := printed.readline()):
+                break
+            lines.append(line.strip())
+        time.sleep(seed.choice([0.0, 0.002, 0.01, 0.05, 0.1, 0.2]) * seed.random())
+        process.kill()
+        lines += [line.strip() for line in printed.read().splitlines()]
+        process.wait()
+        err.seek(0)
+        errors = err.read()
     assert "Traceback" not in errors, errors
     assert lines, errors
     return lines

@@ -237,6 +237,18 @@ def test_a_file_that_breaks_leaves_the_switches_as_they_were(world: World) -> No
     assert flags.on("extraction")
 
 
+def test_a_change_whose_time_was_set_back_is_seen(world: World) -> None:
+    world.file.write_text("window.autocompact_buffer = 1")
+    os.utime(world.file, (1_700_000_000, 1_700_000_000))
+    flags = world.open()
+    assert flags.number("window.autocompact_buffer", 13_000) == 1
+    time.sleep(0.1)
+    assert flags.number("window.autocompact_buffer", 13_000) == 1
+    world.file.write_text("window.autocompact_buffer = 2")
+    os.utime(world.file, (1_700_000_000, 1_700_000_000))
+    assert flags.number("window.autocompact_buffer", 13_000) == 2
+
+
 def test_saving_a_file_never_switches_anything_on_for_a_moment(world: World) -> None:
     world.file.write_text("extraction = false")
     flags = world.open()

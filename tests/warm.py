@@ -14,11 +14,14 @@ import json
 import os
 import pkgutil
 import random
+import runpy
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 import time
@@ -44,17 +47,22 @@ class Process:
     """`reverie` with these arguments on these streams; what tests use of `subprocess.Popen`."""
 
     def __init__(
-        self, *args: str, cwd: Path, env: Mapping[str, str], streams: Sequence[int], terminal: bool = False
+        self,
+        *args: str,
+        cwd: Path,
+        env: Mapping[str, str],
+        streams: Sequence[int],
+        terminal: bool = False,
+        module: str = "reverie",
     ) -> None:
-        self.args = ["reverie", *args]
+        self.args = [module, *args]
         self.returncode: int | None = None
-        order = json.dumps({"args": args, "cwd": str(cwd), "env": dict(env), "terminal": terminal})
-        raw = order.encode("utf-8", "surrogateescape")
-        self._line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        order = {"args": args, "cwd": str(cwd), "env": dict(env), "terminal": terminal, "module": module}
+        raw = json.dumps(order).encode("utf-8", "surrogateescape")
+        self._line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._line.connect(_server())
         socket.send_fds(self._line, [len(raw).to_bytes(8, "big")], list(streams))
-        for begin in range(0, len(raw), 60_000):
-            self._line.send(raw[begin : begin + 60_000])
+        self._line.sendall(raw)
         self.pid = int.from_bytes(self._line.recv(8), "big")
 
     def poll(self) -> int | None:
@@ -81,14 +89,19 @@ class Process:
 
 
 def run(
-    *args: str, cwd: Path, env: Mapping[str, str], stdin: bytes = b"", timeout: float = 60
+    *args: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: bytes = b"",
+    timeout: float = 60,
+    module: str = "reverie",
 ) -> subprocess.CompletedProcess[bytes]:
-    """As `subprocess.run([sys.executable, "-m", "reverie", *args], …)` with its output captured."""
+    """As `subprocess.run([sys.executable, "-m", module, *args], …)` with its output captured."""
     if _is_cold(env):
-        command = [sys.executable, "-m", "reverie", *args]
+        command = [sys.executable, "-m", module, *args]
         return subprocess.run(command, input=stdin, cwd=cwd, env=env, capture_output=True, timeout=timeout)
     given, out, err = os.pipe(), os.pipe(), os.pipe()
-    process = Process(*args, cwd=cwd, env=env, streams=(given[0], out[1], err[1]))
+    process = Process(*args, cwd=cwd, env=env, streams=(given[0], out[1], err[1]), module=module)
     for end in (given[0], out[1], err[1]):
         os.close(end)
     read: dict[int, bytes] = {}
@@ -128,8 +141,9 @@ def _feed(end: int, text: bytes) -> None:
 @cache
 def _server() -> str:
     """The address of this test run's server; it ends when this process does."""
-    address = f"\0reverie-warm-{os.getpid()}-{random.SystemRandom().randrange(10**9)}"
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    folder = tempfile.mkdtemp(prefix="warm-")
+    address = f"{folder}/socket"
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(address)
     listening.listen(64)
     alive, kept = os.pipe()
@@ -141,7 +155,7 @@ def _server() -> str:
     )
     listening.close()
     os.close(alive)
-    atexit.register(lambda: (os.close(kept), process.wait(10)))
+    atexit.register(lambda: (os.close(kept), process.wait(10), shutil.rmtree(folder, ignore_errors=True)))
     return address
 
 
@@ -156,8 +170,8 @@ def _load() -> None:
     gc.freeze()
 
 
-def _serve(listening: socket.socket, alive: int) -> None:
-    """Forks one process per connection and tells the exit code of each. Returns in the forked process only."""
+def _serve(listening: socket.socket, alive: int) -> str:
+    """Forks one process per connection and tells the exit code of each. Returns in a forked process: its module."""
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     os.set_blocking(woken, False)
@@ -180,7 +194,7 @@ def _serve(listening: socket.socket, alive: int) -> None:
             head, fds, _, _ = socket.recv_fds(line, 8, 3)
             left, order = int.from_bytes(head, "big"), b""
             while len(order) < left:
-                order += line.recv(60_000)
+                order += line.recv(left - len(order))
             pid = os.fork()
             if not pid:
                 signal.set_wakeup_fd(-1)
@@ -201,7 +215,7 @@ def _tell(line: socket.socket, what: bytes) -> None:
         line.send(what)
 
 
-def _become(order: dict[str, Any], fds: list[int]) -> None:
+def _become(order: dict[str, Any], fds: list[int]) -> str:
     """Makes this process what a new interpreter in that folder would be."""
     os.chdir(order["cwd"])
     os.environ.clear()
@@ -220,15 +234,14 @@ def _become(order: dict[str, Any], fds: list[int]) -> None:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     random.seed()
-    sys.argv = ["reverie", *order["args"]]
+    sys.argv = [order["module"], *order["args"]]
+    return order["module"]
 
 
-def _to_the_end() -> int:
-    """Runs the command and what an interpreter does when it ends, without taking the modules down one by one."""
-    from reverie.__main__ import main
-
+def _to_the_end(module: str) -> int:
+    """Runs the module and what an interpreter does when it ends, without taking the modules down one by one."""
     try:
-        main()
+        runpy.run_module("reverie.__main__" if module == "reverie" else module, run_name="__main__", alter_sys=True)
         code: object = 0
     except SystemExit as ended:
         code = ended.code
@@ -247,5 +260,4 @@ def _to_the_end() -> int:
 
 if __name__ == "__main__":
     _load()
-    _serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))
-    os._exit(_to_the_end())
+    os._exit(_to_the_end(_serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))))

@@ -280,7 +280,7 @@ def careless(laid: Laid) -> Model:
     return ScriptedModel(Script.parse(script, "careless"))
 
 
-@pytest.mark.parametrize("folder", sources("dream-dev"))
+@pytest.mark.parametrize("folder", sources("dream-dev", long=True))
 def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work(folder: Path) -> None:
     found = summary(measure(scenarios(folder), Kind.IDLE))
     assert len(found["scenarios"]) == len(list(folder.glob("*/check.json")))
@@ -292,7 +292,7 @@ def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work(folde
         assert (one["failed"] == []) == is_clean, name
 
 
-@pytest.mark.parametrize("folder", sources("dream-dev"))
+@pytest.mark.parametrize("folder", sources("dream-dev", long=True))
 def test_careless_minds_are_kept_from_harm_on_every_scenario(folder: Path) -> None:
     for scenario in scenarios(folder):
         found, before = by(scenario, careless), by(scenario, Kind.IDLE)
@@ -302,7 +302,7 @@ def test_careless_minds_are_kept_from_harm_on_every_scenario(folder: Path) -> No
             assert lost == [], f"{scenario.name}: {found.said} {lost}"
 
 
-@pytest.mark.parametrize("folder", sources("dream-dev"))
+@pytest.mark.parametrize("folder", sources("dream-dev", long=True))
 def test_the_right_mind_passes_them_all_and_wrong_ones_get_what_they_deserve(folder: Path) -> None:
     """A wrong edit that landed costs the check that looks at it; everything else was stopped."""
     folders = scenarios(folder)

@@ -47,7 +47,7 @@ def test_the_minds_texts_are_the_codes_and_take_no_time(tmp_path: Path) -> None:
     assert "notes and summary" in shown
 
 
-@pytest.mark.parametrize(("folder", "least"), sources("transcripts", own=3, shared=20))
+@pytest.mark.parametrize(("folder", "least"), sources("transcripts", own=3, shared=20, long=True))
 def test_on_every_recorded_session_they_hold_what_code_writes(folder: Path, least: int) -> None:
     written = measure([folder])
     assert len(written) >= least

@@ -284,7 +284,7 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("folder", sources("transcripts"))
+@pytest.mark.parametrize("folder", sources("transcripts", long=True))
 def test_no_prefix_of_any_recorded_session_breaks_unannounced(folder: Path) -> None:
     """Every request of ours, compared block by block with the one before it."""
     files = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_size)

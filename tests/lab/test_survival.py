@@ -215,7 +215,7 @@ def test_the_command_prints_figures_for_people_and_programs(recorded: Path) -> N
     assert isinstance(missing.exception, UserError)
 
 
-@pytest.mark.parametrize(("folder", "more"), sources("transcripts", own=1.1, shared=1.5))
+@pytest.mark.parametrize(("folder", "more"), sources("transcripts", own=1.1, shared=1.5, long=True))
 def test_recorded_sessions_keep_what_they_go_on_to_use(folder: Path, more: float) -> None:
     some = ("09", "10", "11") if more < 1.5 else ("03", "04", "84", "df")
     found = measure([path for path in sorted(folder.glob("*.jsonl")) if path.stem[:2] in some])

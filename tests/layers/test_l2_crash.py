@@ -7,8 +7,6 @@ sent, the one that goes on extends it, or announces the break.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +15,7 @@ from reverie.paths import Places
 from reverie.settings import load_settings
 from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.records import Clears, ResultDecisions, from_record
+from tests import warm
 from tests.counts import count
 from tests.sessions import script
 
@@ -34,10 +33,9 @@ PLAY = "\n---\n".join(
 
 
 def run(folder: Path, model: str, *, kill_at: int, hours: float) -> int:
-    command = [sys.executable, "-m", "tests.layers.killed_at", str(folder), model, str(kill_at), str(hours), "go on"]
-    done = subprocess.run(
-        command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=120, env=os.environ
-    )
+    asked = (str(folder), model, str(kill_at), str(hours), "go on")
+    root = Path(__file__).parents[2]
+    done = warm.run_text(*asked, module="tests.layers.killed_at", cwd=root, env=os.environ, timeout=120)
     assert done.returncode in (0, -9), done.stderr
     return done.returncode
 

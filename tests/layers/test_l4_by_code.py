@@ -296,7 +296,7 @@ def test_hostile_and_odd_calls_are_survived() -> None:
     assert time.process_time() - started < 2.0
 
 
-@pytest.mark.parametrize("folder", sources("transcripts"))
+@pytest.mark.parametrize("folder", sources("transcripts", long=True))
 def test_recorded_sessions_are_summarised_quickly_and_the_same_each_time(folder: Path) -> None:
     for path in sorted(folder.glob("*.jsonl"))[:8]:
         entries = View.of(conversation(read_records(path).records)).history

@@ -179,7 +179,7 @@ class _Watched:
             found = self.path.stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        return found.st_ctime_ns, found.st_size, found.st_ino  # not the mtime: whoever writes can set that back
 
     def _doubted_long(self) -> bool:
         now = time.monotonic()

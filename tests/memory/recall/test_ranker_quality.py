@@ -54,6 +54,7 @@ def semantic(found: dict[str, Any]) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.integration
 @pytest.mark.skipif(os.environ.get("REVERIE_SOAK") != "1", reason="encodes for minutes; run by `make soak`")
 @pytest.mark.skipif(not (MODELS / "minilm").is_dir(), reason="no encoder here (reverie models add minilm)")
 def test_long_conversations() -> None:

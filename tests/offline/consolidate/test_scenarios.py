@@ -23,7 +23,11 @@ assert len(SCENARIOS) >= 40
 BESIDE = sorted(path.parent for path in (ROOT / "dream-dev").glob("*/check.json"))
 
 
-@pytest.mark.parametrize("scenario", [*SCENARIOS, *BESIDE], ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize(
+    "scenario",
+    [*SCENARIOS, *(pytest.param(one, marks=pytest.mark.evals) for one in BESIDE)],
+    ids=lambda path: f"{path.parent.name}/{path.name}",
+)
 def test_every_check_of_a_scenario_holds(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = laid_out(scenario, tmp_path, monkeypatch)
     before = made.files

@@ -17,19 +17,23 @@ from tests.permissions.shell_corpus import ALLOWED, REFUSED
 from tests.shared_data import sources
 
 
-@pytest.mark.parametrize(("command", "why"), ALLOWED, ids=[repr(command)[:60] for command, _ in ALLOWED])
-def test_ordinary_reading_is_allowed(command: str, why: str) -> None:
-    assert why_not_read_only(command) is None, why
-    assert is_read_only_shell(command)
+def test_ordinary_reading_is_allowed() -> None:
+    reasons = [(command, why, why_not_read_only(command)) for command, why in ALLOWED]
+    assert [one for one in reasons if one[2] is not None] == []
+    assert all(is_read_only_shell(command) for command, _ in ALLOWED)
 
 
-@pytest.mark.parametrize(("command", "why"), REFUSED, ids=[repr(command)[:60] for command, _ in REFUSED])
-def test_everything_else_is_refused_in_one_sentence(command: str, why: str) -> None:
-    reason = why_not_read_only(command)
-    assert reason is not None, why
-    assert not is_read_only_shell(command)
-    assert reason.startswith("The command is refused because ") and reason.endswith(".")
-    assert "\n" not in reason and len(reason) < 250
+def test_everything_else_is_refused_in_one_sentence() -> None:
+    reasons = [(command, why, why_not_read_only(command)) for command, why in REFUSED]
+    assert [one for one in reasons if one[2] is None or is_read_only_shell(one[0])] == []
+    told = [(command, reason) for command, _, reason in reasons if reason is not None]
+    assert [
+        one
+        for one in told
+        if not (one[1].startswith("The command is refused because ") and one[1].endswith("."))
+        or "\n" in one[1]
+        or len(one[1]) >= 250
+    ] == []
 
 
 def test_the_corpus_is_large_and_has_no_doubles() -> None:
@@ -71,10 +75,9 @@ def test_the_reason_names_what_is_wrong(command: str, names: str) -> None:
 
 
 @pytest.mark.parametrize("joiner", ["\n", "\r", "&", "||", "|&", ";;", "\u2028", "\x85", "$(", "`", "<(", "\uff1b"])
-@pytest.mark.parametrize("command", [command for command, _ in ALLOWED[:40]])
-def test_nothing_can_be_hung_onto_an_allowed_command(command: str, joiner: str) -> None:
-    assert not is_read_only_shell(f"{command.rstrip()}{joiner}rm x")
-    assert not is_read_only_shell(f"{command.rstrip()} {joiner} rm x")
+def test_nothing_can_be_hung_onto_an_allowed_command(joiner: str) -> None:
+    hung = [f"{command.rstrip()}{between}rm x" for command, _ in ALLOWED for between in (joiner, f" {joiner} ")]
+    assert [command for command in hung if is_read_only_shell(command)] == []
 
 
 @given(st.text(max_size=60))

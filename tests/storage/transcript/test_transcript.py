@@ -71,7 +71,7 @@ def objects(text: str) -> list[object]:
     return found
 
 
-@pytest.mark.parametrize(("folder", "least"), sources("transcripts", own=900, shared=10_000))
+@pytest.mark.parametrize(("folder", "least"), sources("transcripts", own=900, shared=10_000, long=True))
 def test_every_recorded_line_survives_a_round_trip(folder: Path, least: int) -> None:
     count = 0
     for path in sorted(folder.glob("*.jsonl")):

@@ -312,7 +312,7 @@ def test_any_history_is_sendable_and_reads_back_the_same(history: list[tuple[str
     assert [m.wire() for m in rebuilt.messages()] == wire(log)
 
 
-@pytest.mark.parametrize("folder", sources("transcripts"))
+@pytest.mark.parametrize("folder", sources("transcripts", long=True))
 def test_recorded_sessions_give_sendable_conversations(folder: Path) -> None:
     for path in sorted(folder.glob("*.jsonl")):
         loaded = read_records(path)
