@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 from reverie.memory.recall.ranking.manner import manner
 from reverie.memory.recall.ranking.mixture import Signals
-from reverie.memory.recall.ranking.text import FUNCTION_WORDS, stem, words
 from reverie.memory.recall.ranking.tools import tools_in_use
 from reverie.memory.recall.showing import MAX_FILES
 from reverie.memory.recall.silence import decide
 from reverie.models.base import Request
 from reverie.offline.step import Say, Step
+from reverie.text.word_lists import FUNCTION_WORDS
+from reverie.text.words import stem, words
 
 _QUESTION = re.compile(r"The message:\n(.*?)\n\nTools in use: ([^\n]*)\n\nMemories:\n(.*)\Z", re.DOTALL)
 _LINE = re.compile(r"^- (?:\[(?P<type>\w+)\] )?(?P<file>\S.*?\.md) \([^()]*\)(?:: (?P<about>.*))?$")

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from reverie.memory.recall.ranking.text import stem
 from reverie.parsing import LONGEST_MESSAGE
+from reverie.text.words import stem
 
 MOST_TERMS = 6
 _LEAST_ROOT = 4

@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from reverie.cli.output import Paint, one_line, plural
 from reverie.cli.screen import printable
 from reverie.layers.l6_dreaming.landing import Landed
-from reverie.layers.l6_dreaming.loss import Words, statements
+from reverie.layers.l6_dreaming.loss import body_statements
 from reverie.layers.l6_dreaming.outcome import Dreamt
 from reverie.layers.l6_dreaming.proposal import Proposal, ProposedChange
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.evidence import content_terms
 from reverie.memory.taxonomy import is_index
 from reverie.memory.topic_file import decode
 from reverie.moments import local_minutes
 from reverie.storage.history.versions import Version
+from reverie.text.sameness import Said
+from reverie.text.words import content_terms
 
 
 def show_proposal(proposal: Proposal, paint: Paint) -> Iterator[str]:
@@ -82,24 +83,23 @@ class _Trail:
 
     def __init__(self, changes: Sequence[ProposedChange]) -> None:
         topics = [change for change in changes if not is_index(change.name)]
-        self._before = {change.name: Words(statements(change.before or "")) for change in changes}
-        self._after = {change.name: Words(statements(change.after or "")) for change in topics}
+        self._before = {change.name: Said(body_statements(change.before or "")) for change in changes}
+        self._after = {change.name: Said(body_statements(change.after or "")) for change in topics}
 
     def told(self, line: str, name: str) -> str:
         """What a person wants to know of a line that is gone from a file, or new in it; empty if nothing."""
-        terms = frozenset(content_terms(line[1:]))
-        if not terms or line[:1] not in "+-":
+        if not content_terms(line[1:]) or line[:1] not in "+-":
             return ""
         if line.startswith("-"):
-            there = self._found(terms, self._after, name)
+            there = self._found(line[1:], self._after, name)
             return f"→ {there}" if there and there != name else ""
-        there = self._found(terms, self._before, name)
+        there = self._found(line[1:], self._before, name)
         return f"← {there}" if there and there != name else ""
 
-    def _found(self, terms: frozenset[str], files: Mapping[str, Words], name: str) -> str:
+    def _found(self, said: str, files: Mapping[str, Said], name: str) -> str:
         """The file itself, if it says so; else another that does."""
         order = [name, *(other for other in files if other != name)]
-        return next((other for other in order if files[other].shares(terms)), "")
+        return next((other for other in order if files[other].has(said)), "")
 
 
 def show_dreamt(dreamt: Dreamt, paint: Paint) -> Iterator[str]:

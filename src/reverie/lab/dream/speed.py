@@ -9,16 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from reverie.memory.opening import open_memory
-from reverie.memory.secrets.shapes import words
 from reverie.models.registry import EMBEDDED
 from reverie.paths import Places
 from reverie.session.session import Session
 from reverie.settings import load_settings
+from reverie.text.folding import word_set
 from reverie.types import JsonObject
 
 _THINGS = ("pump", "valve", "tank", "belt", "fan", "lamp", "gate", "door", "panel", "meter", "motor", "sensor")
 _WORDS = sorted(
-    words(
+    word_set(
         """anchor basket candle drawer engine feather garden hammer island jacket kettle ladder magnet needle orchard
         pillow quarry ribbon saddle tunnel umbrella vessel wagon yard zinc amber bridge copper donkey ember forest
         glacier harbour ivory jungle kernel lantern meadow nectar otter pepper quartz river silver timber urchin

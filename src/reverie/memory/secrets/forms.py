@@ -34,8 +34,8 @@ from reverie.memory.secrets.shapes import (
     is_striking,
     is_uuid,
     wordlike,
-    words,
 )
+from reverie.text.folding import word_set
 
 Hit = tuple[str, int, int]
 
@@ -84,7 +84,7 @@ _SENTENCE_END = re.compile(r"[.!?;](?:\s|$)|[。！？；\n]")
 _CODE = re.compile(r"^[\w.]+\(|::\w|^/[\w./-]+$|^\.{1,2}/|^~/|^\w+@[\w.-]+\.\w+$")
 _DOTTED = re.compile(r"^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^[\w-]+(?:/[\w.-]+)+$")
 _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|[a-z]+(?:_[a-z]+)+\d?|[A-Z][a-z]+(?:[A-Z][a-z]+)+")
-IN_SENTENCES: Final = words(
+IN_SENTENCES: Final = word_set(
     """the is be must at least your a an of to in for and or not with from by on use this that are was has it no
     der die das und ist el la de le les et when if while once every each only never always will should can may before
     after during between until than then as we you they she he them which who what where how twice against derived

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from reverie.memory.secrets.shapes import words
+from reverie.text.folding import word_set
 
 T: Final = "[A-Za-z0-9]"  # what most tokens are made of
 W: Final = "[A-Za-z0-9_-]"
@@ -216,7 +216,7 @@ SHORT_WORDS: Final = frozenset(
     {"pwd", "pw", "psk", "pass", "mdp", "key", "clé", "clave", "senha", "parola", "heslo", "chave", "creds", "bearer"}
 )
 """Words that stand inside others: they count only if no letter stands beside them."""
-NOT_VALUES: Final = words(
+NOT_VALUES: Final = word_set(
     """required optional mandatory missing wrong incorrect correct invalid valid expired unchanged changed rotated
     hashed encrypted salted stored kept saved shared generated reset needed unknown empty blank strong weak long
     short new old same different fine okay good bad here there below above inside only also again never always

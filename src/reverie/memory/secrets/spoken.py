@@ -22,8 +22,8 @@ from reverie.memory.secrets.shapes import (
     is_placeholder,
     is_random,
     is_striking,
-    words,
 )
+from reverie.text.folding import word_set
 
 # What may stand between a noun and its verb: `for the printer`, `de l'alarme`, `at 10.0.0.4`.
 OF: Final = (
@@ -95,7 +95,7 @@ _BYTES = re.compile(
     r"(?<![\w.])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ \t]*[ ,:;-]\s{0,8}){11,}(?:0x|\\x)?[0-9A-Fa-f]{2}(?![\w.])"
     r"|(?<![\w.])(?:\d{1,3}[ \t]*[ ,;]\s{0,8}){11,}\d{1,3}(?![\w.])"
 )
-_SPELLING: Final = words(
+_SPELLING: Final = word_set(
     """alpha alfa bravo charlie delta echo foxtrot golf hotel india juliett juliet kilo lima mike november oscar papa
     quebec romeo sierra tango uniform victor whiskey whisky xray x-ray yankee zulu zero one two three four five six
     seven eight nine null eins zwei drei vier fünf sechs sieben acht neun anton berta cäsar dora emil friedrich gustav
@@ -237,17 +237,17 @@ def rotated(text: str) -> Iterator[Hit]:
             yield "a password", match.start(match.lastindex or 1), match.start(match.lastindex or 1) + len(value)
 
 
-_KEYS: Final = words("key pass secret token schlüssel clave clé contraseña kennwort pin 密 口令 令牌")
+_KEYS: Final = word_set("key pass secret token schlüssel clave clé contraseña kennwort pin 密 口令 令牌")
 # Each form with the marks one of which its text must have: looking for a mark is fast, matching a form is not.
 _SPOKEN: Final[tuple[tuple[frozenset[str], Callable[[str], Iterator[Hit]]], ...]] = (
-    (words("log cred zugang anmeld identif connexion acc us benutzer util 用户 konto sign 登 账 帐 凭"), logins),
-    (words("pin code open unlock öffn ouvr abre código cvv cvc combina kombina geheimzahl 密码 口令 码"), codes),
-    (words("seed phrase mnemonic words wörter mots palabras frase 助 短语 backup"), phrases),
+    (word_set("log cred zugang anmeld identif connexion acc us benutzer util 用户 konto sign 登 账 帐 凭"), logins),
+    (word_set("pin code open unlock öffn ouvr abre código cvv cvc combina kombina geheimzahl 密码 口令 码"), codes),
+    (word_set("seed phrase mnemonic words wörter mots palabras frase 助 短语 backup"), phrases),
     (_KEYS, byte_lists),
     (_KEYS, spelled),
-    (words("= :"), in_variables),
-    (words("card visa master amex karte carte tarjeta cvv cvc exp 卡 pan"), cards),
-    (words("rotat chang switch reset updat renew set änder wechs rotier remplac cambia rotar 改 换"), rotated),
+    (word_set("= :"), in_variables),
+    (word_set("card visa master amex karte carte tarjeta cvv cvc exp 卡 pan"), cards),
+    (word_set("rotat chang switch reset updat renew set änder wechs rotier remplac cambia rotar 改 换"), rotated),
 )
 
 

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.memory.gate.evidence import hard_facts
 from reverie.memory.secrets.cutting import ended
 from reverie.memory.taxonomy import TEAM, MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
@@ -20,9 +19,12 @@ from reverie.offline.consolidate.changing import is_for_later, swaps, takes_the_
 from reverie.offline.consolidate.desk import Desk
 from reverie.offline.consolidate.keeping import facts_missing, identifiers
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source
-from reverie.offline.consolidate.likeness import NEAR, are_rivals, overlap, says, subject_of, values_of
-from reverie.offline.consolidate.statements import Statement, body_statements, replaced, terms_of, with_lines
+from reverie.offline.consolidate.statements import body_statements, replaced, with_lines
 from reverie.offline.consolidate.swapping import Swap, applied, besides, is_named, is_sound, names_it
+from reverie.text.sameness import REWORDED, contradicts, overlap, says
+from reverie.text.sentences import Statement
+from reverie.text.values import hard_facts, subject_of, values_of
+from reverie.text.words import content_terms
 
 _WORDS_OF: Final = "In the user's words"
 _BELONGS: Final = 0.4
@@ -68,9 +70,9 @@ def learn(desk: Desk, lesson: Lesson) -> None:
 
 def _is_known(desk: Desk, text: str) -> bool:
     """Whether one statement says it, or one file holds all its words and numbers."""
-    terms = terms_of(text)
+    terms = content_terms(text)
     for file_text in desk.texts.values():
-        whole = terms_of(file_text)
+        whole = content_terms(file_text)
         if len(terms & whole) < 0.8 * len(terms):
             continue
         if text.rstrip(".!") in file_text or any(says(text, one.text) for one in body_statements(file_text)):
@@ -121,7 +123,7 @@ def _hits(desk: Desk, lesson: Lesson) -> list[_Hit]:
             continue
         text = desk.texts[name]
         topic = TopicFile.parse(text)
-        about = terms_of(f"{topic.name} {topic.description}")
+        about = content_terms(f"{topic.name} {topic.description}")
         for number, one in enumerate(body_statements(text)):
             if one.label or one.text.startswith(_WORDS_OF) or lesson.text.rstrip(".!") in one.text:
                 continue
@@ -149,7 +151,7 @@ def _says_more(text: str, one: Statement, changes: Sequence[Swap], lesson: Lesso
 
 
 def _gives_way(statement: str, said: str) -> bool:
-    return are_rivals(said, statement) or takes_the_place(said, statement)
+    return contradicts(said, statement) or takes_the_place(said, statement)
 
 
 def _put_right(desk: Desk, name: str, hits: list[_Hit], lesson: Lesson) -> None:
@@ -174,7 +176,7 @@ def _put_right(desk: Desk, name: str, hits: list[_Hit], lesson: Lesson) -> None:
 
 def _heads(description: str, one: Statement) -> bool:
     """Whether a description says what a statement says, and so falls with it."""
-    return overlap(terms_of(description), one.terms) >= NEAR
+    return overlap(content_terms(description), one.terms) >= REWORDED
 
 
 def _kinds(desk: Desk) -> Counter[str]:
@@ -205,8 +207,8 @@ def _told(lesson: Lesson) -> str:
 def _belongs_to(desk: Desk, lesson: Lesson) -> str | None:
     """The file a lesson is about: of a fitting kind, with enough of its rarer words."""
     kinds = {MemoryType.FEEDBACK} if lesson.kind is Kind.RULE else {MemoryType.PROJECT, MemoryType.REFERENCE, None}
-    terms = frozenset(term for term in terms_of(lesson.text) if not any(char.isdigit() for char in term))
-    held = {name: terms_of(text) for name, text in desk.texts.items()}
+    terms = frozenset(term for term in content_terms(lesson.text) if not any(char.isdigit() for char in term))
+    held = {name: content_terms(text) for name, text in desk.texts.items()}
     spread = {term: sum(term in own for own in held.values()) for term in terms}
     weights = {term: 1.0 / max(1, spread[term]) for term in terms}
     named = values_of(lesson.text).names
@@ -216,7 +218,7 @@ def _belongs_to(desk: Desk, lesson: Lesson) -> str | None:
         if not desk.may_change(name) or topic.type not in kinds or topic.problems or name.startswith(f"{TEAM}/"):
             continue
         shared = terms & held[name]
-        about = terms & terms_of(f"{topic.name} {topic.description}")
+        about = terms & content_terms(f"{topic.name} {topic.description}")
         known = sum(weights[term] for term in terms if spread[term])
         weight = sum(weights[term] for term in shared) / known if known else 0.0
         is_rule = lesson.kind is Kind.RULE

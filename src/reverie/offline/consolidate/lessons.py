@@ -14,10 +14,10 @@ from enum import StrEnum
 from reverie.memory.secrets.scan import find_secrets
 from reverie.offline.consolidate.dating import written_out
 from reverie.offline.consolidate.gather import Said
-from reverie.offline.consolidate.statements import terms_of
 from reverie.offline.language.lexicon import Lexicon, lexicon
-from reverie.offline.language.sentences import Sentence, read_prose
-from reverie.offline.language.tongue import tongue_of
+from reverie.offline.language.prose import Sentence, read_prose
+from reverie.text.tongue import tongue_of
+from reverie.text.words import content_terms
 
 
 class Kind(StrEnum):
@@ -177,7 +177,7 @@ def heard(said: Said) -> list[Lesson]:
         gone = clean if kind is Kind.CHANGE and _ONLY_GONE.match(clean) else ""
         if kind is Kind.NOTE and len(_NAMES.sub(" ", clean).split()) < _FEWEST_WORDS:
             continue  # it names something and says nothing of it
-        if len(terms_of(clean)) >= 2 and not holds_secret(clean):
+        if len(content_terms(clean)) >= 2 and not holds_secret(clean):
             found.append(Lesson(written_out(clean, said.day), kind, said.day, Source.TYPED))
     return found
 

@@ -15,7 +15,7 @@ from reverie.memory.topic_file import TopicFile
 from reverie.offline.extract.candidates import Candidate
 from reverie.offline.extract.judging import points
 from reverie.offline.extract.marks import Marked
-from reverie.offline.language.dates import absolute
+from reverie.text.dates.finding import absolute
 
 _TITLE = 60
 _DESCRIPTION = 150

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final
 
-from reverie.memory.recall.ranking.text import FUNCTION_TERMS, stem, words
 from reverie.memory.recall.search_index import SearchIndex, Term, unpack
+from reverie.text.words import FUNCTION_TERMS, stem, words
 
 K1: Final = 1.2
 B: Final = 0.75

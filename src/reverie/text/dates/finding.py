@@ -14,8 +14,8 @@ from datetime import date
 from functools import cache
 from typing import TypeAlias
 
-from reverie.offline.language.calendar import Moment
-from reverie.offline.language.tongue import Tongue, tongue_of
+from reverie.text.dates.calendar import Moment
+from reverie.text.tongue import Tongue, tongue_of
 
 _ISO = re.compile(r"(?<![\d-])(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)(?![\d-])")
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
@@ -120,13 +120,13 @@ def _grammar(tongue: Tongue) -> Grammar:
     """Loaded when the first text in that language comes."""
     match tongue:
         case "en":
-            from reverie.offline.language import dates_en as found
+            from reverie.text.dates import en as found
         case "de":
-            from reverie.offline.language import dates_de as found
+            from reverie.text.dates import de as found
         case "es":
-            from reverie.offline.language import dates_es as found
+            from reverie.text.dates import es as found
         case "zh":
-            from reverie.offline.language import dates_zh as found
+            from reverie.text.dates import zh as found
         case "ja":
-            from reverie.offline.language import dates_ja as found
+            from reverie.text.dates import ja as found
     return found.GRAMMAR

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from reverie.offline.language import calendar as cal
-from reverie.offline.language.calendar import Moment
-from reverie.offline.language.dates import Clause, Grammar, Reading, Rule
-from reverie.offline.language.dates_zh import day_of, month_day, number
+from reverie.text.dates import calendar as cal
+from reverie.text.dates.calendar import Moment
+from reverie.text.dates.finding import Clause, Grammar, Reading, Rule
+from reverie.text.dates.zh import day_of, month_day, number
 
 _WEEKDAYS = "月火水木金土日"
 _NUMBER = r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from reverie.offline.language import calendar as cal
-from reverie.offline.language.calendar import Moment
-from reverie.offline.language.dates import Clause, Grammar, Reading, Rule
+from reverie.text.dates import calendar as cal
+from reverie.text.dates.calendar import Moment
+from reverie.text.dates.finding import Clause, Grammar, Reading, Rule
 
 _DAYS = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag")
 _MONTHS = ("jan", "feb", "mär", "apr", "mai", "jun", "jul", "aug", "sep", "okt", "nov", "dez")
