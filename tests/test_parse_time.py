@@ -39,7 +39,6 @@ from reverie.memory.note import classify, doubt, title_of
 from reverie.memory.recall.showing import chosen
 from reverie.memory.recall.verify import symbols
 from reverie.memory.references import named_files
-from reverie.memory.secrets.cutting import _pairs  # pyright: ignore[reportPrivateUsage]
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.topic_file import TopicFile, said_in
 from reverie.memory.upkeep.importing import _heading, _sections  # pyright: ignore[reportPrivateUsage]
@@ -60,6 +59,7 @@ from reverie.permissions.shell.commands import all_commands, plain_commands
 from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.runtime.hooks import _json_object  # pyright: ignore[reportPrivateUsage]
 from reverie.storage.transcript.file import parse_line
+from reverie.text.cutting import _pairs  # pyright: ignore[reportPrivateUsage]
 from reverie.text.dates.finding import find_days
 from reverie.text.sentences import statements_in
 from reverie.text.tongue import tongue_of

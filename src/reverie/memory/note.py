@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
 from reverie.errors import UserError
-from reverie.memory.secrets.cutting import ended, first_outside, shortened
 from reverie.memory.taxonomy import MemoryType, Trust, file_name
 from reverie.memory.topic_file import TopicFile, said_in
 from reverie.parsing import LONGEST_SENTENCE
+from reverie.text.cutting import ended, first_outside, shortened
+from reverie.text.dates.calendar import days_on, weekday_ahead, weekday_back
 from reverie.text.sameness import REWORDED, likeness
 from reverie.text.sentences import pauses
 from reverie.text.values import hard_facts
@@ -214,14 +215,10 @@ def dated(text: str, today: date) -> str:
 
     def written(found: re.Match[str]) -> str:
         if found["near"]:
-            day = today + timedelta(days=_NEAR_DAYS[found["near"].lower()])
+            day = days_on(today, _NEAR_DAYS[found["near"].lower()])
         else:
-            wanted, past = _DAYS.index(found["day"].lower()), found["lead"].lower() in ("last", "since")
-            ahead = (wanted - today.weekday()) % 7
-            if past:
-                day = today - timedelta(days=(today.weekday() - wanted) % 7 or 7)
-            else:
-                day = today + timedelta(days=ahead or 7)
+            step = weekday_back if found["lead"].lower() in ("last", "since") else weekday_ahead
+            day = step(today, _DAYS.index(found["day"].lower()))
         return f"{found[0]} ({day.isoformat()})"
 
     return _RELATIVE.sub(written, text)

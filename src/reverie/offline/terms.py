@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from reverie.parsing import LONGEST_MESSAGE
+from reverie.text.folding import fold, folded_set
+from reverie.text.word_lists import STOP_WORDS
 from reverie.text.words import stem
 
 MOST_TERMS = 6
@@ -27,29 +29,13 @@ _DEFINES = re.compile(
 _DEFINITION = re.compile(
     r"^\s*(?:(?:export|public|private|static|async|pub|default|abstract)\s+)*(?:def|class|function|func|fn|struct|enum)\s+\w"
 )
-_STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-    a about after again all also always an and any anything are as ask asked at be because been before being but by
-    can cannot could define defined definition did do does doing done each else explain file files find for from get
-    give go goes had has have having he hello help her here hey hi him his how i if in into is it its just know let
-    like line lines list look make many may me mean might more most much must my need no not now of off on once one
-    only or other our out over own please project code repo repository said same say see she should show so some
-    something such take tell than thank thanks that the their them then there these they thing things this those to
-    too under until up us use used uses using very want was we were what whats when where which while who whom whose
-    why will with word words work works would yes you your yours
-    aber alle alles als am an auch auf aus bei bin bis bist bitte da dann das dass dein dem den denn der des die
-    dich dir du ein eine einem einen einer er es etwas für gib gibt haben hast hat hier ich ihm ihr im ist ja kann
-    kannst kein keine können man mein mich mir mit nach nein nicht noch nur ob oder sein sich sie sind so soll sollen
-    über um und uns unser unsere unter von vor wann war warum was weißt welche welchem welchen welcher welches wem wen
-    wenn wer werden wie wir wird wissen wo wofür woher wohin worin worum zeig zeige zu zum zur heißt
-    al algo antes como cómo con cual cuál cuales cuando cuándo cuanto cuántos de del desde dime donde dónde el ella
-    ellos en entre eres es esa ese eso esta está estamos este esto fue ha hace hacemos hacer hay la las le les lo los
-    más me mi muy nos nosotros nuestra nuestro nuestros para pero por porque que qué quien quién sabes se ser si sin
-    sobre somos son soy su tenemos tiene todo todos tu un una uno usa usamos usar y ya yo
-""",
-    )
+_STOP_WORDS = frozenset[str]().union(*(STOP_WORDS[tongue] for tongue in ("en", "de", "es"))) | folded_set(
+    """after again all also always anything ask asked because before being cannot define defined definition doing done
+    each else explain file files find give go goes having hello help here hey hi know like line lines list look make
+    many may mean might more most much must need now once one only other over own project code repo repository said
+    same say see show something such take tell thank thing things under until use used uses using want whats while
+    whom word words work works yours bin gib gibt hat ja man nein über weißt wissen zeig zeige heißt algo dime ha hace
+    hacemos hacer hay sabes tenemos tiene todo todos usa usamos usar"""
 )
 _ASKING_CJK = re.compile(
     r"而不是|不是|什么|什麼|哪里|哪裡|哪个|哪些|怎么样|怎么|怎麼|为什么|為什麼|为何|谁|多少|几个|几号|几点|"
@@ -89,7 +75,7 @@ def read_question(text: str) -> Question:
     quoted = [found.strip() for found in _QUOTED.findall(text)]
     skipped = _STOP_WORDS | _ABBREVIATIONS
     found = (piece for word in _WORD.findall(text) for piece in _pieces(word))
-    words = [word for word in found if word.lower() not in skipped and len(word) > (1 if _CJK.search(word) else 2)]
+    words = [word for word in found if fold(word) not in skipped and len(word) > (1 if _CJK.search(word) else 2)]
     ranked = sorted(enumerate(words), key=lambda each: (-telling(each[1]), each[0]))
     terms: dict[str, str] = {}
     for term in [*quoted, *(word for _, word in ranked)]:

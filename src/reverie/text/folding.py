@@ -20,6 +20,11 @@ def fold(word: str) -> str:
     return "".join(folded)
 
 
+def plain(text: str) -> str:
+    """The text as one line in lower case: the same whatever its line breaks and capitals are."""
+    return " ".join(text.split()).casefold()
+
+
 def word_set(text: str) -> frozenset[str]:
     """A set of words, written as a text."""
     return frozenset(text.split())

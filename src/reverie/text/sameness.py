@@ -24,7 +24,7 @@ REWORDED: Final = 0.6
 """The same where words, facts or subjects have been compared already, or where missing a repetition does the harm: what
 is lost, forgotten, private, or about one subject. A statement that a model puts otherwise keeps more than this."""
 COPIED: Final = 0.75
-"""Of all the words of two whole files: one of them may do. Files about one subject share half of their words."""
+"""Of the words of two whole files, or of what heads them: one of them may do. Files about one subject share half."""
 MOST: Final = 0.6
 """Of the statements of a text, that must be said elsewhere for the text to add nothing much."""
 
@@ -57,14 +57,14 @@ class Comparison:
     score: float
 
 
-def compare(one: str, other: str) -> Comparison:
-    """What the other statement is to the first: it contradicts it, says the same, holds it, or differs."""
+def compare(one: str, other: str, least: float = SAME) -> Comparison:
+    """What the other of two statements about one thing is to the first; `least`: the words that count as the same."""
     score = share(content_terms(one), content_terms(other))
     if contradicts(one, other, about_the_same=True):
         return Comparison(Relation.CONTRADICTS, score)
-    if not says(one, other):
+    if not says(one, other, least):
         return Comparison(Relation.DIFFERS, score)
-    return Comparison(Relation.SAME if says(other, one) else Relation.CONTAINS, score)
+    return Comparison(Relation.SAME if says(other, one, least) else Relation.CONTAINS, score)
 
 
 def share(terms: frozenset[str], others: frozenset[str]) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from reverie.memory.taxonomy import is_topic
 from reverie.memory.topic_file import TopicFile
+from reverie.text.cutting import shortened
 from reverie.text.sameness import Said
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
@@ -78,10 +79,5 @@ def _clauses(reasons: Iterable[str]) -> list[str]:
 
 def listed(lost: Sequence[Lost], most: int = 5) -> str:
     """Some of the lost statements, for a sentence."""
-    shown = "; ".join(f"{one.file}: “{_short(one.text)}”" for one in lost[:most])
+    shown = "; ".join(f"{one.file}: “{shortened(one.text, 90)}”" for one in lost[:most])
     return shown + (f" and {len(lost) - most} more" if len(lost) > most else "")
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 90 else line[:89] + "…"

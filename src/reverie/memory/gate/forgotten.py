@@ -15,6 +15,7 @@ from reverie.memory.changes import Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import is_topic
 from reverie.memory.topic_file import decode, said_in
+from reverie.text.folding import plain
 from reverie.text.sameness import Said
 from reverie.text.words import content_terms
 
@@ -34,7 +35,7 @@ class Forgotten:
 
 def forgotten(memory: MemoryDirectory) -> list[Forgotten]:
     """What was removed with its whole file and is in no memory now, newest first."""
-    standing = {_plain(one) for name in memory.names() if is_topic(name) for one in said_in(memory.read(name).text)}
+    standing = {plain(one) for name in memory.names() if is_topic(name) for one in said_in(memory.read(name).text)}
     found = list[Forgotten]()
     for version in memory.log(limit=_LOOKED_AT):
         if version.info.writer in _UNWATCHED:
@@ -43,7 +44,7 @@ def forgotten(memory: MemoryDirectory) -> list[Forgotten]:
             if change.before is None or change.after is not None or not is_topic(change.name):
                 continue
             for one in said_in(decode(memory.history.read(change.before))):
-                if len(content_terms(one)) > 1 and _plain(one) not in standing:
+                if len(content_terms(one)) > 1 and plain(one) not in standing:
                     found.append(Forgotten(one, version.when))
     return found
 
@@ -61,7 +62,3 @@ def why_forgotten(name: str, gone: Forgotten) -> str:
         f"{name}: not written, because the user had this forgotten on {gone.when:%Y-%m-%d}: leave it out, whatever an "
         "older transcript or log says."
     )
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()

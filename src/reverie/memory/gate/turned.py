@@ -13,6 +13,8 @@ from typing import Final
 from reverie.memory.gate.evidence import Ground
 from reverie.memory.gate.evidence_words import DATE_WORDS
 from reverie.memory.topic_file import said_in
+from reverie.text.cutting import shortened
+from reverie.text.folding import plain
 from reverie.text.sameness import REWORDED, contradicts, likeness, share
 from reverie.text.values import values_of
 from reverie.text.words import content_terms, is_negated
@@ -36,11 +38,11 @@ def turned_round(
     needed; `joined`: files that are gone, so that this one may stand for them; `elsewhere`: what other files say now.
     """
     old, new = said_in(before), said_in(text)
-    here = {_plain(one) for one in new}
-    stood = [(one, _plain(one) in here) for one in old]
+    here = {plain(one) for one in new}
+    stood = [(one, plain(one) in here) for one in old]
     if moved := [one for other in joined for one in said_in(other)]:
-        there = here | {_plain(one) for other in elsewhere for one in said_in(other)}
-        stood += [(one, _plain(one) in there) for one in moved]
+        there = here | {plain(one) for other in elsewhere for one in said_in(other)}
+        stood += [(one, plain(one) in there) for one in moved]
     for one in new:
         if one in old or not stood:
             continue
@@ -54,14 +56,9 @@ def turned_round(
 def why_turned(name: str, now: str, was: str) -> str:
     """What a writer is told that wanted to."""
     return (
-        f"{name}: not written, because “{_short(now)}” would stand for “{_short(was)}”, and neither the user nor "
-        "another memory says so. Keep it as it was."
+        f"{name}: not written, because “{shortened(now, 100)}” would stand for “{shortened(was, 100)}”, and "
+        "neither the user nor another memory says so. Keep it as it was."
     )
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 100 else f"{line[:99]}…"
 
 
 def _is_dated(one: str, was: str) -> bool:
@@ -85,12 +82,8 @@ def _rests(one: str, was: str, standing: Callable[[], Iterable[str]], typed: Gro
     elif sum(typed.has(term) for term in terms) >= max(min(2, len(terms)), _SPOKEN * len(terms)):
         return True
     for other in (said for text in standing() for said in said_in(text)):
-        if _plain(other) == _plain(was) or share(terms, content_terms(other)) < REWORDED:
+        if plain(other) == plain(was) or share(terms, content_terms(other)) < REWORDED:
             continue
         if new <= values_of(other).all and is_negated(other) == is_negated(one):
             return True
     return False
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()

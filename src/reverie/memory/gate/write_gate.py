@@ -24,6 +24,8 @@ from reverie.memory.topic_file import TopicFile, decode, encode, said_in
 from reverie.memory.upkeep.duplicates import Standing, find_double
 from reverie.regular_files import read_regular
 from reverie.storage.history.objects import blob_id
+from reverie.text.cutting import shortened
+from reverie.text.folding import plain
 from reverie.text.sameness import contradicts
 from reverie.text.words import content_terms
 
@@ -114,7 +116,7 @@ class WriteGate:
     def warnings(self, write: ProposedWrite) -> list[str]:
         """What a person who writes by hand should know, although it is saved: that it is written down already."""
         double = find_double(_new_statements(write), self._standing, self._instructions(), without=_not_counted(write))
-        return [f"{double.where} has this already: “{_short(double.standing)}”"] if double else []
+        return [f"{double.where} has this already: “{shortened(double.standing, _LONGEST)}”"] if double else []
 
     # One check each.
 
@@ -141,7 +143,7 @@ class WriteGate:
         refused = assessment.refused or assessment.judged
         texts = [one.statement for one in refused]
         item = self._keep(write, "evidence", tuple(texts))
-        listed = "; ".join(f"“{_short(text)}”" for text in texts[:_SHOWN])
+        listed = "; ".join(f"“{shortened(text, _LONGEST)}”" for text in texts[:_SHOWN])
         more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
         rest = "Write the rest without it" if len(texts) < len(assessment.judged) else "Ask the user"
         waits = f", and it waits in the inbox ({item})" if item else ""
@@ -173,8 +175,8 @@ class WriteGate:
         self._refuse(
             write,
             "contradiction",
-            f"{write.name}: “{_short(found.statement)}” contradicts what the user confirmed in {found.where}{waits}. "
-            "Leave it as it is, or ask the user.",
+            f"{write.name}: “{shortened(found.statement, _LONGEST)}” contradicts what the user confirmed in "
+            f"{found.where}{waits}. Leave it as it is, or ask the user.",
             found.where,
             item,
         )
@@ -269,8 +271,8 @@ class WriteGate:
 
 def _new_statements(write: ProposedWrite) -> list[str]:
     """What the text says that did not stand in the file before, word for word."""
-    before = {" ".join(one.split()).casefold() for one in said_in(write.before or "")}
-    return [one for one in said_in(write.text) if " ".join(one.split()).casefold() not in before]
+    before = {plain(one) for one in said_in(write.before or "")}
+    return [one for one in said_in(write.text) if plain(one) not in before]
 
 
 def _new_in_head(write: ProposedWrite) -> list[str]:
@@ -314,7 +316,7 @@ def _find_contradiction(assessment: Assessment, confirmed: Mapping[str, str]) ->
 
 
 def _question(found: _Contradiction) -> str:
-    was, now = _short(found.standing), _short(found.statement)
+    was, now = shortened(found.standing, _LONGEST), shortened(found.statement, _LONGEST)
     return f"{found.where} says, confirmed by you: “{was}” Is this true now: “{now}”?"
 
 
@@ -339,8 +341,3 @@ def _text_of(path: Path) -> str:
 def _safe(name: str) -> str:
     """A file name fit for a log, whatever an agent called it."""
     return "(a name with a secret)" if find_secrets(name) else name
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

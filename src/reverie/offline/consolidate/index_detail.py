@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from reverie.memory.secrets.cutting import shortened
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.desk import Desk
@@ -17,6 +16,7 @@ from reverie.offline.consolidate.index_rows import Part, Row, is_over, longest_l
 from reverie.offline.consolidate.learning import learn
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source, cleaned, holds_secret
 from reverie.offline.consolidate.statements import with_lines
+from reverie.text.cutting import shortened
 from reverie.text.sentences import statements_in
 from reverie.text.values import hard_facts
 from reverie.text.words import content_terms

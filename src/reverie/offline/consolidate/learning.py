@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.memory.secrets.cutting import ended
 from reverie.memory.taxonomy import TEAM, MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.changing import is_for_later, swaps, takes_the_place
@@ -21,6 +20,7 @@ from reverie.offline.consolidate.keeping import facts_missing, identifiers
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source
 from reverie.offline.consolidate.statements import body_statements, replaced, with_lines
 from reverie.offline.consolidate.swapping import Swap, applied, besides, is_named, is_sound, names_it
+from reverie.text.cutting import ended
 from reverie.text.sameness import REWORDED, contradicts, overlap, says
 from reverie.text.sentences import Statement
 from reverie.text.values import hard_facts, subject_of, values_of

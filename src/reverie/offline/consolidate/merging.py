@@ -17,16 +17,12 @@ from reverie.offline.consolidate.desk import Desk, is_one_tier
 from reverie.offline.consolidate.keeping import facts_missing, identifiers
 from reverie.offline.consolidate.statements import body_statements, label_of_line, with_labelled, with_lines
 from reverie.offline.consolidate.trust import Standing, is_guess, standing_of, without_doubt
-from reverie.text.folding import word_set
-from reverie.text.sameness import REWORDED, SAME, contradicts, overlap, says
+from reverie.text.folding import plain, word_set
+from reverie.text.sameness import COPIED, MOST, REWORDED, SAME, Relation, compare, contradicts, overlap, says
 from reverie.text.sentences import Statement
 from reverie.text.values import is_news, values_of
 from reverie.text.words import content_terms
 
-_ALIKE: Final = 0.75
-"""The shared part of the words that head two files, for them to be about the same."""
-_COPIED: Final = 0.6
-"""The part of a file's statements that another has word for word."""
 _COPY_NAME = re.compile(
     r"(?:^|[_\-. (])(copy|kopie|copia|double|dup|new|neu|old|alt|guess|update[ds]?|tmp|temp|draft|v?\d{1,2})"
     r"(?=[_\-. )]|$)|(副本|复制|拷贝|コピー|[新旧])(?=$|[_\-. )])",
@@ -99,9 +95,9 @@ def _read(name: str, text: str) -> _File:
     title = _COPY_NAME.sub(" ", topic.name or name.rpartition("/")[2].removesuffix(".md").replace("_", " "))
     about = frozenset(term for term in content_terms(title) if not term.isdigit())
     about = about or frozenset(re.findall(r"[^\W\d_]+", title.lower()))  # a noun that is a small word elsewhere
-    plain = frozenset(_plain(one.text) for one in own)
+    worded = frozenset(plain(one.text) for one in own)
     numbers = frozenset(re.findall(r"\d+", topic.name))
-    return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, plain, standing_of(text), numbers)
+    return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, worded, standing_of(text), numbers)
 
 
 def _are_one_kind(one: _File, other: _File) -> bool:
@@ -117,7 +113,7 @@ def _are_two_things(one: _File, other: _File) -> bool:
 
 def _speaks_alone(one: _File, other: _File) -> bool:
     own = [term for term in one.about - other.about if any(term in text for text in one.plain)]
-    return any(not any(term in text for text in (*other.plain, *map(_plain, other.heads))) for term in own)
+    return any(not any(term in text for text in (*other.plain, *map(plain, other.heads))) for term in own)
 
 
 def _are_copies(one: _File, other: _File) -> bool:
@@ -127,13 +123,13 @@ def _are_copies(one: _File, other: _File) -> bool:
     if not _is_one_name(one, other) and _contradict(one, other):
         return False  # the same form filled in for two things
     same = one.plain & other.plain
-    if len(same) >= _COPIED * min(len(one.plain), len(other.plain)) and _total(same) >= 4:
+    if len(same) >= MOST * min(len(one.plain), len(other.plain)) and _total(same) >= 4:
         return True
     for head in one.heads:
         for its in other.heads:
             terms, others = content_terms(head), content_terms(its)
             shared = len(terms & others)
-            alike = overlap(terms, others) >= _ALIKE and shared / max(len(terms), len(others)) >= 0.4
+            alike = overlap(terms, others) >= COPIED and shared / max(len(terms), len(others)) >= 0.4
             told_apart = (terms - others) & (one.about - other.about) and (others - terms) & (other.about - one.about)
             if shared >= 3 and alike and not told_apart and not _differ(head, its) and _rest_agrees(one, other):
                 return True
@@ -238,7 +234,7 @@ def _join(desk: Desk, one: _File, other: _File) -> str:
 
 
 def _is_said(said: str, standing: str, share: float) -> bool:
-    return says(said, standing, share) and not contradicts(said, standing, about_the_same=True)
+    return compare(said, standing, share).relation in (Relation.SAME, Relation.CONTAINS)
 
 
 def _is_denied(said: str, standing: Sequence[Statement]) -> bool:
@@ -315,7 +311,3 @@ def _copy_rank(one: _File) -> tuple[int, int]:
 
 def _why(desk: Desk, winner: _File, loser: _File) -> str:
     return "surer" if winner.standing > loser.standing else "newer"
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()

@@ -14,6 +14,7 @@ from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.extract.candidates import Candidate
 from reverie.offline.extract.composing import statement_lines
+from reverie.text.cutting import shortened
 from reverie.text.folding import word_set
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
@@ -115,5 +116,4 @@ def _replaced(body: str, lines: list[str], kind: MemoryType) -> str:
 
 
 def _described(topic: TopicFile, said: str) -> TopicFile:
-    line = " ".join(said.split())
-    return topic.updated(description=line if len(line) <= _DESCRIPTION else line[: _DESCRIPTION - 1].rstrip() + "…")
+    return topic.updated(description=shortened(said, _DESCRIPTION))
