@@ -165,17 +165,14 @@ def repeated(new: Sequence[str], there: Sequence[str], *, least: int = 1) -> tup
 
     `least`: below so many content words two statements are alike by chance.
     """
+    whole = frozenset[str]().union(*map(content_terms, there))
+    judged = [one for one in new if content_terms(one)]
+    near = [one for one in judged if len(content_terms(one)) >= least and share(content_terms(one), whole) >= SAME]
+    if not near:
+        return None
     # Two statements in a row may stand in one sentence of the other text.
     spans = [*there, *(f"{one} {two}" for one, two in pairwise(there) if is_negated(one) == is_negated(two))]
-    judged = [one for one in new if content_terms(one)]
-    pairs = [
-        (one, found)
-        for one in judged
-        if len(content_terms(one)) >= least and (found := next((other for other in spans if says(one, other)), None))
-    ]
-    if not pairs:
-        return None
-    whole = frozenset[str]().union(*map(content_terms, there))
+    pairs = [(one, found) for one in near if (found := next((other for other in spans if says(one, other)), None))]
     total = sum(len(content_terms(one)) for one in judged)
     is_said = sum(len(content_terms(one) & whole) for one in judged) >= SAME * total
-    return pairs[0] if is_said or len(pairs) >= MOST * len(judged) else None
+    return pairs[0] if pairs and (is_said or len(pairs) >= MOST * len(judged)) else None

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reverie.parsing import in_stretches
-from reverie.text.words import content_terms
+from reverie.text.words import CJK, content_terms
 
 _PAUSE = re.compile(
     r"(?<=[.!?])(?P<closed>[\"'”’)\]]*+)\s++|(?<=[。！？])[」』”’）)]*+|(?P<clause>[;；])\s*+|\n++"
@@ -133,3 +133,14 @@ def _spans(text: str, start: int, end: int, is_chat: bool) -> Iterator[tuple[int
         yield start, until
         start = then
     yield start, end
+
+
+def finished(text: str) -> str:
+    """The text with a full stop, unless it ends a sentence already."""
+    text = text.strip()
+    return text if not text or text[-1] in ".!?。！？…:)”" else f"{text}{'。' if CJK.match(text[-1]) else '.'}"
+
+
+def capital(text: str) -> str:
+    """The text with a capital at its beginning; the rest stays."""
+    return text[:1].upper() + text[1:]

@@ -13,7 +13,7 @@ from typing import Final
 
 from reverie.text.folding import word_set
 from reverie.text.word_lists import NUMBER_WORDS
-from reverie.text.words import content_terms
+from reverie.text.words import content_terms, singular
 
 _LONG_TOKEN = re.compile(r"(\S{200})\S+")
 _LONGEST: Final = 200  # characters of a token looked at together, so that no text takes long
@@ -91,7 +91,7 @@ def values_of(text: str) -> Values:
         words = [word.lower() for word in (unit, then, match["before"]) if word]
         if match["number"].lower() in _NO_COUNTS:
             continue
-        kinds = [f"number {_singular(word)}" for word in words if word == "%" or "°" in word or content_terms(word)]
+        kinds = [f"number {singular(word)}" for word in words if word == "%" or "°" in word or content_terms(word)]
         found += [(kind, number) for kind in [*kinds, "number"]]
     for match in _NAME.finditer(text):
         name = match[0].strip("`").lower()
@@ -121,7 +121,3 @@ def hard_facts(statement: str) -> list[str]:
     """Numbers, dates, addresses, paths and names with digits: what must not come out of nowhere."""
     pieces = (token[at : at + _LONGEST] for token in statement.split() for at in range(0, len(token), _LONGEST))
     return [found.rstrip(".,:%)") for piece in pieces for found in _HARD.findall(piece)]
-
-
-def _singular(word: str) -> str:
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

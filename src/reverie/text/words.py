@@ -73,6 +73,13 @@ def stem(word: str) -> str:
     return word.replace("our", "or") if len(word) >= 5 else word
 
 
+def singular(word: str) -> str:
+    """The word without a plural s: `port` of `ports`, `entry` of `entries`."""
+    if len(word) <= 4 or not word.isalpha() or not word.endswith("s") or word.endswith("ss"):
+        return word
+    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
+
+
 def terms(text: str) -> list[str]:
     """The search terms of `text`, in order, with repeats."""
     return [stem(word) for word in words(text)]

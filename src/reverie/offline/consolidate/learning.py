@@ -20,9 +20,9 @@ from reverie.offline.consolidate.keeping import facts_missing, identifiers
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source
 from reverie.offline.consolidate.statements import body_statements, replaced, with_lines
 from reverie.offline.consolidate.swapping import Swap, applied, besides, is_named, is_sound, names_it
-from reverie.text.cutting import ended
+from reverie.text.cutting import ended, shortened
 from reverie.text.sameness import REWORDED, contradicts, overlap, says
-from reverie.text.sentences import Statement
+from reverie.text.sentences import Statement, finished
 from reverie.text.values import hard_facts, subject_of, values_of
 from reverie.text.words import content_terms
 
@@ -65,7 +65,7 @@ def learn(desk: Desk, lesson: Lesson) -> None:
         _new_file(desk, lesson)
     else:
         text = desk.texts[name]
-        desk.write(name, with_lines(text, [_ended(lesson.text)]), f"added what {_told(lesson)}")
+        desk.write(name, with_lines(text, [finished(lesson.text)]), f"added what {_told(lesson)}")
 
 
 def _is_known(desk: Desk, text: str) -> bool:
@@ -168,7 +168,7 @@ def _put_right(desk: Desk, name: str, hits: list[_Hit], lesson: Lesson) -> None:
     is_replaced = any(
         hit.is_first and not hit.swaps and not hit.is_beside and _heads(description, hit.statement) for hit in hits
     )
-    if (changed := _short(lesson.text) if is_replaced else applied(description, changes)) != description:
+    if (changed := _described(lesson) if is_replaced else applied(description, changes)) != description:
         text = TopicFile.parse(text).updated(description=changed).text
     was = " ".join(f"“{hit.statement.text}”" for hit in hits)
     desk.write(name, text, f"put right by what {_told(lesson)}; it said {was}")
@@ -189,13 +189,13 @@ def _kinds(desk: Desk) -> Counter[str]:
 def _in_their_words(lesson: Lesson) -> str:
     if lesson.source is Source.TYPED:
         return f"{_WORDS_OF} on {lesson.day.isoformat()}: “{lesson.text.strip()}”"
-    return _ended(lesson.text)
+    return finished(lesson.text)
 
 
 def _as_said(lesson: Lesson) -> str:
     """What was said, to stand where something else stood; a change with its day."""
     if lesson.source is not Source.TYPED or lesson.kind is not Kind.CHANGE:
-        return _ended(lesson.text)
+        return finished(lesson.text)
     return f"{lesson.text.strip().rstrip('.!')} (said on {lesson.day.isoformat()})."
 
 
@@ -235,16 +235,16 @@ def _new_file(desk: Desk, lesson: Lesson) -> None:
     else:
         kind = MemoryType.REFERENCE if _WHERE.search(lesson.text) else MemoryType.PROJECT
     because = _BECAUSE.search(lesson.text)
-    body = _ended(lesson.text[: because.start()] if because else lesson.text)
+    body = finished(lesson.text[: because.start()] if because else lesson.text)
     if because:
-        body = f"{body}\n\n**Why:** {_ended(because['why'])}"
+        body = f"{body}\n\n**Why:** {finished(because['why'])}"
     title = _title(lesson.text, least=1 if kind is MemoryType.REFERENCE else 2)
     name = file_name(kind, title)
     number = 2
     while name in desk.texts or name in desk.base:
         name = file_name(kind, f"{title} {number}")
         number += 1
-    made = TopicFile.new(name=title, description=_short(lesson.text), type=kind, body=f"{body}\n")
+    made = TopicFile.new(name=title, description=_described(lesson), type=kind, body=f"{body}\n")
     desk.write(name, made.text, f"new: what {_told(lesson)} stood nowhere")
 
 
@@ -259,13 +259,5 @@ def _title(text: str, least: int) -> str:
     return title[:1].upper() + title[1:]
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split()).rstrip(".")
-    if len(line) <= _DESCRIPTION:
-        return line
-    return line[:_DESCRIPTION].rpartition(" ")[0].rstrip(" ,;:—-") + "…"
-
-
-def _ended(text: str) -> str:
-    text = text.strip()
-    return text if text.endswith((".", "!", "?", "。", "！", "”")) else f"{text}."
+def _described(lesson: Lesson) -> str:
+    return shortened(lesson.text.rstrip(" ."), _DESCRIPTION)

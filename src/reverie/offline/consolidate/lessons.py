@@ -16,6 +16,7 @@ from reverie.offline.consolidate.dating import written_out
 from reverie.offline.consolidate.gather import Said
 from reverie.offline.language.lexicon import Lexicon, lexicon
 from reverie.offline.language.prose import Sentence, read_prose
+from reverie.text.sentences import finished
 from reverie.text.tongue import tongue_of
 from reverie.text.words import content_terms
 
@@ -167,11 +168,11 @@ def heard(said: Said) -> list[Lesson]:
                 and not _PASSING.search(sentence.text)
             ):
                 last = found.pop()  # what follows from the change belongs to it
-                found.append(Lesson(f"{_ended(last.text)} {sentence.text}", last.kind, last.day, Source.TYPED))
+                found.append(Lesson(f"{finished(last.text)} {sentence.text}", last.kind, last.day, Source.TYPED))
             continue
         clean = cleaned(sentence.text)
         if gone and kind is Kind.CHANGE and not _ONLY_GONE.match(clean):
-            clean = f"{_ended(gone)} {clean}"  # what came in the place of what is gone
+            clean = f"{finished(gone)} {clean}"  # what came in the place of what is gone
             if found and found[-1].text == written_out(gone, said.day):
                 found.pop()
         gone = clean if kind is Kind.CHANGE and _ONLY_GONE.match(clean) else ""
@@ -223,10 +224,6 @@ def cleaned(text: str) -> str:
         said = _ASKED_FOR.sub("", _WRONG.sub("", _OPENING.sub("", said))).strip()
     said = _FIRST_PERSON.sub(r"The user \g<really>\g<verb>s", said[:1].upper() + said[1:])
     return said or text.strip()
-
-
-def _ended(text: str) -> str:
-    return text if text.endswith((".", "!", "?", "。")) else f"{text}."
 
 
 _SECRET = re.compile(
