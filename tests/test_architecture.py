@@ -13,7 +13,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # Floors from the ground up. A module may import its own floor and those below it.
 FLOORS = (
     "types origins events errors parsing settings flags paths prompts moments regular_files __init__",
-    "models storage permissions runtime",
+    "models storage permissions runtime text",
     "tools simulator",
     "memory instructions",
     "layers",

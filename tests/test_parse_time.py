@@ -32,17 +32,15 @@ from reverie.layers.l4_compaction.by_code.definitions import definitions, withou
 from reverie.layers.l4_compaction.summary import compact_instructions
 from reverie.layers.l4_compaction.survival import inventory
 from reverie.memory.changes import Evidence
-from reverie.memory.gate.evidence import content_terms, hard_facts, spoken, statements
+from reverie.memory.gate.evidence import spoken
 from reverie.memory.gate.turned import _is_dated  # pyright: ignore[reportPrivateUsage]
 from reverie.memory.index import entries, linked_files, load_index
 from reverie.memory.note import classify, doubt, title_of
-from reverie.memory.recall.ranking.text import terms, words
 from reverie.memory.recall.showing import chosen
 from reverie.memory.recall.verify import symbols
 from reverie.memory.references import named_files
-from reverie.memory.secrets.cutting import _pairs  # pyright: ignore[reportPrivateUsage]
 from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.topic_file import TopicFile
+from reverie.memory.topic_file import TopicFile, said_in
 from reverie.memory.upkeep.importing import _heading, _sections  # pyright: ignore[reportPrivateUsage]
 from reverie.memory.upkeep.purge_forms import Forms
 from reverie.models.tokens import estimate_text
@@ -50,11 +48,8 @@ from reverie.models.wire import read_input
 from reverie.offline.consolidate.gather import Said
 from reverie.offline.consolidate.index_rows import rows
 from reverie.offline.consolidate.lessons import cleaned, heard
-from reverie.offline.consolidate.statements import statements_in
 from reverie.offline.conversation import _LETTER  # pyright: ignore[reportPrivateUsage]
-from reverie.offline.language.dates import find_days
-from reverie.offline.language.sentences import read_prose
-from reverie.offline.language.tongue import tongue_of
+from reverie.offline.language.prose import read_prose
 from reverie.offline.talk.wants import read_want
 from reverie.offline.terms import read_question
 from reverie.parsing import in_stretches, load_json, load_toml, load_yaml
@@ -64,6 +59,12 @@ from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.permissions.shell.words import deceptive_text
 from reverie.runtime.hooks import _json_object  # pyright: ignore[reportPrivateUsage]
 from reverie.storage.transcript.file import parse_line
+from reverie.text.cutting import _pairs  # pyright: ignore[reportPrivateUsage]
+from reverie.text.dates.finding import find_days
+from reverie.text.sentences import statements_in
+from reverie.text.tongue import tongue_of
+from reverie.text.values import hard_facts
+from reverie.text.words import content_terms, terms, words
 from reverie.types import Origin
 from tests.counts import SOAK, count
 
@@ -101,7 +102,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "index rows": rows,
     "code names": named_files,
     "symbols": symbols,
-    "statements": statements,
+    "statements": said_in,
     "facts": hard_facts,
     "terms": content_terms,
     "words": words,

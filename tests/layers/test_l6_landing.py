@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reverie.layers.l6_dreaming.copy import MemoryCopy, sweep
 from reverie.layers.l6_dreaming.landing import Landed, land
-from reverie.layers.l6_dreaming.loss import loss, statements
+from reverie.layers.l6_dreaming.loss import body_statements, loss
 from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, Proposals, propose, reasons_in
 from reverie.layers.l6_dreaming.review import accept, dream_info, dreams, reject, undo
 from reverie.memory.directory import MemoryDirectory
@@ -64,7 +64,7 @@ def test_what_a_reason_names_does_not_count() -> None:
 
 def test_statements_are_sentences_and_bullets_of_the_body() -> None:
     head = "---\nname: X\ndescription: not a statement of it\n---\n\n"
-    assert statements(f"{head}# Head\n- one thing\n- another thing\n\nA third. A fourth!\n") == [
+    assert body_statements(f"{head}# Head\n- one thing\n- another thing\n\nA third. A fourth!\n") == [
         "Head",
         "one thing",
         "another thing",
@@ -119,7 +119,7 @@ def test_too_much_loss_is_refused_and_named_loss_is_not(tmp_path: Path) -> None:
         proposed(tmp_path, gone, "- reference_flour.md: old")
     assert "reference_flour.md: “Flour is ordered" in refused.value.among, "for people"
     assert "Flour" not in str(refused.value), "and for no log"
-    named = "\n".join(f"- {name}: gone: {' '.join(statements(BAKERY[name]))}" for name in gone)
+    named = "\n".join(f"- {name}: gone: {' '.join(body_statements(BAKERY[name]))}" for name in gone)
     _, proposal = proposed(tmp_path, gone, named)
     assert {change.name for change in proposal.changes} == set(gone)
 

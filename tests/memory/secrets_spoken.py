@@ -10,15 +10,17 @@ import random
 import string
 from collections.abc import Callable
 
-from reverie.memory.secrets.shapes import words
+from reverie.text.folding import word_set
 
 _DRAW = random.Random(41_803)
 _MIXED = string.ascii_letters + string.digits
 _PLAIN = sorted(
-    words("copper lantern orbit velvet harbour cactus mirror pepper violin saddle meadow rocket walnut ribbon anchor")
+    word_set(
+        "copper lantern orbit velvet harbour cactus mirror pepper violin saddle meadow rocket walnut ribbon anchor"
+    )
 )
 _SPOKEN = sorted(
-    words("alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa")
+    word_set("alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa")
 )
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from reverie.errors import UserError
 from reverie.memory.index import entries, index_line
 from reverie.memory.note import classify, dated, note_of, related, revised, title_of
-from reverie.memory.secrets.cutting import shortened
 from reverie.memory.taxonomy import MemoryType, Trust, is_topic
 from reverie.memory.topic_file import TopicFile
+from reverie.text.cutting import shortened
 
 TODAY = date(2026, 11, 15)  # a Sunday
 

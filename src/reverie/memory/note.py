@@ -9,21 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
 from reverie.errors import UserError
-from reverie.memory.gate.evidence import content_terms, hard_facts, statements
-from reverie.memory.recall.ranking.text import FUNCTION_WORDS
-from reverie.memory.secrets.cutting import ended, first_outside, shortened
 from reverie.memory.taxonomy import MemoryType, Trust, file_name
-from reverie.memory.topic_file import TopicFile
+from reverie.memory.topic_file import TopicFile, said_in
 from reverie.parsing import LONGEST_SENTENCE
+from reverie.text.cutting import ended, first_outside, shortened
+from reverie.text.dates.calendar import days_on, weekday_ahead, weekday_back
+from reverie.text.sameness import REWORDED, likeness
+from reverie.text.sentences import pauses
+from reverie.text.values import hard_facts
+from reverie.text.word_lists import FUNCTION_WORDS
+from reverie.text.words import content_terms
 
 DESCRIPTION_CHARACTERS = 150
 TITLE_CHARACTERS = 60
 _STEM_WORDS = 6
 _SHORT_FORMS = ("im", "ive", "dont", "its", "thats")
-_CORRECTS = 0.6  # share of the words two statements have in common for one to be about the other
 _FEWEST = 2
 
 _LEAD = re.compile(
@@ -34,12 +37,6 @@ _LEAD = re.compile(
 )
 _BECAUSE = re.compile(r"(?<!\s),?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
 _FEWEST_WORDS = 3
-_ABBREVIATED = re.compile(
-    r"(?:^|[^\w])(?:[A-Z]|(?:\w\.)+\w|(?i:mrs?|ms|mx|dr|prof|st|jr|sr|hon|rev|gen|col|capt|sgt|lt|vs|etc|eg|ie|cf|"
-    r"inc|ltd|co|corp|dept|est|approx|ca|fig|figs|vol|pp?|eds|al|jan|feb|mar|apr|jun|jul|aug|sept?|"
-    r"oct|nov|dec|nr|bzw|usw|str))\.$"
-)
-"""A word with a dot that ends no sentence: an initial, letters with dots between, or a known short form."""
 _LINK = re.compile(r"!?\[([^\[\]]+)\]\([^()\s]*\)")
 _ADDRESS = re.compile(r"https?://[^\s()<>\[\]\"`]+")
 _EMPTIED = re.compile(r"\s*[(<\[\"`]\s*(?:(?:see|at|in|under|here)\b)?[\s:]*[)>\]\"`]", re.IGNORECASE)
@@ -47,7 +44,6 @@ _EMPTIED = re.compile(r"\s*[(<\[\"`]\s*(?:(?:see|at|in|under|here)\b)?[\s:]*[)>\
 _DANGLING = re.compile(r"(?:\s+(?:is|are|was|at|in|on|see|under|here|lives?|found|be|can))+$", re.IGNORECASE)
 _MARKS = re.compile(r"\s*(?:(?:#{1,6}|[-*+])\s+|>\s*)*")
 _EMPHASIS = re.compile(r"\A(\*{1,3})(?=[^\s*])([^*]+)\1\Z")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-z_])|(?<=[。！？])")
 
 _NORM = re.compile(
     r"\b(?:always|never|don'?t|do not|avoid|stop|make sure|prefer(?:ably)?|instead of|rather than|must(?:n'?t)?|"
@@ -219,14 +215,10 @@ def dated(text: str, today: date) -> str:
 
     def written(found: re.Match[str]) -> str:
         if found["near"]:
-            day = today + timedelta(days=_NEAR_DAYS[found["near"].lower()])
+            day = days_on(today, _NEAR_DAYS[found["near"].lower()])
         else:
-            wanted, past = _DAYS.index(found["day"].lower()), found["lead"].lower() in ("last", "since")
-            ahead = (wanted - today.weekday()) % 7
-            if past:
-                day = today - timedelta(days=(today.weekday() - wanted) % 7 or 7)
-            else:
-                day = today + timedelta(days=ahead or 7)
+            step = weekday_back if found["lead"].lower() in ("last", "since") else weekday_ahead
+            day = step(today, _DAYS.index(found["day"].lower()))
         return f"{found[0]} ({day.isoformat()})"
 
     return _RELATIVE.sub(written, text)
@@ -256,26 +248,24 @@ def _file(kind: MemoryType, title: str) -> str:
 def _first_sentence(text: str) -> str:
     line = next((line for line in text.splitlines() if line.strip(" #*->\t")), text.strip())
     line = _EMPHASIS.sub(r"\2", _MARKS.sub("", line[: 2 * LONGEST_SENTENCE], count=1).strip())
-    ends = [found.start() for found in _SENTENCE_END.finditer(line) if _is_sentence(line[: found.start()])]
+    ends = [end for end, _ in pauses(line) if _is_sentence(line[:end])]
     return line[: first_outside(line, ends)].strip()[:LONGEST_SENTENCE]
 
 
 def _is_sentence(text: str) -> bool:
-    """Whether a sentence can end here: not behind an initial or a short form, nor before its third word."""
-    words = text.split()
-    if not words or _ABBREVIATED.search(words[-1]):
-        return False
-    return len(words) >= _FEWEST_WORDS or not text.isascii()  # scripts without spaces have no such words
+    """Whether a sentence can end here: not before its third word."""
+    return len(text.split()) >= _FEWEST_WORDS or not text.isascii()  # scripts without spaces have no such words
 
 
 def _body(text: str, kind: MemoryType) -> str:
     """The statement itself first; its reason, where one sentence gives it, below."""
     if kind in (MemoryType.FEEDBACK, MemoryType.PROJECT) and "\n" not in text and "**" not in text:
-        first, *rest = _SENTENCE_END.split(text)
+        end, then = next(pauses(text), (len(text), len(text)))
+        first, rest = text[:end], text[then:]
         said, *why = _BECAUSE.split(first, maxsplit=1)
         if why and why[0].strip() and len(said.split()) > 2 and first_outside(text, [len(said) + 1]):
             because = why[0].strip()
-            parts = [said.rstrip(" ,.") + ".", f"**Why:** {because[0].lower() + because[1:]}", " ".join(rest).strip()]
+            parts = [said.rstrip(" ,.") + ".", f"**Why:** {because[0].lower() + because[1:]}", rest.strip()]
             return "\n\n".join(filter(None, parts))
     return text
 
@@ -289,15 +279,15 @@ def related(statement: str, memories: Mapping[str, str]) -> Related | None:
     best: Related | None = None
     for file, text in memories.items():
         lower = text.lower()
-        if sum(term in lower for term in terms) < _CORRECTS * len(terms):
+        if sum(term in lower for term in terms) < REWORDED * len(terms):
             continue  # thousands of files: most are not worth taking apart
-        for other in statements(text):
+        for other in said_in(text):
             others = _terms(other)
             if len(others) < _FEWEST:
                 continue
-            share = len(terms & others) / len(terms | others)
+            share = likeness(terms, others)
             same = terms == others and facts == set(hard_facts(other))
-            if (share >= _CORRECTS or same) and (best is None or (same, share) > (best.same, best.share)):
+            if (share >= REWORDED or same) and (best is None or (same, share) > (best.same, best.share)):
                 best = Related(file, other, same, share)
     return best
 
@@ -309,7 +299,7 @@ def _terms(statement: str) -> frozenset[str]:
 
 def revised(topic: TopicFile, old: str, note: Note) -> TopicFile:
     """The memory with the new statement in the place of the old one; what else it says stays."""
-    was_whole = len([one for one in statements(topic.text) if one != topic.description]) <= 1
+    was_whole = len([one for one in said_in(topic.text) if one != topic.description]) <= 1
     now = note.topic
     if was_whole:
         name = now.name if topic.name == title_of(old) or topic.name.endswith("…") or not topic.name else topic.name

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from reverie.memory.frontmatter import Frontmatter, split
 from reverie.memory.taxonomy import MemoryType, Trust
+from reverie.text.sentences import statements, unmarked
 
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
@@ -139,3 +140,9 @@ def _with_body(front: Frontmatter, body: str) -> Frontmatter:
     if head and front.present and not head.endswith("\n"):
         head += end
     return split(head + lead + text)
+
+
+def said_in(text: str) -> list[str]:
+    """What a topic file states, each once: its description, and the sentences and bullets of its body."""
+    topic = TopicFile.parse(text)
+    return list(dict.fromkeys([*filter(None, [unmarked(topic.description)]), *statements(topic.body)]))

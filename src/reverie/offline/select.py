@@ -7,19 +7,19 @@ which knows the texts, does better and is what a session asks; this answers whoe
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from reverie.memory.recall.ranking.lexical import telling
 from reverie.memory.recall.ranking.manner import manner
 from reverie.memory.recall.ranking.mixture import Signals
-from reverie.memory.recall.ranking.text import FUNCTION_WORDS, stem, words
 from reverie.memory.recall.ranking.tools import tools_in_use
 from reverie.memory.recall.showing import MAX_FILES
 from reverie.memory.recall.silence import decide
 from reverie.models.base import Request
 from reverie.offline.step import Say, Step
+from reverie.text.words import FUNCTION_TERMS, terms, words
 
 _QUESTION = re.compile(r"The message:\n(.*?)\n\nTools in use: ([^\n]*)\n\nMemories:\n(.*)\Z", re.DOTALL)
 _LINE = re.compile(r"^- (?:\[(?P<type>\w+)\] )?(?P<file>\S.*?\.md) \([^()]*\)(?:: (?P<about>.*))?$")
@@ -29,8 +29,6 @@ _WARNS = re.compile(
 _MANUAL = re.compile(
     r"\b(?:usage|how to|cheat ?sheet|syntax|arguments?|parameters?|options|commands?)\b", re.IGNORECASE
 )
-_FEW = 60
-"""Below so many memories their own counts say little about words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +53,11 @@ def _chosen(query: str, tools: str, manifest: str) -> list[str]:
     lines = [found for line in manifest.splitlines() if (found := _LINE.match(line))]
     used = {name for tool in tools_in_use(tools.split(", ")) if not tool.ordinary for name in tool.name}
     about = {
-        line["file"]: {stem(word) for word in words(f"{line['file'].removesuffix('.md')} {line['about'] or ''}")}
+        line["file"]: set(terms(f"{line['file'].removesuffix('.md')} {line['about'] or ''}"))
         for line in lines
         if not _is_manual(line["about"] or "", used)
     }
-    asked = {stem(word) for word in words(query)}
+    asked = set(terms(query))
     weights = {word: _weight(word, about.values()) for word in asked}
     whole = sum(weights.values())
     if not whole:
@@ -73,12 +71,9 @@ def _chosen(query: str, tools: str, manifest: str) -> list[str]:
     return [one.file for one in ranked[: decision.show]]
 
 
-def _weight(word: str, known: Collection[set[str]]) -> float:
-    """How telling a word is among these memories; everyday words tell little."""
-    count, everywhere = sum(word in one for one in known), max(_FEW, len(known))
-    if word in FUNCTION_WORDS:
-        count = max(count, everywhere // 2)
-    return math.log(1 + (everywhere - count + 0.5) / (count + 0.5))
+def _weight(term: str, known: Collection[set[str]]) -> float:
+    """How telling a term is among these memories; everyday words tell little."""
+    return telling(len(known), sum(term in one for one in known), is_content=term not in FUNCTION_TERMS)
 
 
 def _is_manual(about: str, used: set[str]) -> bool:

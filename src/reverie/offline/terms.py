@@ -10,8 +10,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from reverie.memory.recall.ranking.text import stem
 from reverie.parsing import LONGEST_MESSAGE
+from reverie.text.folding import fold, folded_set
+from reverie.text.word_lists import STOP_WORDS
+from reverie.text.words import CJK, singular, stem
 
 MOST_TERMS = 6
 _LEAST_ROOT = 4
@@ -19,7 +21,6 @@ _LEAST_ROOT = 4
 _QUOTED = re.compile(r"(?<!\w)[`\"“„«「『']([^`\"”“»」』'\n]{2,60})[`\"”“»」』'](?!\w)")
 _PATH = re.compile(r"(?<![\w/])(?:[\w.~-]*/)*[\w-]+\.[A-Za-z]\w{0,7}(?![\w(])")
 _WORD = re.compile(r"[^\W_](?:[\w.-]*\w)?|_\w+")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _DEFINES = re.compile(
     r"^\s*(?:(?:export|public|static|async|pub)\s+)*(?:def|class|function|func|fn|const|let|var|struct|enum|type)\b"
     r"|^\s*[\w.\"'-]+\s*[:=]|^#+ "
@@ -27,31 +28,15 @@ _DEFINES = re.compile(
 _DEFINITION = re.compile(
     r"^\s*(?:(?:export|public|private|static|async|pub|default|abstract)\s+)*(?:def|class|function|func|fn|struct|enum)\s+\w"
 )
-_STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-    a about after again all also always an and any anything are as ask asked at be because been before being but by
-    can cannot could define defined definition did do does doing done each else explain file files find for from get
-    give go goes had has have having he hello help her here hey hi him his how i if in into is it its just know let
-    like line lines list look make many may me mean might more most much must my need no not now of off on once one
-    only or other our out over own please project code repo repository said same say see she should show so some
-    something such take tell than thank thanks that the their them then there these they thing things this those to
-    too under until up us use used uses using very want was we were what whats when where which while who whom whose
-    why will with word words work works would yes you your yours
-    aber alle alles als am an auch auf aus bei bin bis bist bitte da dann das dass dein dem den denn der des die
-    dich dir du ein eine einem einen einer er es etwas für gib gibt haben hast hat hier ich ihm ihr im ist ja kann
-    kannst kein keine können man mein mich mir mit nach nein nicht noch nur ob oder sein sich sie sind so soll sollen
-    über um und uns unser unsere unter von vor wann war warum was weißt welche welchem welchen welcher welches wem wen
-    wenn wer werden wie wir wird wissen wo wofür woher wohin worin worum zeig zeige zu zum zur heißt
-    al algo antes como cómo con cual cuál cuales cuando cuándo cuanto cuántos de del desde dime donde dónde el ella
-    ellos en entre eres es esa ese eso esta está estamos este esto fue ha hace hacemos hacer hay la las le les lo los
-    más me mi muy nos nosotros nuestra nuestro nuestros para pero por porque que qué quien quién sabes se ser si sin
-    sobre somos son soy su tenemos tiene todo todos tu un una uno usa usamos usar y ya yo
-""",
-    )
+_STOP_WORDS = frozenset[str]().union(*(STOP_WORDS[tongue] for tongue in ("en", "de", "es"))) | folded_set(
+    """after again all also always anything ask asked because before being cannot define defined definition doing done
+    each else explain file files find give go goes having hello help here hey hi know like line lines list look make
+    many may mean might more most much must need now once one only other over own project code repo repository said
+    same say see show something such take tell thank thing things under until use used uses using want whats while
+    whom word words work works yours bin gib gibt hat ja man nein über weißt wissen zeig zeige heißt algo dime ha hace
+    hacemos hacer hay sabes tenemos tiene todo todos usa usamos usar"""
 )
-_ASKING_CJK = re.compile(
+_ASKING_IN = re.compile(
     r"而不是|不是|什么|什麼|哪里|哪裡|哪个|哪些|怎么样|怎么|怎麼|为什么|為什麼|为何|谁|多少|几个|几号|几点|"
     r"是不是|有没有|可以|告诉我|请问|请|我们|我們|你们|"
     r"他们|这个|那个|这里|那里|关于|知道|记得|使用|需要|时候|的|了|吗|嗎|呢|吧|是|在|我|你|他|和|与|有|用|"
@@ -89,11 +74,11 @@ def read_question(text: str) -> Question:
     quoted = [found.strip() for found in _QUOTED.findall(text)]
     skipped = _STOP_WORDS | _ABBREVIATIONS
     found = (piece for word in _WORD.findall(text) for piece in _pieces(word))
-    words = [word for word in found if word.lower() not in skipped and len(word) > (1 if _CJK.search(word) else 2)]
+    words = [word for word in found if fold(word) not in skipped and len(word) > (1 if CJK.search(word) else 2)]
     ranked = sorted(enumerate(words), key=lambda each: (-telling(each[1]), each[0]))
     terms: dict[str, str] = {}
     for term in [*quoted, *(word for _, word in ranked)]:
-        if plain := _singular(term):
+        if plain := _plain(term):
             terms.setdefault(plain.lower(), plain)
     asks_parts = bool(paths) and bool(_PARTS.search(text))
     kept = [term for term in terms.values() if not (asks_parts and _PARTS.fullmatch(term))]
@@ -119,8 +104,8 @@ def coverage(text: str, question: Question) -> float:
 
 def pattern(question: Question) -> str:
     """A regular expression for a search tool that finds any of the terms."""
-    plain = [_escaped(term) for term in question.terms if not _CJK.search(term)]
-    others = [re.escape(term) for term in question.terms if _CJK.search(term)]
+    plain = [_escaped(term) for term in question.terms if not CJK.search(term)]
+    others = [re.escape(term) for term in question.terms if CJK.search(term)]
     bounded = [rf"(\b|_)({'|'.join(plain)})"] if plain else []
     return "|".join([*bounded, *others])
 
@@ -129,12 +114,12 @@ def telling(word: str) -> int:
     """How much a word says by its looks: names from code most, then long words."""
     in_code = "_" in word or "." in word or any(char.isdigit() for char in word)
     mixed = word != word.lower() and word[1:] != word[1:].lower()
-    return 3 if in_code or mixed or " " in word else 2 if len(word) > 6 or _CJK.search(word) else 1
+    return 3 if in_code or mixed or " " in word else 2 if len(word) > 6 or CJK.search(word) else 1
 
 
 @lru_cache(maxsize=512)
 def _met(term: str) -> re.Pattern[str]:
-    if _CJK.search(term):
+    if CJK.search(term):
         return re.compile(re.escape(term), re.IGNORECASE)
     root = stem(term.lower()) if term.isascii() and term.isalpha() else ""
     found, ending = (root, 6) if len(root) >= _LEAST_ROOT and root != term.lower() else (term, 5)
@@ -151,24 +136,14 @@ def _escaped(term: str) -> str:
 
 def _pieces(word: str) -> list[str]:
     """A run of Chinese or Japanese without the words that only ask; any other word as it is."""
-    if not _CJK.search(word):
+    if not CJK.search(word):
         return [word]
     found = list[str]()
     for run in _RUN_ON.findall(word):
-        found += [piece for piece in _ASKING_CJK.split(run) if piece] if _CJK.search(run) else [run.strip("-._")]
+        found += [piece for piece in _ASKING_IN.split(run) if piece] if CJK.search(run) else [run.strip("-._")]
     return [piece for piece in found if piece]
 
 
-def _singular(term: str) -> str:
+def _plain(term: str) -> str:
     """Without a plural s, so that `ports` finds `port`; names from code stay as they are."""
-    if len(term) > 4 and term.isalpha() and (term.islower() or term.istitle()) and term.endswith("ies"):
-        return term[:-3] + "y"
-    if (
-        len(term) > 4
-        and term.isalpha()
-        and (term.islower() or term.istitle())
-        and term[-1] == "s"
-        and not term.endswith("ss")
-    ):
-        return term[:-1]
-    return term
+    return singular(term) if term.islower() or term.istitle() else term

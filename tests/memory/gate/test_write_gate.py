@@ -14,7 +14,7 @@ from reverie.memory.gate.inbox import Inbox
 from reverie.memory.gate.write_gate import Refusal, Refused, WriteGate
 from reverie.memory.taxonomy import MemoryType, Trust
 from reverie.memory.topic_file import TopicFile
-from reverie.memory.upkeep.contradictions import contradicts
+from reverie.text.sameness import contradicts
 from reverie.types import Origin
 from tests.counts import count
 from tests.memory.secrets_corpus import FORMS, TOKENS, Draw

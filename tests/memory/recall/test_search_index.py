@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.memory.recall.ranking.text import terms
 from reverie.memory.recall.search_index import SearchIndex
+from reverie.text.words import terms
 from tests.counts import count
 
 
@@ -158,7 +158,7 @@ def test_without_a_place_to_write_the_index_lives_in_memory(memory: Path, tmp_pa
 _WORKER = """
 import sys, random
 from pathlib import Path
-from reverie.memory.recall.ranking.text import terms
+from reverie.text.words import terms
 from reverie.memory.recall.search_index import SearchIndex
 memory, path, seed, rounds = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 chance = random.Random(seed)

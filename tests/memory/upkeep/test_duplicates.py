@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.memory.gate.evidence import statements
+from reverie.memory.topic_file import said_in
 from reverie.memory.upkeep.duplicates import Standing, find_double
 from tests.counts import count
 
@@ -42,7 +42,7 @@ def standing(tmp_path: Path) -> Standing:
     ],
 )
 def test_a_memory_that_stands_already_is_found(standing: Standing, memory: str, where: str) -> None:
-    found = find_double(statements(memory), standing, {})
+    found = find_double(said_in(memory), standing, {})
     assert found is not None
     assert (found.where, found.is_memory) == (where, True)
 
@@ -58,11 +58,11 @@ def test_a_memory_that_stands_already_is_found(standing: Standing, memory: str, 
     ],
 )
 def test_something_else_about_the_same_is_none(standing: Standing, memory: str) -> None:
-    assert find_double(statements(memory), standing, {}) is None
+    assert find_double(said_in(memory), standing, {}) is None
 
 
 def test_the_file_itself_and_files_that_go_do_not_count(standing: Standing) -> None:
-    assert find_double(statements(TUNNEL), standing, {}, without=["project_kiln.md"]) is None
+    assert find_double(said_in(TUNNEL), standing, {}, without=["project_kiln.md"]) is None
 
 
 def test_a_rule_of_the_instruction_files_is_found(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_rule_of_the_instruction_files_is_found(tmp_path: Path) -> None:
         "Use uv, never pip or poetry.",
         "Run make check before finishing work.",
     ):
-        found = find_double(statements(memory), None, {"AGENTS.md": AGENTS})
+        found = find_double(said_in(memory), None, {"AGENTS.md": AGENTS})
         assert found is not None, memory
         assert (found.where, found.is_memory) == ("AGENTS.md", False)
     assert find_double(["Use uv workspaces for the plotting plug-ins."], None, {"AGENTS.md": AGENTS}) is None
@@ -89,10 +89,10 @@ def test_changes_on_disk_are_seen(standing: Standing, tmp_path: Path) -> None:
 def test_real_memories_are_no_doubles_of_each_other(many_memories: Path) -> None:
     standing = Standing(many_memories)
     texts = standing.texts()
-    doubled = [name for name, text in texts.items() if find_double(statements(text), standing, {}, without=[name])]
+    doubled = [name for name, text in texts.items() if find_double(said_in(text), standing, {}, without=[name])]
     assert len(texts) > 35
     assert len(doubled) <= 0.02 * len(texts), doubled
-    unseen = [name for name, text in texts.items() if find_double(statements(text), standing, {}) is None]
+    unseen = [name for name, text in texts.items() if find_double(said_in(text), standing, {}) is None]
     assert unseen == [], "every file is a double of itself under another name"
 
 

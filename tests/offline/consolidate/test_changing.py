@@ -6,12 +6,12 @@ import pytest
 
 from reverie.offline.consolidate.changing import swaps, takes_the_place
 from reverie.offline.consolidate.opposites import corrected
-from reverie.offline.consolidate.statements import terms_of
 from reverie.offline.consolidate.swapping import applied, is_sound
+from reverie.text.words import content_terms
 
 
 def changed(statement: str, said: str, about: str = "") -> str:
-    return applied(statement, swaps(statement, said, terms_of(about)))
+    return applied(statement, swaps(statement, said, content_terms(about)))
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,12 @@ from reverie.lab.extraction.run import measure, play
 from reverie.lab.extraction.score import Case, Outcome, figures, read_cases
 from reverie.layers.l5_extraction.directive import directive
 from reverie.layers.l5_extraction.span import Span
-from reverie.memory.gate.evidence import content_terms
 from reverie.memory.topic_file import TopicFile
 from reverie.models.base import Request
 from reverie.offline.extract.task import next_step
 from reverie.offline.step import Act, Say, Step
 from reverie.storage.transcript.view import Entry
+from reverie.text.words import content_terms
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock
 from tests.counts import count
 from tests.shared_data import data

@@ -13,17 +13,18 @@ from reverie.cli.output import Paint, diff_line, one_line, plural
 from reverie.cli.screen import printable
 from reverie.errors import UserError
 from reverie.layers.l6_dreaming.landing import Landed
-from reverie.layers.l6_dreaming.loss import Words, statements
+from reverie.layers.l6_dreaming.loss import body_statements
 from reverie.layers.l6_dreaming.outcome import Dreamt
 from reverie.layers.l6_dreaming.proposal import Proposal, ProposedChange
 from reverie.layers.l6_dreaming.review import dreams, is_dream
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.evidence import content_terms
 from reverie.memory.taxonomy import is_index
 from reverie.memory.topic_file import decode
 from reverie.moments import local_minutes
 from reverie.runtime.background_log import LogEntry
 from reverie.storage.history.versions import Version
+from reverie.text.sameness import Said
+from reverie.text.words import content_terms
 from reverie.types import JsonObject
 
 
@@ -93,17 +94,16 @@ class _Trail:
 
     def __init__(self, changes: Sequence[ProposedChange]) -> None:
         topics = [change for change in changes if not is_index(change.name)]
-        self._before = {change.name: Words(statements(change.before or "")) for change in changes}
-        self._after = {change.name: Words(statements(change.after or "")) for change in topics}
+        self._before = {change.name: Said(body_statements(change.before or "")) for change in changes}
+        self._after = {change.name: Said(body_statements(change.after or "")) for change in topics}
 
     def told(self, line: str, name: str) -> str:
         """What a person wants to know of a line that is gone from a file, or new in it; empty if nothing."""
-        terms = frozenset(content_terms(line[1:]))
-        if not terms or line[:1] not in "+-":
+        if not content_terms(line[1:]) or line[:1] not in "+-":
             return ""
         files, arrow = (self._after, "→") if line.startswith("-") else (self._before, "←")
         order = [name, *(other for other in files if other != name)]  # the file itself, if it says so; else another
-        there = next((other for other in order if files[other].shares(terms)), name)
+        there = next((other for other in order if files[other].has(line[1:])), name)
         return f"{arrow} {there}" if there != name else ""
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from reverie.lab.dream.score import holds, lists_of, survives, texts_of
 from reverie.lab.scratch import memory_files
-from reverie.memory.gate.evidence import content_terms, statements
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, entries, with_entry
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, index_of, is_index, is_log, is_topic, pointer_of
-from reverie.memory.topic_file import TopicFile, decode
+from reverie.memory.topic_file import TopicFile, decode, said_in
 from reverie.offline.consolidate.dating import written_out
 from reverie.storage.transcript.file import read_records
+from reverie.text.sentences import statements
+from reverie.text.words import content_terms
 from reverie.types import JsonObject, TextBlock, ToolResultBlock
 
 _INDEXES = (INDEX, f"{TEAM}/{INDEX}")
@@ -225,12 +226,12 @@ class _Work:
     def _add(self, said: Piece, missing: Sequence[Sequence[str]]) -> None:
         """Puts a statement into the file that then holds what was missing, or speaks of it; else into a new one."""
         piece = said.text
-        words = set(content_terms(piece))
+        words = content_terms(piece)
 
         def fits(name: str) -> tuple[int, bool, int]:
             text = self.after[name]
             whole = sum(survives(terms, [f"{text}\n{piece}"]) for terms in missing if not survives(terms, [piece]))
-            return whole, name == said.about, len(words & set(content_terms(text)))
+            return whole, name == said.about, len(words & content_terms(text))
 
         near = {name: fits(name) for name in self._free()}
         best = max(near, key=lambda name: (near[name], name), default=None)
@@ -284,10 +285,10 @@ class _Said:
     def __init__(self, texts: Iterable[str]) -> None:
         whole = "\n".join(texts)
         self._plain = " ".join(whole.split()).casefold()
-        self._terms = [frozenset(content_terms(one)) for one in statements(whole)]
+        self._terms = [content_terms(one) for one in said_in(whole)]
 
     def has(self, line: str) -> bool:
-        terms = frozenset(content_terms(line))
+        terms = content_terms(line)
         return self.has_exactly(line) or any(terms and terms <= other for other in self._terms)
 
     def has_exactly(self, line: str) -> bool:

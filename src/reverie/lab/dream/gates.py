@@ -21,11 +21,11 @@ from reverie.layers.l6_dreaming.gates import Circumstances, Closed, Gate, GateNu
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.opening import open_memory
-from reverie.memory.secrets.shapes import words
 from reverie.models.registry import EMBEDDED
 from reverie.paths import Places
 from reverie.session.session import Session
 from reverie.settings import Settings
+from reverie.text.folding import word_set
 from reverie.types import JsonObject
 
 TRANSCRIPTS = 200
@@ -111,7 +111,7 @@ def _of_lock(lock: ConsolidationLock, repeats: int) -> float:
 
 _THINGS = ("pump", "valve", "tank", "belt", "fan", "lamp", "gate", "door", "panel", "meter", "motor", "sensor")
 _WORDS = sorted(
-    words(
+    word_set(
         """anchor basket candle drawer engine feather garden hammer island jacket kettle ladder magnet needle orchard
         pillow quarry ribbon saddle tunnel umbrella vessel wagon yard zinc amber bridge copper donkey ember forest
         glacier harbour ivory jungle kernel lantern meadow nectar otter pepper quartz river silver timber urchin

@@ -16,12 +16,12 @@ from typing import Final
 from reverie.lab.dream.edits import Edited, Scene, right_edits
 from reverie.lab.dream.score import holds, score
 from reverie.layers.l6_dreaming.loss import loss
-from reverie.memory.gate.evidence import statements
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, is_index, is_log, is_topic
-from reverie.memory.topic_file import TopicFile, encode
+from reverie.memory.topic_file import TopicFile, encode, said_in
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
+from reverie.text.sentences import statements
 
 INVENTED: Final = "Ottilie Brandvold approved it on 2031-02-03 with a budget of 48,000 kroner."
 """What nobody said in any scenario."""
@@ -111,7 +111,7 @@ def _misdates(scene: Scene) -> Plan | None:
     before, after = ({name: encode(text) for name, text in files.items()} for files in (scene.before, wrong.after))
     if all(one.passed for one in score(scene.check, before, after)):
         return None  # no check of this scenario looks at a date that it gets wrong
-    said = {one for text in right.after.values() for one in statements(text)}
+    said = {one for text in right.after.values() for one in said_in(text)}
     differ = [
         one
         for name, text in wrong.after.items()

@@ -15,6 +15,7 @@ from reverie.layers.l1_tool_results.replacement import file_name
 from reverie.models.tokens import encoded, estimate_text
 from reverie.origins import untagged
 from reverie.storage.transcript.view import Entry
+from reverie.text.cutting import shortened
 from reverie.types import TextBlock
 
 _LINE = 100
@@ -93,7 +94,7 @@ def render_requests(
     sizes = [estimate_text(text) + 4 for text in shown]
     total, first = sum(sizes), 0
     while first < len(requests) and total > budget:  # the oldest give way first: a line each
-        line = _one_line(requests[first].text)
+        line = shortened(requests[first].text, _LINE)
         total += estimate_text(line) + 4 - sizes[first]
         shown[first], sizes[first] = line, estimate_text(line) + 4
         first += 1
@@ -125,8 +126,3 @@ def _cut(text: str, limit: int, path: Path) -> str:
     head = raw[: limit * 3 // 4].decode("utf-8", "ignore")
     tail = raw[len(raw) - limit // 4 :].decode("utf-8", "ignore")
     return f"{head}\n[… {len(raw):,} bytes in all; word for word in {path} …]\n{tail}"
-
-
-def _one_line(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _LINE else flat[: _LINE - 1] + "…"

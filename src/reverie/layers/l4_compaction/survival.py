@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from reverie.layers.l4_compaction.requests import Request
 from reverie.storage.transcript.records import Survival
+from reverie.text.sentences import sentences
 from reverie.types import Block, Json, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
 _PATH = re.compile(r"(?<![\w/.@+-])(?:~|\.{1,2})?/?(?:[\w.@+-]{1,80}/){1,20}[\w.@+-]{0,80}\w")
@@ -21,7 +22,6 @@ _NAME = re.compile(
 )
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,._]{0,60}\d(?!\w)")
 _LINE_NUMBER = re.compile(r"^[ \t]*\d+(?:\t|→)", re.MULTILINE)
-_SENTENCE = re.compile(r"[.!?\n]+")
 _LIMITING = re.compile(
     r"\b(?:must|never|always|don't|do not|only|without|at most|at least|no more than|avoid|keep)\b", re.IGNORECASE
 )
@@ -44,8 +44,8 @@ def texts_of(messages: Iterable[Message]) -> str:
 def inventory(text: str, requests: Sequence[Request]) -> Inventory:
     """What may matter of an old context."""
     text = _LINE_NUMBER.sub("", text)
-    sentences = (part.strip() for one in requests for part in _SENTENCE.split(one.words))
-    constraints = [part for part in sentences if len(part) <= _SENTENCE_LENGTH and _LIMITING.search(part)]
+    said = (part for one in requests for part in sentences(one.words, is_chat=True))
+    constraints = [part for part in said if len(part) <= _SENTENCE_LENGTH and _LIMITING.search(part)]
     return Inventory(
         {
             "requests": [one.words for one in requests],

@@ -16,18 +16,20 @@ from typing import Literal
 from reverie.errors import ReverieError, StorageError
 from reverie.memory.changes import ABSENT, Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.evidence import Ground, assess, content_terms, other_language, spoken, statements
+from reverie.memory.gate.evidence import Ground, assess, other_language, spoken
 from reverie.memory.gate.privacy import is_shared, why_private
 from reverie.memory.gate.turned import turned_round, why_turned
 from reverie.memory.gate.write_gate import Refused
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import MemoryType, index_of, is_index, is_log, is_topic
-from reverie.memory.topic_file import TopicFile, decode
+from reverie.memory.topic_file import TopicFile, decode, said_in
 from reverie.permissions.inside import PermissionRefused, inside_for_write
 from reverie.storage.history.objects import blob_id
+from reverie.text.sameness import Said
+from reverie.text.sentences import statements
+from reverie.text.words import content_terms
 
 Done = Literal["added", "updated", "forgotten"]
-_SHARED = 0.6  # of a statement's content words: then it still stands, in other words
 _SPOKEN_OF = 2  # words of a file's subject that a person must have typed
 
 
@@ -124,7 +126,7 @@ class MemoryWrites:
         topic = TopicFile.parse(text)
         if before is not None:
             return topic.updated(trust=TopicFile.parse(before).trust)
-        return topic.updated(trust=assess(statements(text), self._source.evidence).trust)
+        return topic.updated(trust=assess(said_in(text), self._source.evidence).trust)
 
     def _notes(self) -> list[str]:
         """The memories that are nobody's but the user's."""
@@ -168,13 +170,8 @@ class MemoryWrites:
 
 def lost_statements(before: str, after: str) -> list[str]:
     """The statements of a file's body that none of the new body's shares most of its words with."""
-    kept = [set(content_terms(statement)) for statement in statements(TopicFile.parse(after).body)]
-
-    def stands(statement: str) -> bool:
-        terms = set(content_terms(statement))
-        return not terms or any(len(terms & other) >= _SHARED * len(terms) for other in kept)
-
-    return [statement for statement in statements(TopicFile.parse(before).body) if not stands(statement)]
+    kept = Said(statements(TopicFile.parse(after).body))
+    return [statement for statement in statements(TopicFile.parse(before).body) if not kept.has(statement)]
 
 
 def speaks_of(ground: Ground, text: str) -> bool:
@@ -184,7 +181,7 @@ def speaks_of(ground: Ground, text: str) -> bool:
     title = content_terms(topic.name)
     if title and 2 * sum(ground.has(term) for term in title) >= len(title):
         return True
-    said = statements(text)
+    said = said_in(text)
     subject = " ".join([topic.name, topic.description, *(said[:1] if topic.description else said[:2])])
     terms = content_terms(subject)
     return sum(ground.has(term) for term in terms) >= min(_SPOKEN_OF, len(terms))

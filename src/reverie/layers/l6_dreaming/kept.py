@@ -11,11 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from reverie.layers.l6_dreaming.copy import MemoryCopy
-from reverie.layers.l6_dreaming.loss import Words, loss
-from reverie.memory.gate.evidence import content_terms, statements
+from reverie.layers.l6_dreaming.loss import loss
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import is_index, is_topic
-from reverie.memory.topic_file import decode
+from reverie.memory.topic_file import decode, said_in
+from reverie.text.sameness import Said
+from reverie.text.sentences import statements
+from reverie.text.words import content_terms
 
 _TELLING: Final = 4
 """Content words that a line of an index must have to be more than a pointer."""
@@ -26,7 +28,7 @@ def put_back(copy: MemoryCopy, refused: Mapping[str, str], reasons: Sequence[str
     found: dict[str, str] = {}
     if not refused:
         return found
-    held = Words(one for text in refused.values() for one in statements(text))
+    held = Said(one for text in refused.values() for one in said_in(text))
     while names := set(_robbed(copy, held, reasons)) - found.keys():
         for name in sorted(names):
             copy.write(name, copy.base[name])
@@ -34,19 +36,19 @@ def put_back(copy: MemoryCopy, refused: Mapping[str, str], reasons: Sequence[str
     return found
 
 
-def _robbed(copy: MemoryCopy, held: Words, reasons: Sequence[str]) -> Iterator[str]:
+def _robbed(copy: MemoryCopy, held: Said, reasons: Sequence[str]) -> Iterator[str]:
     """The files that lose something which stands nowhere now, names no reason, and would stand in a refused text."""
     before = {name: decode(data) for name, data in copy.base.items()}
     after = {name: decode(data) for name, data in copy.files().items() if data.strip()}
     for one in loss(before, after, reasons).unnamed:
-        if held.shares(frozenset(content_terms(one.text))):
+        if held.has(one.text):
             yield one.file
-    said = Words(one for name, text in after.items() if is_topic(name) or is_index(name) for one in statements(text))
-    named = Words(reasons)
+    said = Said(one for name, text in after.items() if is_topic(name) or is_index(name) for one in said_in(text))
+    named = Said(reasons)
     for name in (name for name in before if is_index(name) and before[name] != after.get(name)):
         for line in _said_in(before[name]):
-            terms = frozenset(content_terms(line))
-            if len(terms) >= _TELLING and not said.shares(terms) and not named.shares(terms) and held.shares(terms):
+            is_telling = len(content_terms(line)) >= _TELLING
+            if is_telling and not said.has(line) and not named.has(line) and held.has(line):
                 yield name
 
 

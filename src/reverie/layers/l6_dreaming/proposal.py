@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 from reverie.errors import ReverieError, UserError
 from reverie.layers.l6_dreaming.copy import CopiedFile, MemoryCopy
 from reverie.layers.l6_dreaming.kept import put_back
-from reverie.layers.l6_dreaming.loss import Loss, listed, loss, statements
+from reverie.layers.l6_dreaming.loss import Loss, body_statements, listed, loss
 from reverie.layers.l6_dreaming.state import FOLDER
 from reverie.memory.taxonomy import is_index
 from reverie.memory.topic_file import decode
@@ -150,7 +150,7 @@ def _plain_reason(name: str, before: str | None, after: str | None) -> str:
         return "the index follows the files"
     if after is None:
         return "removed; no reason was given"
-    old, new = set(statements(before or "")), set(statements(after))
+    old, new = set(body_statements(before or "")), set(body_statements(after))
     return f"{len(new - old)} statements new or reworded, {len(old - new)} gone; no reason was given"
 
 

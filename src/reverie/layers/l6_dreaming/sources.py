@@ -12,8 +12,8 @@ from typing import Final
 
 from reverie.errors import ReverieError
 from reverie.memory.changes import Evidence
-from reverie.memory.gate.evidence import content_terms
 from reverie.storage.transcript.file import read_records
+from reverie.text.words import content_terms
 from reverie.types import Message, TextBlock, ToolResultBlock
 
 MOST_TRANSCRIPTS: Final = 50

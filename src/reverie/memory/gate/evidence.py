@@ -15,19 +15,12 @@ from functools import cached_property
 from typing import Final
 
 from reverie.memory.changes import Evidence
-from reverie.memory.gate.evidence_words import (
-    ASSENT,
-    DATE_WORDS,
-    EMPTY_WORDS,
-    FILLER,
-    FIRM_ASSENT,
-    LANGUAGES,
-    NUMBER_WORDS,
-)
-from reverie.memory.recall.ranking.text import FUNCTION_TERMS, stem, words
+from reverie.memory.gate.evidence_words import ASSENT, DATE_WORDS, FILLER, FIRM_ASSENT
 from reverie.memory.taxonomy import Trust
-from reverie.memory.topic_file import TopicFile
-from reverie.parsing import in_stretches
+from reverie.text.tongue import language_of
+from reverie.text.values import hard_facts
+from reverie.text.word_lists import NUMBER_WORDS
+from reverie.text.words import CJK, content_terms, words
 from reverie.types import Origin
 
 ENOUGH: Final = 0.34
@@ -37,7 +30,6 @@ SHORT: Final = 0.5
 ANCHORED: Final = 0.15
 """The share in a memory in another language: its names and technical words must still be the person's."""
 _LEAST_TYPED: Final = 6  # words from which a language can be told
-_LONGEST: Final = 200  # characters of a token looked at together, so that no text takes long
 _PREFIX: Final = 5  # letters by which `calibration` is known in `calibrate`
 
 _INJECTED = re.compile(
@@ -45,20 +37,8 @@ _INJECTED = re.compile(
     r"|recalled[\w-]*+)(?!\w)[^<>]*+>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
-_SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[\"'`(*\[]*[^\Wa-z_])|(?<=[。！？；])|[\r\n]+|(?<=;)\s+")
-_LABEL = re.compile(
-    r"^\**(?:why|how to apply|warum|anwendung|wie anwenden|por qué|pourquoi|原因|应用|理由|適用)\s?[:：]\**\s*", re.I
-)
-_BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#+|>|\[[ x]\])\s+")
-_LINK = re.compile(r"\[([^\[\]\n]*)\]\((?!\w+://)[^()\n]*\)")  # to another memory: a name, not a statement
-_HARD = re.compile(
-    r"https?://[^\s)>\]\"'`]+|[\w.+-]+@[\w-]+\.[\w.]+|(?:[\w.-]+/)+[\w.-]+|#[a-z][\w-]{2,}|[A-Z]{2,}-\d+"
-    r"|[\w-]+\.(?:io|com|org|net|app|dev|ai|sh|py|ts|tsx|js|go|rs|md|ya?ml|json|toml|sql|cpp|h|c|java|kt|swift)\b"
-    r"|\w*\d[\w.,:%+-]*\w|\d"
-)
 _ISO_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:T[\d:.]+Z?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}|(?:19|20)\d\d")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 class Verdict(StrEnum):
@@ -82,31 +62,6 @@ class Judged:
     """Where its words were found, besides what the person typed."""
     facts: tuple[str, ...] = ()
     """Numbers, names and addresses in it that no person typed."""
-
-
-def statements(text: str) -> list[str]:
-    """The sentences and bullets of a memory's body, and its description; labels such as `Why:` are taken off."""
-    topic = TopicFile.parse(text)
-    whole = (topic.description, *_SENTENCES.split(topic.body))
-    parts = (part for one in whole for part in in_stretches(one))
-    found: list[str] = []
-    for part in parts:
-        said = _LABEL.sub("", _BULLET.sub("", _LINK.sub(r"\1", part).strip())).strip(" *_`-—")
-        if len(said) > 1 and any(char.isalnum() for char in said):
-            found.append(said)
-    return list(dict.fromkeys(found))
-
-
-def content_terms(text: str) -> list[str]:
-    """The words of a statement that carry its meaning, stemmed; pairs of characters in CJK; each once."""
-    found: list[str] = []
-    for word in words(text):
-        if word in EMPTY_WORDS or (len(word) < 2 and not word.isdigit()):
-            continue
-        term = NUMBER_WORDS.get(word, stem(word))
-        if term not in FUNCTION_TERMS:
-            found.append(term)
-    return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,17 +142,10 @@ def other_language(statement: str, typed: str) -> bool:
     """Whether a statement is in another language than what was typed, so that shared words cannot be expected."""
     if len(words(typed)) < _LEAST_TYPED:
         return False
-    if bool(_CJK.search(statement)) != bool(_CJK.search(typed)):
+    if bool(CJK.search(statement)) != bool(CJK.search(typed)):
         return True
-    here, there = _language(statement), _language(typed)
+    here, there = language_of(statement), language_of(typed)
     return bool(here and there and here != there)
-
-
-def _language(text: str) -> str:
-    found = set(words(text))
-    counts = {name: len(found & marks) for name, marks in LANGUAGES.items()}
-    best = max(counts, key=lambda name: counts[name])
-    return best if counts[best] >= 2 and sorted(counts.values())[-2] < counts[best] else ""
 
 
 class Ground:
@@ -212,7 +160,7 @@ class Ground:
 
     @cached_property
     def _terms(self) -> frozenset[str]:
-        return frozenset(content_terms(self.text))
+        return content_terms(self.text)
 
     @cached_property
     def _prefixes(self) -> frozenset[str]:
@@ -254,12 +202,6 @@ def _plain(number: str) -> str:
 def _short(number: str) -> str:
     """1000 as people type it: 1k."""
     return f"{number[:-3]}k" if number.endswith("000") and len(number) > 3 else "\0"
-
-
-def hard_facts(statement: str) -> list[str]:
-    """Numbers, dates, addresses, paths and names with digits: what must not come out of nowhere."""
-    pieces = (token[at : at + _LONGEST] for token in statement.split() for at in range(0, len(token), _LONGEST))
-    return [found.rstrip(".,:%)") for piece in pieces for found in _HARD.findall(piece)]
 
 
 def _sorted(evidence: Sequence[Evidence]) -> tuple[Ground, Ground, Ground, dict[str, Ground]]:

@@ -13,14 +13,14 @@ from datetime import datetime
 
 from reverie.memory.changes import Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.evidence import content_terms, statements
 from reverie.memory.taxonomy import is_topic
-from reverie.memory.topic_file import decode
+from reverie.memory.topic_file import decode, said_in
+from reverie.text.folding import plain
+from reverie.text.sameness import Said
+from reverie.text.words import content_terms
 
 _LOOKED_AT = 1_000
 """Versions, newest first. What was forgotten before them is forgotten by the transcripts' keeping time too."""
-_SAME = 0.6
-"""Of a forgotten statement's content words, that a new one must have to bring it back."""
 _UNWATCHED = (Writer.DREAM, Writer.IMPORT)
 """Who removes a file only to say the same elsewhere."""
 
@@ -31,12 +31,11 @@ class Forgotten:
 
     statement: str
     when: datetime
-    terms: frozenset[str]
 
 
 def forgotten(memory: MemoryDirectory) -> list[Forgotten]:
     """What was removed with its whole file and is in no memory now, newest first."""
-    standing = {_plain(one) for name in memory.names() if is_topic(name) for one in statements(memory.read(name).text)}
+    standing = {plain(one) for name in memory.names() if is_topic(name) for one in said_in(memory.read(name).text)}
     found = list[Forgotten]()
     for version in memory.log(limit=_LOOKED_AT):
         if version.info.writer in _UNWATCHED:
@@ -44,21 +43,17 @@ def forgotten(memory: MemoryDirectory) -> list[Forgotten]:
         for change in version.files:
             if change.before is None or change.after is not None or not is_topic(change.name):
                 continue
-            for one in statements(decode(memory.history.read(change.before))):
-                terms = frozenset(content_terms(one))
-                if len(terms) > 1 and _plain(one) not in standing:
-                    found.append(Forgotten(one, version.when, terms))
+            for one in said_in(decode(memory.history.read(change.before))):
+                if len(content_terms(one)) > 1 and plain(one) not in standing:
+                    found.append(Forgotten(one, version.when))
     return found
 
 
 def brought_back(text: str, standing: Iterable[str], gone: Iterable[Forgotten]) -> Forgotten | None:
     """The forgotten statement that `text` brings back; None if there is none. `standing`: all that memory holds now."""
-    stood = {one for held in standing for one in statements(held)}
-    new = [frozenset(content_terms(one)) for one in statements(text) if one not in stood]
-    for one in gone:
-        if any(len(one.terms & terms) >= _SAME * len(one.terms) for terms in new):
-            return one
-    return None
+    stood = {one for held in standing for one in said_in(held)}
+    new = Said(one for one in said_in(text) if one not in stood)
+    return next((one for one in gone if new.has(one.statement)), None)
 
 
 def why_forgotten(name: str, gone: Forgotten) -> str:
@@ -67,7 +62,3 @@ def why_forgotten(name: str, gone: Forgotten) -> str:
         f"{name}: not written, because the user had this forgotten on {gone.when:%Y-%m-%d}: leave it out, whatever an "
         "older transcript or log says."
     )
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()

@@ -26,6 +26,7 @@ from reverie.parsing import load_json
 from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error, write_atomic
 from reverie.storage.history.versions import Version
+from reverie.text.cutting import shortened
 
 FOLDER: Final = ".inbox"
 LIMIT: Final = 200
@@ -90,7 +91,7 @@ class Inbox:
             text=redacted(item.text)[:_LONGEST_TEXT],
             statements=tuple(redacted(one) for one in item.statements),
             question=redacted(item.question),
-            sources=tuple(replace(one, excerpt=_short(redacted(one.excerpt))) for one in item.sources),
+            sources=tuple(replace(one, excerpt=shortened(redacted(one.excerpt), _EXCERPT)) for one in item.sources),
             time=item.time or self._now().isoformat(timespec="seconds"),
         )
         key = "\0".join([clean.why, clean.file, *clean.statements])
@@ -224,8 +225,3 @@ def _with_added(now: str, statements: Sequence[str]) -> str:
     topic = TopicFile.parse(now)
     added = "\n".join(f"- {one}" for one in statements)
     return topic.updated(body=f"{topic.body.rstrip()}\n\n{added}\n").text
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"

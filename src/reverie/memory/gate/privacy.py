@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reverie.memory.gate.evidence import content_terms, statements
 from reverie.memory.taxonomy import TEAM, MemoryType
-from reverie.memory.topic_file import TopicFile
-
-_SHARED = 0.6  # of a private statement's content words: then it is said, in these words or in others
+from reverie.memory.topic_file import TopicFile, said_in
+from reverie.text.sameness import Said
+from reverie.text.sentences import statements
+from reverie.text.words import content_terms
 
 
 def is_shared(name: str) -> bool:
@@ -28,15 +28,14 @@ def why_private(name: str, text: str, before: str | None, notes: Iterable[str]) 
         return (
             f"{name}: not written, because what is about the user is private, and {TEAM}/ is shared. Keep it outside."
         )
-    stood = set(statements(before or ""))
-    new = [frozenset(content_terms(one)) for one in statements(text) if one not in stood]
+    stood = set(said_in(before or ""))
+    new = Said(one for one in said_in(text) if one not in stood)
     for note in notes:
         topic = TopicFile.parse(note)
         if topic.type is not MemoryType.USER:
             continue
         for one in statements(topic.body):
-            terms = frozenset(content_terms(one))
-            if terms and any(len(terms & other) >= _SHARED * len(terms) for other in new):
+            if content_terms(one) and new.has(one):
                 return (
                     f"{name}: not written, because it says what a private note about the user says, and {TEAM}/ is "
                     "shared. Leave it out."

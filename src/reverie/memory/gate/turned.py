@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from reverie.memory.gate.evidence import Ground, content_terms, statements
+from reverie.memory.gate.evidence import Ground
 from reverie.memory.gate.evidence_words import DATE_WORDS
-from reverie.memory.upkeep.contradictions import contradicts, values
-from reverie.memory.upkeep.duplicates import is_negated
+from reverie.memory.topic_file import said_in
+from reverie.text.cutting import shortened
+from reverie.text.folding import plain
+from reverie.text.sameness import REWORDED, contradicts, likeness, share
+from reverie.text.values import values_of
+from reverie.text.words import content_terms, is_negated
 
-_SHARED: Final = 0.6
-"""Of a statement's content words, that another memory must have to stand for it."""
 _SPOKEN: Final = 0.5
 """Of its content words, that a person must have typed for a `not` to be theirs; two at least."""
 
@@ -35,16 +37,17 @@ def turned_round(
     `before`: the same file as it was; `typed`: what people said; `standing`: all that memory says, read if it is
     needed; `joined`: files that are gone, so that this one may stand for them; `elsewhere`: what other files say now.
     """
-    old, new = statements(before), statements(text)
-    here = {_plain(one) for one in new}
-    stood = [(one, _plain(one) in here) for one in old]
-    if moved := [one for other in joined for one in statements(other)]:
-        there = here | {_plain(one) for other in elsewhere for one in statements(other)}
-        stood += [(one, _plain(one) in there) for one in moved]
+    old, new = said_in(before), said_in(text)
+    here = {plain(one) for one in new}
+    stood = [(one, plain(one) in here) for one in old]
+    if moved := [one for other in joined for one in said_in(other)]:
+        there = here | {plain(one) for other in elsewhere for one in said_in(other)}
+        stood += [(one, plain(one) in there) for one in moved]
     for one in new:
         if one in old or not stood:
             continue
-        was, stays = max(stood, key=lambda other: _alike(one, other[0]))
+        # What a statement came from is the one most like it.
+        was, stays = max(stood, key=lambda other: likeness(content_terms(one), content_terms(other[0])))
         if not stays and contradicts(one, was) and not _is_dated(one, was) and not _rests(one, was, standing, typed):
             return one, was
     return None
@@ -53,25 +56,14 @@ def turned_round(
 def why_turned(name: str, now: str, was: str) -> str:
     """What a writer is told that wanted to."""
     return (
-        f"{name}: not written, because “{_short(now)}” would stand for “{_short(was)}”, and neither the user nor "
-        "another memory says so. Keep it as it was."
+        f"{name}: not written, because “{shortened(now, 100)}” would stand for “{shortened(was, 100)}”, and "
+        "neither the user nor another memory says so. Keep it as it was."
     )
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 100 else f"{line[:99]}…"
-
-
-def _alike(one: str, other: str) -> float:
-    """How much of their words two statements share: what a statement came from is the one most like it."""
-    here, there = frozenset(content_terms(one)), frozenset(content_terms(other))
-    return len(here & there) / max(1, len(here | there))
 
 
 def _is_dated(one: str, was: str) -> bool:
     """Whether it is the same with a day written out: words such as `next Monday` have become a date."""
-    here, there = values(one), values(was)
+    here, there = values_of(one).all, values_of(was).all
     new, old = here - there, there - here
     is_relative = bool(DATE_WORDS.search(was)) and not any(_is_date(value) for value in old)
     return is_relative and bool(new) and all(_is_date(value) for value in new)
@@ -83,20 +75,15 @@ def _is_date(value: str) -> bool:
 
 def _rests(one: str, was: str, standing: Callable[[], Iterable[str]], typed: Ground) -> bool:
     """Whether a person, or another memory, says it as it is now."""
-    terms, new = frozenset(content_terms(one)), values(one) - values(was)
+    terms, new = content_terms(one), values_of(one).all - values_of(was).all
     if new:
         if all(typed.has_fact(value) for value in new) and any(typed.has(term) for term in terms):
             return True
     elif sum(typed.has(term) for term in terms) >= max(min(2, len(terms)), _SPOKEN * len(terms)):
         return True
-    for other in (said for text in standing() for said in statements(text)):
-        shared = len(terms & frozenset(content_terms(other)))
-        if _plain(other) == _plain(was) or shared < _SHARED * len(terms):
+    for other in (said for text in standing() for said in said_in(text)):
+        if plain(other) == plain(was) or share(terms, content_terms(other)) < REWORDED:
             continue
-        if new <= values(other) and is_negated(other) == is_negated(one):
+        if new <= values_of(other).all and is_negated(other) == is_negated(one):
             return True
     return False
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()

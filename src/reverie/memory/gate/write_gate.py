@@ -15,16 +15,19 @@ from typing import Final, Literal, NoReturn
 
 from reverie.errors import ReverieError
 from reverie.memory.changes import Evidence, ProposedWrite, Writer
-from reverie.memory.gate.evidence import Assessment, Verdict, assess, content_terms, statements
+from reverie.memory.gate.evidence import Assessment, Verdict, assess
 from reverie.memory.gate.inbox import Inbox, InboxFull, Item, Source
 from reverie.memory.index import entries
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import INDEX, LOGS, TEAM, Trust
-from reverie.memory.topic_file import TopicFile, decode, encode
-from reverie.memory.upkeep.contradictions import Contradiction, find_contradiction
+from reverie.memory.topic_file import TopicFile, decode, encode, said_in
 from reverie.memory.upkeep.duplicates import Standing, find_double
 from reverie.regular_files import read_regular
 from reverie.storage.history.objects import blob_id
+from reverie.text.cutting import shortened
+from reverie.text.folding import plain
+from reverie.text.sameness import contradicts
+from reverie.text.words import content_terms
 
 RefusalKind = Literal["secret", "evidence", "duplicate", "contradiction", "trust"]
 Instructions = Callable[[], Mapping[str, str]]
@@ -113,7 +116,7 @@ class WriteGate:
     def warnings(self, write: ProposedWrite) -> list[str]:
         """What a person who writes by hand should know, although it is saved: that it is written down already."""
         double = find_double(_new_statements(write), self._standing, self._instructions(), without=_not_counted(write))
-        return [f"{double.where} has this already: “{_short(double.standing)}”"] if double else []
+        return [f"{double.where} has this already: “{shortened(double.standing, _LONGEST)}”"] if double else []
 
     # One check each.
 
@@ -140,7 +143,7 @@ class WriteGate:
         refused = assessment.refused or assessment.judged
         texts = [one.statement for one in refused]
         item = self._keep(write, "evidence", tuple(texts))
-        listed = "; ".join(f"“{_short(text)}”" for text in texts[:_SHOWN])
+        listed = "; ".join(f"“{shortened(text, _LONGEST)}”" for text in texts[:_SHOWN])
         more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
         rest = "Write the rest without it" if len(texts) < len(assessment.judged) else "Ask the user"
         waits = f", and it waits in the inbox ({item})" if item else ""
@@ -157,13 +160,13 @@ class WriteGate:
         name = TopicFile.parse(write.text).name if write.is_topic else ""
         if not name or name == TopicFile.parse(write.before or "").name:
             return
-        assessment = assess([name], write.evidence, [*self._known(write, [name]), *statements(write.text)])
+        assessment = assess([name], write.evidence, [*self._known(write, [name]), *said_in(write.text)])
         # Where words are written without spaces, a number takes its neighbours along: that is no address.
         if any(one.verdict is Verdict.UNSUPPORTED or any(map(str.isascii, one.facts)) for one in assessment.refused):
             self._check_evidence(write, assessment)
 
     def _check_contradiction(self, write: ProposedWrite, assessment: Assessment) -> None:
-        found = find_contradiction(assessment, self._confirmed(write, assessment))
+        found = _find_contradiction(assessment, self._confirmed(write, assessment))
         if found is None:
             return
         question = _question(found)
@@ -172,8 +175,8 @@ class WriteGate:
         self._refuse(
             write,
             "contradiction",
-            f"{write.name}: “{_short(found.statement)}” contradicts what the user confirmed in {found.where}{waits}. "
-            "Leave it as it is, or ask the user.",
+            f"{write.name}: “{shortened(found.statement, _LONGEST)}” contradicts what the user confirmed in "
+            f"{found.where}{waits}. Leave it as it is, or ask the user.",
             found.where,
             item,
         )
@@ -214,7 +217,7 @@ class WriteGate:
                 text = write.together.get(name) or _text_of(self._root / name)
                 known.append(text)
         if write.writer is Writer.DREAM:
-            terms = list(dict.fromkeys(term for one in new for term in content_terms(one)))
+            terms = frozenset[str]().union(*map(content_terms, new))
             near = self._standing.sharing(terms, max(2, len(terms) // 4))
             known += [text for _, text in zip(range(_RELATED), (text for _, text in near), strict=False)]
             known += [_text_of(path) for path in sorted((self._root / LOGS).glob("*/*/*.md"))[-_RELATED:]]
@@ -224,7 +227,7 @@ class WriteGate:
     def _confirmed(self, write: ProposedWrite, assessment: Assessment) -> dict[str, str]:
         """Memories the user confirmed, near to what is not the user's own in this write."""
         unsure = [one.statement for one in assessment.judged if one.verdict != "supported"]
-        terms = list(dict.fromkeys(term for one in unsure for term in content_terms(one)))
+        terms = frozenset[str]().union(*map(content_terms, unsure))
         if not terms or not write.is_topic:
             return {}
         near = dict(self._standing.sharing(terms, 2))
@@ -268,8 +271,8 @@ class WriteGate:
 
 def _new_statements(write: ProposedWrite) -> list[str]:
     """What the text says that did not stand in the file before, word for word."""
-    before = {" ".join(one.split()).casefold() for one in statements(write.before or "")}
-    return [one for one in statements(write.text) if " ".join(one.split()).casefold() not in before]
+    before = {plain(one) for one in said_in(write.before or "")}
+    return [one for one in said_in(write.text) if plain(one) not in before]
 
 
 def _new_in_head(write: ProposedWrite) -> list[str]:
@@ -291,8 +294,29 @@ def _not_counted(write: ProposedWrite) -> set[str]:
     return {write.name, *(name for name in write.together)}
 
 
-def _question(found: Contradiction) -> str:
-    was, now = _short(found.standing), _short(found.statement)
+@dataclass(frozen=True, slots=True)
+class _Contradiction:
+    """Two statements that cannot both hold."""
+
+    where: str
+    statement: str
+    standing: str
+
+
+def _find_contradiction(assessment: Assessment, confirmed: Mapping[str, str]) -> _Contradiction | None:
+    """The first statement that is not the user's own and speaks against a confirmed memory."""
+    for one in assessment.judged:
+        if one.verdict is Verdict.SUPPORTED:
+            continue
+        for where, text in confirmed.items():
+            for standing in said_in(text):
+                if contradicts(one.statement, standing):
+                    return _Contradiction(where, one.statement, standing)
+    return None
+
+
+def _question(found: _Contradiction) -> str:
+    was, now = shortened(found.standing, _LONGEST), shortened(found.statement, _LONGEST)
     return f"{found.where} says, confirmed by you: “{was}” Is this true now: “{now}”?"
 
 
@@ -317,8 +341,3 @@ def _text_of(path: Path) -> str:
 def _safe(name: str) -> str:
     """A file name fit for a log, whatever an agent called it."""
     return "(a name with a secret)" if find_secrets(name) else name
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

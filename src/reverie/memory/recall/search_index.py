@@ -20,10 +20,10 @@ from typing import Final
 
 from reverie.memory.recall.ranking.files import FileStat, scan
 from reverie.memory.recall.ranking.index_file import open_database
-from reverie.memory.recall.ranking.text import ANALYSIS_VERSION, terms
 from reverie.memory.recall.ranking.topic import Topic, parse_topic
 from reverie.moments import change_ns
 from reverie.regular_files import read_regular
+from reverie.text.words import ANALYSIS_VERSION, terms
 
 SCHEMA_VERSION: Final = f"1.{ANALYSIS_VERSION}"
 BATCH_FILES: Final = 2_000

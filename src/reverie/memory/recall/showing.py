@@ -16,6 +16,7 @@ from reverie.memory.age import age_note, age_words
 from reverie.origins import broken_tags
 from reverie.parsing import load_json
 from reverie.prompts import render
+from reverie.text.words import CJK
 from reverie.types import JsonObject
 
 MAX_FILES = 5
@@ -33,7 +34,6 @@ SCHEMA: JsonObject = {
 """What a model that selects must answer."""
 
 _WORD = re.compile(r"\w+")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 def why_not(query: str, shown_bytes: int, *, limit: int = SESSION_BYTES) -> str | None:
@@ -41,7 +41,7 @@ def why_not(query: str, shown_bytes: int, *, limit: int = SESSION_BYTES) -> str 
     if shown_bytes >= limit:
         return f"{shown_bytes:,} bytes of memory were shown in this session already"
     words = _WORD.findall(query)
-    if len(words) < 2 and len(_CJK.findall(query)) < 4:
+    if len(words) < 2 and len(CJK.findall(query)) < 4:
         return "the message is one word"
     return None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-from reverie.memory.secrets.shapes import words
+from reverie.text.folding import word_set
 
 Strength = Literal["password", "verb", "firm", "key", "login", "user", "code", "number"]
 """What may stand behind a word: anything a person would choose (a `verb` may mean something else), what looks drawn
@@ -54,14 +54,14 @@ _TABLE: Final[tuple[tuple[Strength, str, str], ...]] = (
 CARRIERS: Final[tuple[tuple[str, Strength], ...]] = tuple(
     (word, strength) for strength, _, listed in _TABLE for word in listed.split(", ")
 )
-BARE: Final = words("pwd pw psk pass mdp key clé clave senha parola heslo chave creds bearer sig auth")
+BARE: Final = word_set("pwd pw psk pass mdp key clé clave senha parola heslo chave creds bearer sig auth")
 """Words that stand inside others: they count only if no letter stands beside them."""
 OPENS: Final = (
     r"(?:door|gate|alarm|safe|lock(?:er)?|garage|vault|lift|elevator|phone|sim|card|gym|entrance|entry|office|haustür|tür|tor"
     r"|alarmanlage|tresor|schloss|schließfach|handy|karte|porte|portail|alarme|coffre|téléphone|carte|immeuble|puerta|alarma"
     r"|caja fuerte|garaje|móvil|tarjeta|unlock|门禁|大门|保险箱|保险柜|报警器?|手机|解锁|锁屏|支付|银行卡|开门)"
 )
-IN_SENTENCES: Final = words(
+IN_SENTENCES: Final = word_set(
     """the is be must at least your a an of to in for and or not with from by on use this that are was has it no der die
     das und ist el la de le les et when if while once every each only never always will should can may before after
     during between until than then as we you they she he them which who what where how twice against derived also
@@ -75,7 +75,7 @@ IN_SENTENCES: Final = words(
     del pero como más muy sólo solo debe luego desde hasta nunca siempre también"""
 )
 """Words that hold sentences together: no passphrase has one, and no value is one."""
-NOT_VALUES: Final = IN_SENTENCES | words(
+NOT_VALUES: Final = IN_SENTENCES | word_set(
     """required optional mandatory missing wrong incorrect correct invalid valid expired unchanged changed rotated
     hashed encrypted salted stored kept saved shared generated reset needed unknown empty blank strong weak long
     short new old different fine okay good bad now soon later these those my everyone nobody anyone someone

@@ -13,7 +13,8 @@ from typing import Final
 from reverie.memory.secrets.carriers import HASH_WORDS, IN_SENTENCES
 from reverie.memory.secrets.grammar import Hit
 from reverie.memory.secrets.rules import PRIVATE_BLOCK
-from reverie.memory.secrets.shapes import is_placeholder, is_random, words
+from reverie.memory.secrets.shapes import is_placeholder, is_random
+from reverie.text.folding import word_set
 
 _PHRASE = re.compile(
     r"(?i)(?:\b(?:seed|recovery|mnemonic|backup|secret|wallet|restore)[- ]?(?:phrase|words?|seed|sentence)\b"
@@ -38,7 +39,7 @@ _BYTES = re.compile(
     r"(?<![\w.])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ \t]*[ ,:;-]\s{0,8}){11,}(?:0x|\\x)?[0-9A-Fa-f]{2}(?![\w.])"
     r"|(?<![\w.])(?:\d{1,3}[ \t]*[ ,;]\s{0,8}){11,}\d{1,3}(?![\w.])"
 )
-_SPELLING: Final = words(
+_SPELLING: Final = word_set(
     """alpha alfa bravo charlie delta echo foxtrot golf hotel india juliett juliet kilo lima mike november oscar papa
     quebec romeo sierra tango uniform victor whiskey whisky xray x-ray yankee zulu zero one two three four five six
     seven eight nine null eins zwei drei vier fünf sechs sieben acht neun anton berta cäsar dora emil friedrich gustav
@@ -156,13 +157,13 @@ def blocks(text: str) -> Iterator[Hit]:
 
 
 # Each form with the marks one of which its text must have: looking for a mark is fast, matching a form is not.
-_KEYS: Final = words("key pass secret token schlüssel clave clé contraseña kennwort pin 密 口令 令牌")
+_KEYS: Final = word_set("key pass secret token schlüssel clave clé contraseña kennwort pin 密 口令 令牌")
 _FORMS: Final[tuple[tuple[frozenset[str], Callable[[str], Iterator[Hit]]], ...]] = (
-    (words("private secret putty"), blocks),
-    (words("seed phrase mnemonic words wörter mots palabras frase 助 短语 backup"), phrases),
+    (word_set("private secret putty"), blocks),
+    (word_set("seed phrase mnemonic words wörter mots palabras frase 助 短语 backup"), phrases),
     (_KEYS, byte_lists),
     (_KEYS, spelled),
-    (words("= :"), in_variables),
+    (word_set("= :"), in_variables),
 )
 
 

@@ -12,11 +12,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import Final
 
-
-def words(text: str) -> frozenset[str]:
-    """A set of words, written as a text."""
-    return frozenset(text.split())
-
+from reverie.text.folding import word_set
 
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _HEX = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
@@ -29,7 +25,7 @@ _MADE_UP = re.compile(
     r"|hidden[-_ ]value|dummy|f[o0]{2}bar|lorem|no[-_]?such|invalid[-_]|sample[-_]|[-_]sample|fake[-_]|[-_]fake|<|>"
     r"|\{\{|\}\}|x{5,}|\.{3}|…|\*{3}|0{8,}|(?:1234567890|0123456789|abcdefgh)"
 )
-_WHOLE_MADE_UP: Final = words(
+_WHOLE_MADE_UP: Final = word_set(
     """none null nil undefined true false yes no on off empty blank unset default todo tbd na n/a unknown string
     str text number int integer bool boolean float any object array list bytes char varchar void self required
     optional secret password passwd pass pwd token key apikey api_key user username value foo bar baz test

@@ -6,7 +6,6 @@ version. It judges form, not worth: merging and rewording is for dreaming and fo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -33,10 +32,9 @@ from reverie.memory.upkeep.checkup_fixes import (
     unlink_prose,
 )
 from reverie.storage.history.versions import Version
+from reverie.text.sameness import COPIED, likeness
+from reverie.text.words import content_terms
 
-_WORD = re.compile(r"[^\W_]{2,}")
-_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_NEAR = 0.75  # share of words two files have in common to count as near-doubles
 _FEWEST_WORDS = 8
 _LENIENCE = 20  # the limit of a line is a rule of thumb
 _RAREST = 8
@@ -214,7 +212,7 @@ def _duplicates(
 
 def near_doubles(texts: dict[str, str]) -> Iterator[tuple[str, str, float]]:
     """Pairs of texts that share most of their words; each pair once. Compared only where they share a rare word."""
-    words = {name: _words(text) for name, text in texts.items()}
+    words = {name: content_terms(text) for name, text in texts.items()}
     where: dict[str, list[str]] = {}
     for name, own in words.items():
         for word in own:
@@ -225,11 +223,6 @@ def near_doubles(texts: dict[str, str]) -> Iterator[tuple[str, str, float]]:
         rarest = sorted((word for word in own if len(where[word]) > 1), key=lambda word: (len(where[word]), word))
         others = {other for word in rarest[:_RAREST] for other in where[word][:100] if other > name}
         for other in sorted(others):
-            share = len(own & words[other]) / len(own | words[other])
-            if share >= _NEAR:
+            share = likeness(own, words[other])
+            if share >= COPIED:
                 yield name, other, share
-
-
-def _words(text: str) -> frozenset[str]:
-    folded = text.casefold()
-    return frozenset(_WORD.findall(_WIDE.sub(" ", folded))) | frozenset(_WIDE.findall(folded))

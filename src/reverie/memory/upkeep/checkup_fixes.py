@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from reverie.memory.index import IndexEntry, index_line, unlinked, with_entry, without_entry
 from reverie.memory.taxonomy import MemoryType, index_of, pointer_of
 from reverie.memory.topic_file import TopicFile
+from reverie.text.folding import plain
 
 Draft = dict[str, str | None]
 """The texts of all files while fixes are applied; None is a removed file."""
@@ -70,7 +71,7 @@ def shorten_line(index: str, entry: IndexEntry, target: str) -> Fix:
             return
         topic = TopicFile.parse(text)
         short = index_line(entry.title, entry.file, entry.hook)
-        if " ".join(entry.hook.split()).casefold() not in " ".join(topic.text.split()).casefold():
+        if plain(entry.hook) not in plain(topic.text):
             draft[target] = topic.updated(body=f"{topic.body.rstrip()}\n\n{entry.hook}\n").text
         if len(short) < len(entry.text):
             draft[index] = with_entry(listed, entry.file, entry.title, entry.hook)

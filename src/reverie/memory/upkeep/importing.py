@@ -19,12 +19,12 @@ from reverie.memory.changes import ABSENT, Change, ProposedWrite, WriteInfo, Wri
 from reverie.memory.index import entries, with_entry
 from reverie.memory.note import DESCRIPTION_CHARACTERS, classify, title_of
 from reverie.memory.opening import OpenedMemory
-from reverie.memory.secrets.cutting import shortened
 from reverie.memory.taxonomy import INDEX, LOGS, MemoryType, file_name, index_of, pointer_of
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import cause_of
 from reverie.storage.history.versions import Version
+from reverie.text.cutting import shortened
 
 _NOTES = re.compile(
     r"(?:agents|claude|gemini|memor(?:y|ies)|memos?|notes?|cursorrules)(?:\.local)?\.(?:md|mdc|txt)", re.I

@@ -12,11 +12,12 @@ from datetime import date
 from itertools import pairwise
 from typing import Final
 
-from reverie.memory.gate.evidence_words import NUMBER_WORDS
-from reverie.memory.secrets.shapes import words
-from reverie.offline.consolidate.likeness import overlap, subject_of, values_of
-from reverie.offline.consolidate.statements import terms_of
 from reverie.offline.consolidate.swapping import CLAUSE, LIGHT, NAME_LIKE, Swap, spelled_in
+from reverie.text.folding import word_set
+from reverie.text.sameness import overlap
+from reverie.text.values import subject_of, values_of
+from reverie.text.word_lists import NUMBER_WORDS
+from reverie.text.words import content_terms
 
 _TOKEN = r"(?:`[^`\n]+`|[^\s,;:()“”\"]+)"
 _FROM_TO = re.compile(
@@ -90,7 +91,7 @@ _HAS_MOVED = re.compile(
 _IS_WHERE = re.compile(
     r"\s(?:is|are|lives?|served|stored|hosted|kept|found|located)\b(?:\s\w+)?\s(?:at|in|on|from|under)\s", re.IGNORECASE
 )
-_STOP: Final = words(
+_STOP: Final = word_set(
     """the a an our this that it in of to for and or is are we you all any i he she they who everyone everybody someone
     nobody these those there here which what wir ich du er sie es man alle der die das ein eine el la los las nosotros
     yo él ella ellos ellas ustedes todos by with from on at dr mr mrs ms prof frau herr señor señora"""
@@ -120,11 +121,11 @@ def takes_the_place(said: str, statement: str) -> bool:
     """Whether what was said replaces a statement as a whole: where something is now, or what is not done any more."""
     if _NO_MORE.search(said):
         pairs = (" ".join(two) for two in pairwise(re.findall(r"[^\W_]+", said.lower())))
-        return any(len(terms_of(pair)) == 2 and pair in statement.lower() for pair in pairs)
+        return any(len(content_terms(pair)) == 2 and pair in statement.lower() for pair in pairs)
     moved = _HAS_MOVED.search(said)
     if moved is None or not _IS_WHERE.search(statement):
         return False
-    return bool(terms_of(moved["what"]) & terms_of(_IS_WHERE.split(statement, maxsplit=1)[0]))
+    return bool(content_terms(moved["what"]) & content_terms(_IS_WHERE.split(statement, maxsplit=1)[0]))
 
 
 def is_for_later(said: str, day: date) -> bool:
@@ -216,7 +217,7 @@ def _arriving(statement: str, said: str, old: str, negated: list[int]) -> str | 
     ]
     if not options:
         options = [match["new"] for match in _TAKES_OVER.finditer(said) if not spelled_in(statement, match["new"])]
-    options = [one for one in options if one.lower() not in terms_of(old) and one.lower() != old.lower()]
+    options = [one for one in options if one.lower() not in content_terms(old) and one.lower() != old.lower()]
     same = [one for one in options if any(char.isdigit() for char in one) == wants_digits]
     return next(iter(same), None)
 
@@ -262,7 +263,7 @@ def _agree(statement: str, said: str, kind: str, is_only: Callable[[str], bool])
     Whoever names nothing but what is counted (`it's 42 cows`) means the one place where memory counts it.
     """
     unit = kind.removeprefix("number ")
-    counted = terms_of(unit) if kind.startswith("number ") else frozenset[str]()
+    counted = content_terms(unit) if kind.startswith("number ") else frozenset[str]()
     subject, its = ((subject_of(text) - LIGHT) | counted for text in (statement, said))
     if not its - counted:
         return kind.startswith("number ") and unit not in _UNITS and is_only(kind)
@@ -272,7 +273,7 @@ def _agree(statement: str, said: str, kind: str, is_only: Callable[[str], bool])
 
 
 _AGREED: Final = 0.5
-_UNITS: Final = words(
+_UNITS: Final = word_set(
     """second minute hour day week month year euro dollar percent eur usd gb mb kb tb ms s h m cm mm km kg g % line
     character time file page word"""
 )
@@ -280,7 +281,7 @@ _UNITS: Final = words(
 
 def _shares(statement: str, said: str, about: frozenset[str], without: str = "") -> bool:
     """Whether the two speak of the same thing: a word that is no value stands in both."""
-    return bool(_shared(statement, said, about) - terms_of(without))
+    return bool(_shared(statement, said, about) - content_terms(without))
 
 
 def _shared(statement: str, said: str, about: frozenset[str]) -> frozenset[str]:

@@ -14,8 +14,8 @@ from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.desk import Desk
 from reverie.offline.consolidate.statements import body_statements
-from reverie.offline.language.dates import Found, find_days
-from reverie.offline.language.tongue import Tongue, tongue_of
+from reverie.text.dates.finding import Found, find_days
+from reverie.text.tongue import Tongue, tongue_of
 
 _RULES: Final = (MemoryType.FEEDBACK, MemoryType.USER, MemoryType.REFERENCE)
 _COMMONEST: Final[Tongue] = "en"

@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from reverie.memory.gate.evidence import hard_facts
-from reverie.memory.secrets.cutting import shortened
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.desk import Desk
 from reverie.offline.consolidate.index_rows import Part, Row, is_over, longest_line, rows
 from reverie.offline.consolidate.learning import learn
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source, cleaned, holds_secret
-from reverie.offline.consolidate.statements import statements_in, terms_of, with_lines
+from reverie.offline.consolidate.statements import with_lines
+from reverie.text.cutting import shortened
+from reverie.text.sentences import statements_in
+from reverie.text.values import hard_facts
+from reverie.text.words import content_terms
 
 INDEXES = (INDEX, f"{TEAM}/{INDEX}")
 _RULE = re.compile(r"\b(?:wants?|prefers?|likes?|always|never|must)\b", re.IGNORECASE)
@@ -87,8 +89,8 @@ def pieces(hook: str) -> list[str]:
 
 def is_covered(piece: str, file_text: str) -> bool:
     """Whether a file says it: all but a word or two of it, and every number; the last word may be cut off."""
-    terms = terms_of(piece)
-    whole = terms_of(file_text)
+    terms = content_terms(piece)
+    whole = content_terms(file_text)
     lower = re.sub(r"\\(.)", r"\1", file_text.lower())
     missing = [term for term in terms if term not in whole and term not in lower]
     facts = [fact for fact in hard_facts(piece) if fact.lower() not in lower]

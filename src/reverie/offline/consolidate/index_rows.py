@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, IndexEntry, entries
-from reverie.offline.consolidate.statements import terms_of
+from reverie.text.words import content_terms
 
 BEARABLE: Final = 200
 """Characters of a line that may stay as it is, though a new one would be shorter."""
@@ -78,7 +78,7 @@ class Row:
         is_own = pointer is not None and (not pointer["file"].endswith(".md") or self._is_its(pointer["file"]))
         if is_own or _POSITION.match(said.rstrip(".")):
             return ""
-        if not _HOUSEKEEPING.sub("", said) or len(terms_of(said)) < _LEAST_TERMS:
+        if not _HOUSEKEEPING.sub("", said) or len(content_terms(said)) < _LEAST_TERMS:
             return ""
         return said[:1].upper() + said[1:]
 

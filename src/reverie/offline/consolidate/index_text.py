@@ -16,7 +16,7 @@ from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.dating import written_out
 from reverie.offline.consolidate.index_detail import is_covered, name_in, pieces, section_body
 from reverie.offline.consolidate.index_rows import Part, Row, is_over, longest_line, rows
-from reverie.offline.consolidate.statements import statements_in
+from reverie.text.sentences import statements_in
 
 _CLAUSE = re.compile(r"(?:[.;](?=\s)|\s[—–-](?=\s)|\s\()")
 

@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from reverie.memory.gate.evidence import hard_facts
 from reverie.offline.consolidate.desk import Desk
-from reverie.offline.consolidate.likeness import NEAR, SAME, values_of
-from reverie.offline.consolidate.statements import Statement, body_statements, terms_of
+from reverie.offline.consolidate.statements import body_statements
+from reverie.text.sameness import REWORDED, SAME
+from reverie.text.sentences import Statement
+from reverie.text.values import hard_facts, values_of
+from reverie.text.words import content_terms
 
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])[^\W_]\w*(?:-\w+)*(?![\w-])")
 _NO_IDENTIFIER = re.compile(r"\d+(?:st|nd|rd|th|s|h|m|k|x|[kmgt]b|ms|[kmc]?m|kg|g|[AP]M)?", re.IGNORECASE)
@@ -28,8 +30,8 @@ def identifiers(text: str) -> frozenset[str]:
 
 def facts_missing(said: str, text: str) -> frozenset[str]:
     """The numbers, identifiers and names of a statement that a text does not have."""
-    lower, whole = text.lower(), terms_of(text)
-    numbers = {term for term in terms_of(said) if any(char.isdigit() for char in term) and term not in whole}
+    lower, whole = text.lower(), content_terms(text)
+    numbers = {term for term in content_terms(said) if any(char.isdigit() for char in term) and term not in whole}
     missing = {fact.lower() for fact in hard_facts(said) if fact.lower() not in lower}
     missing |= {one for one in identifiers(said) if one not in lower}
     missing |= {number for number in numbers if number not in lower}
@@ -38,14 +40,14 @@ def facts_missing(said: str, text: str) -> frozenset[str]:
 
 def stands(said: str, text: str) -> bool:
     """Whether a text has a statement: in one of its own or spread over some, and with all that is fact in it."""
-    terms = terms_of(said)
+    terms = content_terms(said)
     if said in text:
         return True
     if facts_missing(said, text):
         return False
-    if len(terms & terms_of(text)) >= SAME * len(terms):
+    if len(terms & content_terms(text)) >= SAME * len(terms):
         return True
-    return any(len(terms & one.terms) >= NEAR * len(terms) for one in body_statements(text))
+    return any(len(terms & one.terms) >= REWORDED * len(terms) for one in body_statements(text))
 
 
 def lost(desk: Desk) -> set[str]:

@@ -12,17 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.memory.gate.evidence import hard_facts
-from reverie.memory.secrets.cutting import ended
 from reverie.memory.taxonomy import TEAM, MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.changing import is_for_later, swaps, takes_the_place
 from reverie.offline.consolidate.desk import Desk
 from reverie.offline.consolidate.keeping import facts_missing, identifiers
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source
-from reverie.offline.consolidate.likeness import NEAR, are_rivals, overlap, says, subject_of, values_of
-from reverie.offline.consolidate.statements import Statement, body_statements, replaced, terms_of, with_lines
+from reverie.offline.consolidate.statements import body_statements, replaced, with_lines
 from reverie.offline.consolidate.swapping import Swap, applied, besides, is_named, is_sound, names_it
+from reverie.text.cutting import ended, shortened
+from reverie.text.sameness import REWORDED, contradicts, overlap, says
+from reverie.text.sentences import Statement, finished
+from reverie.text.values import hard_facts, subject_of, values_of
+from reverie.text.words import content_terms
 
 _WORDS_OF: Final = "In the user's words"
 _BELONGS: Final = 0.4
@@ -63,14 +65,14 @@ def learn(desk: Desk, lesson: Lesson) -> None:
         _new_file(desk, lesson)
     else:
         text = desk.texts[name]
-        desk.write(name, with_lines(text, [_ended(lesson.text)]), f"added what {_told(lesson)}")
+        desk.write(name, with_lines(text, [finished(lesson.text)]), f"added what {_told(lesson)}")
 
 
 def _is_known(desk: Desk, text: str) -> bool:
     """Whether one statement says it, or one file holds all its words and numbers."""
-    terms = terms_of(text)
+    terms = content_terms(text)
     for file_text in desk.texts.values():
-        whole = terms_of(file_text)
+        whole = content_terms(file_text)
         if len(terms & whole) < 0.8 * len(terms):
             continue
         if text.rstrip(".!") in file_text or any(says(text, one.text) for one in body_statements(file_text)):
@@ -121,7 +123,7 @@ def _hits(desk: Desk, lesson: Lesson) -> list[_Hit]:
             continue
         text = desk.texts[name]
         topic = TopicFile.parse(text)
-        about = terms_of(f"{topic.name} {topic.description}")
+        about = content_terms(f"{topic.name} {topic.description}")
         for number, one in enumerate(body_statements(text)):
             if one.label or one.text.startswith(_WORDS_OF) or lesson.text.rstrip(".!") in one.text:
                 continue
@@ -149,7 +151,7 @@ def _says_more(text: str, one: Statement, changes: Sequence[Swap], lesson: Lesso
 
 
 def _gives_way(statement: str, said: str) -> bool:
-    return are_rivals(said, statement) or takes_the_place(said, statement)
+    return contradicts(said, statement) or takes_the_place(said, statement)
 
 
 def _put_right(desk: Desk, name: str, hits: list[_Hit], lesson: Lesson) -> None:
@@ -166,7 +168,7 @@ def _put_right(desk: Desk, name: str, hits: list[_Hit], lesson: Lesson) -> None:
     is_replaced = any(
         hit.is_first and not hit.swaps and not hit.is_beside and _heads(description, hit.statement) for hit in hits
     )
-    if (changed := _short(lesson.text) if is_replaced else applied(description, changes)) != description:
+    if (changed := _described(lesson) if is_replaced else applied(description, changes)) != description:
         text = TopicFile.parse(text).updated(description=changed).text
     was = " ".join(f"“{hit.statement.text}”" for hit in hits)
     desk.write(name, text, f"put right by what {_told(lesson)}; it said {was}")
@@ -174,7 +176,7 @@ def _put_right(desk: Desk, name: str, hits: list[_Hit], lesson: Lesson) -> None:
 
 def _heads(description: str, one: Statement) -> bool:
     """Whether a description says what a statement says, and so falls with it."""
-    return overlap(terms_of(description), one.terms) >= NEAR
+    return overlap(content_terms(description), one.terms) >= REWORDED
 
 
 def _kinds(desk: Desk) -> Counter[str]:
@@ -187,13 +189,13 @@ def _kinds(desk: Desk) -> Counter[str]:
 def _in_their_words(lesson: Lesson) -> str:
     if lesson.source is Source.TYPED:
         return f"{_WORDS_OF} on {lesson.day.isoformat()}: “{lesson.text.strip()}”"
-    return _ended(lesson.text)
+    return finished(lesson.text)
 
 
 def _as_said(lesson: Lesson) -> str:
     """What was said, to stand where something else stood; a change with its day."""
     if lesson.source is not Source.TYPED or lesson.kind is not Kind.CHANGE:
-        return _ended(lesson.text)
+        return finished(lesson.text)
     return f"{lesson.text.strip().rstrip('.!')} (said on {lesson.day.isoformat()})."
 
 
@@ -205,8 +207,8 @@ def _told(lesson: Lesson) -> str:
 def _belongs_to(desk: Desk, lesson: Lesson) -> str | None:
     """The file a lesson is about: of a fitting kind, with enough of its rarer words."""
     kinds = {MemoryType.FEEDBACK} if lesson.kind is Kind.RULE else {MemoryType.PROJECT, MemoryType.REFERENCE, None}
-    terms = frozenset(term for term in terms_of(lesson.text) if not any(char.isdigit() for char in term))
-    held = {name: terms_of(text) for name, text in desk.texts.items()}
+    terms = frozenset(term for term in content_terms(lesson.text) if not any(char.isdigit() for char in term))
+    held = {name: content_terms(text) for name, text in desk.texts.items()}
     spread = {term: sum(term in own for own in held.values()) for term in terms}
     weights = {term: 1.0 / max(1, spread[term]) for term in terms}
     named = values_of(lesson.text).names
@@ -216,7 +218,7 @@ def _belongs_to(desk: Desk, lesson: Lesson) -> str | None:
         if not desk.may_change(name) or topic.type not in kinds or topic.problems or name.startswith(f"{TEAM}/"):
             continue
         shared = terms & held[name]
-        about = terms & terms_of(f"{topic.name} {topic.description}")
+        about = terms & content_terms(f"{topic.name} {topic.description}")
         known = sum(weights[term] for term in terms if spread[term])
         weight = sum(weights[term] for term in shared) / known if known else 0.0
         is_rule = lesson.kind is Kind.RULE
@@ -233,16 +235,16 @@ def _new_file(desk: Desk, lesson: Lesson) -> None:
     else:
         kind = MemoryType.REFERENCE if _WHERE.search(lesson.text) else MemoryType.PROJECT
     because = _BECAUSE.search(lesson.text)
-    body = _ended(lesson.text[: because.start()] if because else lesson.text)
+    body = finished(lesson.text[: because.start()] if because else lesson.text)
     if because:
-        body = f"{body}\n\n**Why:** {_ended(because['why'])}"
+        body = f"{body}\n\n**Why:** {finished(because['why'])}"
     title = _title(lesson.text, least=1 if kind is MemoryType.REFERENCE else 2)
     name = file_name(kind, title)
     number = 2
     while name in desk.texts or name in desk.base:
         name = file_name(kind, f"{title} {number}")
         number += 1
-    made = TopicFile.new(name=title, description=_short(lesson.text), type=kind, body=f"{body}\n")
+    made = TopicFile.new(name=title, description=_described(lesson), type=kind, body=f"{body}\n")
     desk.write(name, made.text, f"new: what {_told(lesson)} stood nowhere")
 
 
@@ -257,13 +259,5 @@ def _title(text: str, least: int) -> str:
     return title[:1].upper() + title[1:]
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split()).rstrip(".")
-    if len(line) <= _DESCRIPTION:
-        return line
-    return line[:_DESCRIPTION].rpartition(" ")[0].rstrip(" ,;:—-") + "…"
-
-
-def _ended(text: str) -> str:
-    text = text.strip()
-    return text if text.endswith((".", "!", "?", "。", "！", "”")) else f"{text}."
+def _described(lesson: Lesson) -> str:
+    return shortened(lesson.text.rstrip(" ."), _DESCRIPTION)

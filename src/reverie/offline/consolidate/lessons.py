@@ -14,10 +14,11 @@ from enum import StrEnum
 from reverie.memory.secrets.scan import find_secrets
 from reverie.offline.consolidate.dating import written_out
 from reverie.offline.consolidate.gather import Said
-from reverie.offline.consolidate.statements import terms_of
 from reverie.offline.language.lexicon import Lexicon, lexicon
-from reverie.offline.language.sentences import Sentence, read_prose
-from reverie.offline.language.tongue import tongue_of
+from reverie.offline.language.prose import Sentence, read_prose
+from reverie.text.sentences import finished
+from reverie.text.tongue import tongue_of
+from reverie.text.words import content_terms
 
 
 class Kind(StrEnum):
@@ -167,17 +168,17 @@ def heard(said: Said) -> list[Lesson]:
                 and not _PASSING.search(sentence.text)
             ):
                 last = found.pop()  # what follows from the change belongs to it
-                found.append(Lesson(f"{_ended(last.text)} {sentence.text}", last.kind, last.day, Source.TYPED))
+                found.append(Lesson(f"{finished(last.text)} {sentence.text}", last.kind, last.day, Source.TYPED))
             continue
         clean = cleaned(sentence.text)
         if gone and kind is Kind.CHANGE and not _ONLY_GONE.match(clean):
-            clean = f"{_ended(gone)} {clean}"  # what came in the place of what is gone
+            clean = f"{finished(gone)} {clean}"  # what came in the place of what is gone
             if found and found[-1].text == written_out(gone, said.day):
                 found.pop()
         gone = clean if kind is Kind.CHANGE and _ONLY_GONE.match(clean) else ""
         if kind is Kind.NOTE and len(_NAMES.sub(" ", clean).split()) < _FEWEST_WORDS:
             continue  # it names something and says nothing of it
-        if len(terms_of(clean)) >= 2 and not holds_secret(clean):
+        if len(content_terms(clean)) >= 2 and not holds_secret(clean):
             found.append(Lesson(written_out(clean, said.day), kind, said.day, Source.TYPED))
     return found
 
@@ -223,10 +224,6 @@ def cleaned(text: str) -> str:
         said = _ASKED_FOR.sub("", _WRONG.sub("", _OPENING.sub("", said))).strip()
     said = _FIRST_PERSON.sub(r"The user \g<really>\g<verb>s", said[:1].upper() + said[1:])
     return said or text.strip()
-
-
-def _ended(text: str) -> str:
-    return text if text.endswith((".", "!", "?", "。")) else f"{text}."
 
 
 _SECRET = re.compile(

@@ -15,7 +15,7 @@ from reverie.memory.daily_log import day_of
 from reverie.offline.consolidate.dating import written_out
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source, holds_secret
 from reverie.offline.consolidate.opposites import corrected
-from reverie.offline.consolidate.statements import terms_of
+from reverie.text.words import content_terms
 
 _ENTRY = re.compile(
     r"^(?P<mark>[-*+•]\s+)?(?P<time>\[?\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]m)?\]?\s*[-–—:]?\s*)?(?P<text>\S.*)$",
@@ -113,7 +113,7 @@ def noted(name: str, text: str, today: date | None = None) -> Iterator[Lesson]:
         is_meant = bool(_TOOK_BACK.search(plain)) or (is_told and plain != bare and bool(_LIMIT.search(plain)))
         is_lasting = is_lasting or is_meant
         is_chore = bool(_CHORE.match(plain)) and not is_decided and not is_told
-        if is_lasting and not is_chore and len(terms_of(clean)) >= 2:
+        if is_lasting and not is_chore and len(content_terms(clean)) >= 2:
             is_rule = bool(_RULE.search(plain) or _CORRECTED.search(entry) or is_meant)
             yield Lesson(clean, Kind.RULE if is_rule else Kind.NOTE, day, Source.LOG)
 

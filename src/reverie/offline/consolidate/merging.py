@@ -12,39 +12,23 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from reverie.memory.secrets.shapes import words
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.desk import Desk, is_one_tier
 from reverie.offline.consolidate.keeping import facts_missing, identifiers
-from reverie.offline.consolidate.likeness import (
-    NEAR,
-    SAME,
-    are_rivals,
-    is_news,
-    overlap,
-    says,
-    values_of,
-)
-from reverie.offline.consolidate.statements import (
-    Statement,
-    body_statements,
-    label_of_line,
-    terms_of,
-    with_labelled,
-    with_lines,
-)
+from reverie.offline.consolidate.statements import body_statements, label_of_line, with_labelled, with_lines
 from reverie.offline.consolidate.trust import Standing, is_guess, standing_of, without_doubt
+from reverie.text.folding import plain, word_set
+from reverie.text.sameness import COPIED, MOST, REWORDED, SAME, Relation, compare, contradicts, overlap, says
+from reverie.text.sentences import Statement
+from reverie.text.values import is_news, values_of
+from reverie.text.words import content_terms
 
-_ALIKE: Final = 0.75
-"""The shared part of the words that head two files, for them to be about the same."""
-_COPIED: Final = 0.6
-"""The part of a file's statements that another has word for word."""
 _COPY_NAME = re.compile(
     r"(?:^|[_\-. (])(copy|kopie|copia|double|dup|new|neu|old|alt|guess|update[ds]?|tmp|temp|draft|v?\d{1,2})"
     r"(?=[_\-. )]|$)|(副本|复制|拷贝|コピー|[新旧])(?=$|[_\-. )])",
     re.IGNORECASE,
 )
-_ABOUT_NOTHING: Final = words(
+_ABOUT_NOTHING: Final = word_set(
     "style rule new old copi kopi updat time schedul plan note list detail info set guid day hour"
 )
 _ABOUT_TRUST = re.compile(
@@ -94,7 +78,7 @@ def _pairs(files: dict[str, _File]) -> Iterable[tuple[str, str]]:
     """Pairs of files that share words in what heads them: all others are about different things."""
     holding: dict[str, list[str]] = {}
     for name, one in files.items():
-        for term in {term for head in (*one.heads, one.topic.name) for term in terms_of(head)}:
+        for term in {term for head in (*one.heads, one.topic.name) for term in content_terms(head)}:
             holding.setdefault(term, []).append(name)
     shared: dict[tuple[str, str], int] = {}
     for names in holding.values():
@@ -109,11 +93,11 @@ def _read(name: str, text: str) -> _File:
     own = body_statements(text)
     heads = tuple(dict.fromkeys(head for head in (topic.description, own[0].text if own else "") if head))
     title = _COPY_NAME.sub(" ", topic.name or name.rpartition("/")[2].removesuffix(".md").replace("_", " "))
-    about = frozenset(term for term in terms_of(title) if not term.isdigit())
+    about = frozenset(term for term in content_terms(title) if not term.isdigit())
     about = about or frozenset(re.findall(r"[^\W\d_]+", title.lower()))  # a noun that is a small word elsewhere
-    plain = frozenset(_plain(one.text) for one in own)
+    worded = frozenset(plain(one.text) for one in own)
     numbers = frozenset(re.findall(r"\d+", topic.name))
-    return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, plain, standing_of(text), numbers)
+    return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, worded, standing_of(text), numbers)
 
 
 def _are_one_kind(one: _File, other: _File) -> bool:
@@ -129,7 +113,7 @@ def _are_two_things(one: _File, other: _File) -> bool:
 
 def _speaks_alone(one: _File, other: _File) -> bool:
     own = [term for term in one.about - other.about if any(term in text for text in one.plain)]
-    return any(not any(term in text for text in (*other.plain, *map(_plain, other.heads))) for term in own)
+    return any(not any(term in text for text in (*other.plain, *map(plain, other.heads))) for term in own)
 
 
 def _are_copies(one: _File, other: _File) -> bool:
@@ -139,13 +123,13 @@ def _are_copies(one: _File, other: _File) -> bool:
     if not _is_one_name(one, other) and _contradict(one, other):
         return False  # the same form filled in for two things
     same = one.plain & other.plain
-    if len(same) >= _COPIED * min(len(one.plain), len(other.plain)) and _total(same) >= 4:
+    if len(same) >= MOST * min(len(one.plain), len(other.plain)) and _total(same) >= 4:
         return True
     for head in one.heads:
         for its in other.heads:
-            terms, others = terms_of(head), terms_of(its)
+            terms, others = content_terms(head), content_terms(its)
             shared = len(terms & others)
-            alike = overlap(terms, others) >= _ALIKE and shared / max(len(terms), len(others)) >= 0.4
+            alike = overlap(terms, others) >= COPIED and shared / max(len(terms), len(others)) >= 0.4
             told_apart = (terms - others) & (one.about - other.about) and (others - terms) & (other.about - one.about)
             if shared >= 3 and alike and not told_apart and not _differ(head, its) and _rest_agrees(one, other):
                 return True
@@ -153,7 +137,7 @@ def _are_copies(one: _File, other: _File) -> bool:
 
 
 def _total(plain: Iterable[str]) -> int:
-    return len(frozenset(term for text in plain for term in terms_of(text)))
+    return len(frozenset(term for text in plain for term in content_terms(text)))
 
 
 def _differ(one: str, other: str) -> bool:
@@ -168,7 +152,7 @@ def _rest_agrees(one: _File, other: _File) -> bool:
     """Whether the files are also about the same thing by name, or by a second statement that both have."""
     if one.about & other.about:
         return True
-    return any(says(mine.text, theirs.text, NEAR) for mine in one.statements for theirs in other.statements)
+    return any(says(mine.text, theirs.text, REWORDED) for mine in one.statements for theirs in other.statements)
 
 
 def _are_rivals(one: _File, other: _File) -> bool:
@@ -185,15 +169,15 @@ def _are_rivals(one: _File, other: _File) -> bool:
     if not is_one_name:
         return False
     bodies = [(mine.text, theirs.text) for mine in one.statements for theirs in other.statements]
-    return any(are_rivals(mine, theirs, about_the_same=True) for mine, theirs in [*heads, *bodies])
+    return any(contradicts(mine, theirs, about_the_same=True) for mine, theirs in [*heads, *bodies])
 
 
 def _is_settled(one: _File, other: _File) -> bool:
     """Whether a statement that was confirmed speaks of all that a guess claims."""
     guess, sure = (one, other) if one.standing is Standing.GUESSED else (other, one)
     for claim in guess.heads:
-        terms = terms_of(without_doubt(claim))
-        if len(terms) >= _CLAIMED and any(terms <= terms_of(said.text) for said in sure.statements):
+        terms = content_terms(without_doubt(claim))
+        if len(terms) >= _CLAIMED and any(terms <= content_terms(said.text) for said in sure.statements):
             return True
     return False
 
@@ -204,14 +188,14 @@ def _is_one_name(one: _File, other: _File) -> bool:
 
 def _contradict(one: _File, other: _File) -> bool:
     return any(
-        are_rivals(mine.text, theirs.text, about_the_same=True)
+        contradicts(mine.text, theirs.text, about_the_same=True)
         for mine in one.statements
         for theirs in other.statements
     )
 
 
 def _head_terms(one: _File) -> frozenset[str]:
-    return one.about.union(*(terms_of(head) for head in one.heads))
+    return one.about.union(*(content_terms(head) for head in one.heads))
 
 
 def _join(desk: Desk, one: _File, other: _File) -> str:
@@ -231,7 +215,7 @@ def _join(desk: Desk, one: _File, other: _File) -> str:
         if is_doubt or _is_denied(said.text, standing):
             dropped.append(said.text)
             extra += _not_denied(said.text, standing, text) if not is_doubt else []
-        elif is_head and is_kept and any(_is_said(said.text, its.text, NEAR) for its in standing):
+        elif is_head and is_kept and any(_is_said(said.text, its.text, REWORDED) for its in standing):
             continue
         elif said.label:
             text = with_labelled(text, label_of_line(loser.topic.text, said), said.label, said.text)
@@ -250,18 +234,18 @@ def _join(desk: Desk, one: _File, other: _File) -> str:
 
 
 def _is_said(said: str, standing: str, share: float) -> bool:
-    return says(said, standing, share) and not are_rivals(said, standing, about_the_same=True)
+    return compare(said, standing, share).relation in (Relation.SAME, Relation.CONTAINS)
 
 
 def _is_denied(said: str, standing: Sequence[Statement]) -> bool:
     """Whether a statement cannot hold beside these. Where many are like it, it is one more line of a list."""
-    rivals = sum(are_rivals(said, its.text, about_the_same=True) for its in standing)
+    rivals = sum(contradicts(said, its.text, about_the_same=True) for its in standing)
     return 1 <= rivals <= 2
 
 
 def _not_denied(said: str, standing: Sequence[Statement], text: str) -> list[str]:
     """What a statement says besides what is denied: clauses with facts of their own, or all of it if it has a key."""
-    rivals = [its.text for its in standing if are_rivals(said, its.text, about_the_same=True)]
+    rivals = [its.text for its in standing if contradicts(said, its.text, about_the_same=True)]
     if identifiers(said) & facts_missing(said, text) and not any(identifiers(its) for its in rivals):
         return [said]
     denied = frozenset(kind for its in rivals for kind in values_of(its).kinds) - {"number", "name"}
@@ -269,7 +253,7 @@ def _not_denied(said: str, standing: Sequence[Statement], text: str) -> list[str
     return _still_where(said, rivals, text) + [
         f"{clause[:1].upper()}{clause[1:]}."
         for clause in clauses[1:]
-        if len(terms_of(clause)) >= 2 and facts_missing(clause, text) and not values_of(clause).kinds & denied
+        if len(content_terms(clause)) >= 2 and facts_missing(clause, text) and not values_of(clause).kinds & denied
     ]
 
 
@@ -278,11 +262,11 @@ def _still_where(said: str, rivals: Sequence[str], text: str) -> list[str]:
     where = _WHERE.search(said)
     whens = [value for kind in ("weekday", "date", "time") for value in values_of(said).of(kind)]
     places = [said.lower().find(value) for value in whens]
-    if where is None or not places or min(places) < 0 or terms_of(where["where"]) & terms_of(text):
+    if where is None or not places or min(places) < 0 or content_terms(where["where"]) & content_terms(text):
         return []
     lead = _LOOSE.sub("", said[: min(places)].rstrip())
     is_denied_there = any(_WHERE.search(f"{its.rstrip('.')}.") or not _differ(said, its) for its in rivals)
-    if is_denied_there or max(places) > where.start() or len(terms_of(lead)) < 2:
+    if is_denied_there or max(places) > where.start() or len(content_terms(lead)) < 2:
         return []
     return [f"Noted before: “{lead} … {where['where']}”."]
 
@@ -327,7 +311,3 @@ def _copy_rank(one: _File) -> tuple[int, int]:
 
 def _why(desk: Desk, winner: _File, loser: _File) -> str:
     return "surer" if winner.standing > loser.standing else "newer"
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from reverie.text.words import WORD
+
 _CORRECTS = re.compile(
     r"[\s.,;…–—-]*\b(?:(?:and |but )?(?:then |later )?(?:he |she |they )?corrected (?:him|her|them)sel(?:f|ves)"
     r"|no,? wait"
@@ -50,7 +52,6 @@ _OPPOSITE: Final = {
 }
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _PAUSE = re.compile(r"[,;]\s|[.;!]$|\.\s")
-_WORD = re.compile(r"[^\W_]+")
 
 
 def corrected(text: str) -> str:
@@ -66,8 +67,8 @@ def corrected(text: str) -> str:
     first, then = text[: found.start()].rstrip(" .,;…"), text[found.end() :].strip()
     if (renumbered := _renumbered(first, then)) is not None:
         return renumbered
-    later = {word.lower(): word for word in _WORD.findall(then)}
-    for match in _WORD.finditer(first):
+    later = {word.lower(): word for word in WORD.findall(then)}
+    for match in WORD.finditer(first):
         opposite = later.get(_OPPOSITE.get(match[0].lower(), ""))
         if opposite is not None and match[0].lower() not in later:
             return first[: match.start()] + opposite + first[match.end() :]
@@ -78,7 +79,7 @@ def _renumbered(first: str, then: str) -> str | None:
     """`at over 5 m, stop` and `over 6 m`: the sentence with the new number, if only one place can be meant."""
     pause = _PAUSE.search(then)
     clause = then[: pause.start()] if pause else then
-    if len(_NUMBER.findall(clause)) != 1 or not _WORD.search(_NUMBER.sub("", clause)):
+    if len(_NUMBER.findall(clause)) != 1 or not WORD.search(_NUMBER.sub("", clause)):
         return None
     around = [re.escape(part) for part in _NUMBER.split(clause)]
     places = list(re.finditer(rf"(?<!\w){_NUMBER.pattern.join(around)}(?!\w)", first, re.IGNORECASE))

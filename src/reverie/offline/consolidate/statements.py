@@ -1,78 +1,15 @@
-"""The statements of a memory and where each stands in its file, so that one can be changed and the rest keep its bytes.
+"""The statements of a memory's body, and how one is changed in its file while the rest keeps its bytes.
 
-A statement is a sentence or a bullet of the body. Its label (Why, How to apply) and the mark of its bullet do not
-belong to it. Pure: texts in, texts out.
+Pure: texts in, texts out.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 
-from reverie.memory.gate.evidence import content_terms
 from reverie.memory.topic_file import TopicFile
-from reverie.parsing import in_stretches
-
-_LINE = re.compile(r"[^\n]+")
-_LEAD = re.compile(
-    r"\s*(?:[-*+•>]\s+|\d+[.)]\s+|\[[ x]\]\s+|#+\s+)*"
-    r"(?P<label>\**(?:why|how to apply|warum|anwendung|wie anwenden|por qué|cómo aplicar|原因|应用|理由|適用)\s?[:：]"
-    r"\**\s*)?",
-    re.IGNORECASE,
-)
-_BREAK = re.compile(
-    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bDr\.)(?<!\bext\.)(?<!\b[Nn]o\.)(?<!\bNr\.)(?<!\b[Tt]el\.)"
-    r"(?<!\bca\.)(?<!\b[Ff]ig\.)(?<!\b[Aa]rt\.)(?<!\bpp\.)(?<!\bz\.)(?<!\bapprox\.)\s+(?=[\"'`“(*\[]*[^\Wa-z_])|(?<=[。！？])"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One statement; `start` and `end` count characters of the text it was found in."""
-
-    text: str
-    start: int
-    end: int
-    label: str = ""
-    """`why` or `how to apply`, as the file has it, if the line it stands in is one of these."""
-
-    @property
-    def terms(self) -> frozenset[str]:
-        return terms_of(self.text)
-
-
-@lru_cache(maxsize=16_384)
-def terms_of(text: str) -> frozenset[str]:
-    """The words of a text that carry its meaning, stemmed."""
-    return frozenset(content_terms(text))
-
-
-def statements_in(text: str, start: int = 0) -> list[Statement]:
-    """The statements of a text from a place on, in order; fenced code is left out."""
-    found: list[Statement] = []
-    is_code = False
-    for line in _LINE.finditer(text, start):
-        if line[0].lstrip().startswith("```"):
-            is_code = not is_code
-            continue
-        if is_code:
-            continue
-        lead = _LEAD.match(line[0])
-        begin = line.start() + (lead.end() if lead else 0)
-        label = (lead["label"] or "").strip("* :：").lower() if lead else ""
-        at = begin
-        for pause in [*_BREAK.finditer(text, begin, line.end()), None]:
-            end = pause.start() if pause else line.end()
-            for said in in_stretches(text[at:end]):
-                if any(char.isalnum() for char in said):
-                    found.append(
-                        Statement(said.strip(), at + len(said) - len(said.lstrip()), at + len(said.rstrip()), label)
-                    )
-                at += len(said)
-            at = pause.end() if pause else end
-    return found
+from reverie.text.sentences import Statement, lead_of, statements_in
 
 
 @lru_cache(maxsize=2_048)
@@ -90,7 +27,7 @@ def without(file_text: str, gone: Iterable[Statement]) -> str:
         before, after = file_text[line_start : one.start], file_text[one.end : line_end]
         if after.strip():
             rest = before + after.lstrip(" ")
-        elif _LEAD.fullmatch(before):
+        elif lead_of(before, 0).end() == len(before):
             rest = ""
         else:
             rest = before.rstrip() + "\n"
@@ -133,8 +70,7 @@ def with_labelled(file_text: str, label_line: str, label: str, said: str) -> str
 def label_of_line(file_text: str, one: Statement) -> str:
     """The label a statement stands behind, as it is written: `**Why:** `."""
     start = _line_start(file_text, one.start)
-    lead = _LEAD.match(file_text, start)
-    return (lead["label"] or "") if lead else ""
+    return lead_of(file_text, start)["label"] or ""
 
 
 def _line_start(text: str, at: int) -> int:

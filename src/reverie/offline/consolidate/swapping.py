@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.memory.secrets.shapes import words
-from reverie.offline.consolidate.likeness import values_of
-from reverie.offline.consolidate.statements import terms_of
+from reverie.text.folding import word_set
+from reverie.text.values import values_of
+from reverie.text.words import content_terms
 
 NAME_LIKE = re.compile(r"`[^`]+`|[A-ZÀ-ÝŠŽ][\w.+/-]*|\w*\d[\w.-]*")
-LIGHT: Final = words("run make go need use take send keep move start get come give work done")
+LIGHT: Final = word_set("run make go need use take send keep move start get come give work done")
 """Verbs that say nothing of what a sentence is about."""
 CLAUSE = re.compile(r"[,;!?()]|[:.](?!\d)|\s(?:and|but|because|so|while|which|und|aber|weil|pero|porque)\s")
 
@@ -59,8 +59,8 @@ def is_named(said: str, changes: Sequence[Swap]) -> bool:
 
 def names_it(said: str, statement: str, changes: Sequence[Swap]) -> bool:
     """Whether what was said is about a statement: it names what gives way, and what both speak of besides."""
-    values = terms_of(" ".join(f"{one.old} {one.new}" for one in changes))
-    shared = (terms_of(statement) & terms_of(said)) - values - LIGHT
+    values = content_terms(" ".join(f"{one.old} {one.new}" for one in changes))
+    shared = (content_terms(statement) & content_terms(said)) - values - LIGHT
     return is_named(said, changes) and any(not any(char.isdigit() for char in term) for term in shared)
 
 
@@ -95,7 +95,7 @@ def _changes_with_it(statement: str, said: str, one: Swap) -> bool:
     if same == 0 or not one.new[:1].isdigit():
         return False
     return all(
-        terms_of(words_[same]) and spelled_in(other, words_[same]) is None
+        content_terms(words_[same]) and spelled_in(other, words_[same]) is None
         for words_, other in ((there, said), (here, statement))
     )
 

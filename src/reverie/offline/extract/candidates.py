@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from reverie.memory.gate.evidence import content_terms, is_assent
+from reverie.memory.gate.evidence import is_assent
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import MemoryType
 from reverie.offline.extract.judging import ENOUGH, points
 from reverie.offline.extract.marks import Marked, Message
 from reverie.offline.extract.systems import IN_REPOSITORY
-from reverie.offline.language.sentences import sentences
+from reverie.offline.language.prose import sentences
+from reverie.text.words import content_terms
 
 _RATHER = re.compile(
     r"^(?:please |just |and )*(?:use|keep|put|write|return|prefer|ask|leave|say|stick|go with|take)\b", re.IGNORECASE
@@ -244,7 +245,7 @@ def _is_fit(one: Candidate) -> bool:
 
 def _with_terms(one: Candidate) -> Candidate:
     said = " ".join(each.bare for each in one.sentences)
-    return Candidate(one.type, one.said, one.why, one.confirmed, one.points, frozenset(content_terms(said)))
+    return Candidate(one.type, one.said, one.why, one.confirmed, one.points, content_terms(said))
 
 
 def all_terms(messages: Iterable[Message]) -> frozenset[str]:

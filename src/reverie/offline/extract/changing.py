@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from reverie.memory.gate.evidence import content_terms
 from reverie.memory.taxonomy import MemoryType
 from reverie.offline.extract.candidates import Candidate
 from reverie.offline.extract.marks import Marked, Message
 from reverie.offline.extract.matching import Standing, about, overlap
+from reverie.text.words import content_terms
 
 _CLEAR = 1.5  # times nearer than the next: then it is meant
 _CITES = re.compile(
@@ -41,11 +41,11 @@ def forgotten(message: Message, memories: Sequence[Standing]) -> list[Standing]:
     terms = frozenset(term for one in asked for term in content_terms(one.bare))
     near = about(memories, " ".join(one.bare for one in asked))
     if not near:
-        terms = frozenset(content_terms(message.text))
+        terms = content_terms(message.text)
         near = about(memories, message.said.text)
     if not near and _CITES.search(message.said.answer) and any(_THAT_ONE.search(one.bare) for one in asked):
         cited = f"{message.said.text}\n{message.said.answer}"  # what the agent has just said it remembers
-        terms = frozenset(content_terms(cited))
+        terms = content_terms(cited)
         near = about(memories, cited)
     if not near:
         return []
@@ -59,7 +59,7 @@ def retold(
     """Memories that a message says are no longer so, each with what it says instead."""
     if message.shape.is_void or not _speaks_of_change(message):
         return
-    terms = frozenset(content_terms(message.text))
+    terms = content_terms(message.text)
     harks_back = any(one.has("harks_back") for one in message.marked)
     cited = message.said.answer if _CITES.search(message.said.answer) else ""
     for memory in about(memories, f"{message.said.text}\n{cited}", harks_back=harks_back)[:1]:
@@ -133,8 +133,4 @@ def _tells_news(one: Marked, memory: Standing) -> bool:
     marks = ("changed", "excepts", "owns", "standing", "decided")
     if one.has("harks_back") and not one.has("excepts"):
         return False
-    return (
-        any(one.has(mark) for mark in marks)
-        or bool(one.days)
-        or overlap(memory, frozenset(content_terms(one.bare))) > 0.3
-    )
+    return any(one.has(mark) for mark in marks) or bool(one.days) or overlap(memory, content_terms(one.bare)) > 0.3

@@ -15,7 +15,9 @@ from reverie.memory.topic_file import TopicFile
 from reverie.offline.extract.candidates import Candidate
 from reverie.offline.extract.judging import points
 from reverie.offline.extract.marks import Marked
-from reverie.offline.language.dates import absolute
+from reverie.text.cutting import shortened
+from reverie.text.dates.finding import absolute
+from reverie.text.sentences import capital, finished
 
 _TITLE = 60
 _DESCRIPTION = 150
@@ -81,7 +83,7 @@ def compose(candidate: Candidate, taken: Sequence[str]) -> Memory:
     title = _title(candidate)
     lines = statement_lines(candidate)
     topic = TopicFile.new(
-        name=title, description=_cut(_plain(lines[0]), _DESCRIPTION), type=candidate.type, body="\n".join(lines)
+        name=title, description=shortened(_plain(lines[0]), _DESCRIPTION), type=candidate.type, body="\n".join(lines)
     )
     name = file_name(candidate.type, title)
     number = 2
@@ -169,24 +171,12 @@ def _title(candidate: Candidate) -> str:
         parts.pop()
         text = ", ".join(parts)
     text = re.sub(r"[.!?]\s+(?=\S)", " ", text)  # a title is one piece, also for those who look for sentences in it
-    return _capital(_cut(text, limit).strip(" .!?…。！？"))
+    return capital(shortened(text, limit).strip(" .!?…。！？"))
 
 
 def _plain(text: str) -> str:
     return " ".join(text.replace("*", "").replace("`", "").split())
 
 
-def _cut(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    cut = text[: limit - 1]
-    return (cut.rpartition(" ")[0] if " " in cut[limit // 2 :] else cut).rstrip(" ,;:") + "…"
-
-
 def _sentence(text: str) -> str:
-    text = _capital(text.strip())
-    return text if not text or text[-1] in ".!?。！？…:)" else f"{text}{'。' if ord(text[-1]) > 0x2E80 else '.'}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return finished(capital(text.strip()))

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from reverie.memory.gate.evidence import content_terms
 from reverie.memory.taxonomy import MemoryType
 from reverie.offline.extract.marks import Marked
 from reverie.offline.extract.systems import (
@@ -25,6 +24,7 @@ from reverie.offline.extract.systems import (
     SYSTEM,
     TITLE,
 )
+from reverie.text.words import content_terms
 
 ENOUGH: Final[Mapping[MemoryType, float]] = MappingProxyType(
     {MemoryType.FEEDBACK: 3.0, MemoryType.USER: 2.5, MemoryType.PROJECT: 3.0, MemoryType.REFERENCE: 3.5}
@@ -206,7 +206,7 @@ def _feedback(one: Marked) -> float:
     found += 0.5 * bool(_UNIVERSAL.search(one.bare)) + 0.5 * one.has("tells")
     found += 1.0 * ("?" in one.message.said.answer[-200:] and habit)
     if shape.is_reply and not one.is_request and (stops or contrast or habit or one.has("permits")):
-        found += 1.0 * bool(set(content_terms(one.bare)) & set(content_terms(one.message.said.answer)))
+        found += 1.0 * bool(content_terms(one.bare) & content_terms(one.message.said.answer))
     if one.has("once"):
         found -= 4.0
     if not standing and _SPECIFIED.search(one.bare):

@@ -13,10 +13,10 @@ from functools import cached_property
 from reverie.memory.taxonomy import MemoryType
 from reverie.offline.extract.reading import Said
 from reverie.offline.extract.systems import SYSTEM
-from reverie.offline.language.dates import Found, find_days
 from reverie.offline.language.lexicon import Lexicon, lexicon
-from reverie.offline.language.sentences import Prose, Sentence, read_prose
-from reverie.offline.language.tongue import Tongue, tongue_of
+from reverie.offline.language.prose import Prose, Sentence, read_prose
+from reverie.text.dates.finding import Found, find_days
+from reverie.text.tongue import Tongue, tongue_of
 
 _PRONOUN = re.compile(
     r"^(?:\W|and |but |so |ok |no |yes |well |yesterday |today |tomorrow |also |because |on [\d-]+ )*"

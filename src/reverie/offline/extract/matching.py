@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reverie.layers.l5_extraction.writes import speaks_of
-from reverie.memory.gate.evidence import Ground, content_terms, statements
-from reverie.memory.topic_file import TopicFile
-from reverie.memory.upkeep.duplicates import is_double
+from reverie.memory.gate.evidence import Ground
+from reverie.memory.topic_file import TopicFile, said_in
 from reverie.offline.extract.marks import Message
 from reverie.offline.extract.reading import Known
+from reverie.text.sameness import repeated
+from reverie.text.sentences import statements
+from reverie.text.words import content_terms
 
 _PART_OF_DAY = re.compile(r"\d{4}(?:-\d\d)*|\d\d")
 MOST_READ = 6
@@ -39,7 +41,7 @@ class Standing:
 
     def _terms(self, body: int | None) -> frozenset[str]:
         topic = TopicFile.parse(self.text)
-        said = statements("\n" + topic.body)[:body]
+        said = statements(topic.body)[:body]
         found = content_terms(" ".join([topic.name, topic.description, *said]))
         return frozenset(term for term in found if not _PART_OF_DAY.fullmatch(term))
 
@@ -50,7 +52,7 @@ def worth_reading(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
 
     def shared(one: Known) -> int:
         stem = one.file.rpartition("/")[2].removesuffix(".md").replace("_", " ").replace("-", " ")
-        words = set(content_terms(f"{stem} {one.description}"))
+        words = content_terms(f"{stem} {one.description}")
         return sum(word in terms or ground.has(word) for word in words)
 
     ranked = sorted(((shared(one), one) for one in known), key=lambda each: (-each[0], each[1].file))
@@ -66,7 +68,7 @@ def overlap(standing: Standing, terms: frozenset[str]) -> float:
 
 def about(memories: Iterable[Standing], text: str, *, harks_back: bool = False) -> list[Standing]:
     """Memories the text speaks of, the nearest first; `harks_back`: it names something that was said before."""
-    ground, terms = Ground([text]), frozenset(content_terms(text))
+    ground, terms = Ground([text]), content_terms(text)
     found: list[tuple[float, Standing]] = []
     for one in memories:
         shared = sum(ground.has(term) for term in (one.whole if harks_back else one.subject))
@@ -77,19 +79,8 @@ def about(memories: Iterable[Standing], text: str, *, harks_back: bool = False) 
 
 def is_said_already(lines: Sequence[str], memories: Iterable[Standing]) -> bool:
     """Whether one of the memories says all of this, with the same numbers and days."""
-    new = [(line, content_terms(line)) for line in statements("\n" + "\n".join(lines))]
-    new = [(line, terms) for line, terms in new if terms]
-    for memory in memories:
-        there = [(other, frozenset(content_terms(other))) for other in statements(memory.text)]
-        whole = frozenset[str]().union(*(terms for _, terms in there)) if there else frozenset[str]()
-        covered = [
-            any(is_double(line, terms, other, others) for other, others in there)
-            or (sum(term in whole for term in terms) >= 0.8 * len(terms))
-            for line, terms in new
-        ]
-        if new and sum(covered) >= 0.6 * len(covered):
-            return True
-    return False
+    new = statements("\n".join(lines))
+    return any(repeated(new, said_in(memory.text)) for memory in memories)
 
 
 def same_subject(standing: Standing, message: Message, terms: frozenset[str]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from reverie.memory.secrets.shapes import words
+from reverie.text.folding import word_set
 
 _NAMES: Final = """
     jira linear youtrack bugzilla redmine trello asana clickup shortcut basecamp plane height backlog
@@ -48,7 +48,7 @@ SYSTEM: Final = re.compile(
     re.IGNORECASE,
 )
 """A product by its name."""
-ORDINARY: Final = words(
+ORDINARY: Final = word_set(
     "linear plane height outline signal matrix teams mode segment abstract sketch shortcut coda vault epic slab backlog"
 )
 """Names that are words as well: they count only with a capital."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reverie.memory.gate.evidence import content_terms
 from reverie.models.base import Request
 from reverie.offline.extract.candidates import Candidate, all_terms, find_candidates
 from reverie.offline.extract.changing import forgotten, retold
@@ -18,6 +17,7 @@ from reverie.offline.extract.matching import Standing, about, is_said_already, s
 from reverie.offline.extract.reading import Brief, read_brief
 from reverie.offline.extract.updating import updated
 from reverie.offline.step import Act, Call, Say, Step, offered_tools
+from reverie.text.words import content_terms
 
 _NOTHING = "nothing"
 

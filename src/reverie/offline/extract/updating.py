@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 
 from reverie.layers.l5_extraction.writes import speaks_of
-from reverie.memory.gate.evidence import Ground, content_terms, statements
-from reverie.memory.secrets.shapes import words
+from reverie.memory.gate.evidence import Ground
 from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.extract.candidates import Candidate
 from reverie.offline.extract.composing import statement_lines
+from reverie.text.cutting import shortened
+from reverie.text.folding import word_set
+from reverie.text.sentences import statements
+from reverie.text.words import content_terms
 
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _NAME = re.compile(r"\b[A-ZÄÖÜ][a-zà-ÿ]{2,}\b")
@@ -26,7 +29,7 @@ _THEY_WENT = re.compile(
     r"\b(?:she|he)(?: has| is|\'s)? (?:left|moved|went|quit|retired|leaving|out\b|on leave|gone)\b", re.IGNORECASE
 )
 """Somebody is gone who was named before."""
-_NOT_NAMES = words(
+_NOT_NAMES = word_set(
     "She They Date The This That Small Since From Before After Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 )
 _DESCRIPTION = 150
@@ -67,7 +70,7 @@ def _moved_day(topic: TopicFile, said: str) -> TopicFile | None:
     body = topic.body.replace(was, new[0])
     description = topic.description.replace(was, new[0])
     changed = topic.updated(body=body, description=description) if description else topic.updated(body=body)
-    own = set(content_terms(said)) - set(content_terms(topic.text))
+    own = content_terms(said) - content_terms(topic.text)
     if len(own) >= 6:  # more was said than the day
         changed = changed.updated(body=f"{said}\n\n{body}")
     return changed
@@ -113,5 +116,4 @@ def _replaced(body: str, lines: list[str], kind: MemoryType) -> str:
 
 
 def _described(topic: TopicFile, said: str) -> TopicFile:
-    line = " ".join(said.split())
-    return topic.updated(description=line if len(line) <= _DESCRIPTION else line[: _DESCRIPTION - 1].rstrip() + "…")
+    return topic.updated(description=shortened(said, _DESCRIPTION))

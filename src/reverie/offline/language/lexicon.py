@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from reverie.offline.language.tongue import Tongue
+from reverie.text.tongue import Tongue
 
 NOTHING: Final = re.compile(r"(?!)")
 """Matches no text: for what a language's word list does not know."""

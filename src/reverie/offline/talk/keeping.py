@@ -17,10 +17,10 @@ from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.conversation import Done
-from reverie.offline.language.dates import find_days
 from reverie.offline.step import Say, Step
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import pattern, read_question
+from reverie.text.dates.finding import find_days
 
 _VALUE = re.compile(
     r"\b\d[\d.,:/-]*\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:january|february|march|april|may|"

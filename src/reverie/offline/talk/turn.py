@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from reverie.models.base import Request
 from reverie.offline.conversation import Done, Recalled, Turn, read_turn
-from reverie.offline.language.tongue import Tongue, tongue_of
 from reverie.offline.place import Place, read_place
 from reverie.offline.step import Act, Call, offered_tools
 from reverie.offline.talk.wording import ABOUT, Key, word
+from reverie.text.tongue import Tongue, tongue_of
 from reverie.types import JsonObject, Purpose
 
 

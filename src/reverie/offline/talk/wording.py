@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from reverie.offline.language.tongue import Tongue
+from reverie.text.tongue import Tongue
 
 Key: TypeAlias = Literal[
     "hello",

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final
 
-from reverie.memory.recall.ranking.text import FUNCTION_TERMS, stem, words
 from reverie.memory.recall.search_index import SearchIndex, Term, unpack
+from reverie.text.words import FUNCTION_TERMS, stem, words
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -73,13 +73,13 @@ def word_scores(index: SearchIndex, query: str) -> dict[int, WordScore]:
     for word in asked:
         own = known.get(word)
         is_content = word not in FUNCTION_TERMS
-        weight = _idf(files, own.files if own else 0, is_content=is_content)
+        weight = telling(files, own.files if own else 0, is_content=is_content)
         whole += weight
         if own:
             forms.append(_Form(typed[word], own, weight, is_content))
         if is_content:
             for other, likeness in _similar(index, word):
-                least = min(weight, _idf(files, other.files, is_content=True))
+                least = min(weight, telling(files, other.files, is_content=True))
                 forms.append(_Form(typed[word], other, likeness * least, True))
     return _gather(index, forms, mean_length, whole * (K1 + 1))
 
@@ -154,7 +154,7 @@ def _shared_prefix(one: str, other: str) -> int:
     return min(len(one), len(other))
 
 
-def _idf(files: int, with_term: int, *, is_content: bool) -> float:
+def telling(files: int, with_term: int, *, is_content: bool) -> float:
     """How telling a term is. A handful of files cannot say that `which` is common and `staging` is not: up to `FEW`
     files it is judged as if the rest of them were there, with the words that every text has."""
     if files < FEW:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from reverie.memory.recall.ranking.manner import example_prompts
-from reverie.memory.recall.ranking.text import passages
+from reverie.memory.recall.ranking.passages import passages
 from reverie.memory.recall.search_index import SearchIndex
 
 if TYPE_CHECKING:
     from reverie.memory.recall.encoder import Encoder, Floats
 
-PASSAGES_VERSION: Final = 1
+PASSAGES_VERSION: Final = 2
 """Part of the key of a vector: raise it when the passages of a file would come out differently."""
 NEAREST_EXAMPLES: Final = 3
 ENCODE_TOGETHER: Final = 4

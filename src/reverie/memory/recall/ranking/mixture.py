@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final
 
-from reverie.memory.recall.ranking.text import FUNCTION_WORDS, words
+from reverie.text.word_lists import FUNCTION_WORDS
+from reverie.text.words import words
 
 WORDS: Final = 1.0
 """Weight of the words a file shares beyond the usual, beside a closeness in meaning of weight 1."""

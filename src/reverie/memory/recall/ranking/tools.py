@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.memory.recall.ranking.text import words
 from reverie.memory.recall.ranking.topic import Topic
 from reverie.memory.recall.search_index import IndexedFile, SearchIndex
+from reverie.text.words import words
 
 _PROGRAM = re.compile(r"\w+\((.*)", re.DOTALL)
 _WRAPPER_WORDS: Final = "sudo env time nice nohup exec command xargs uv uvx npx pipx poetry bundle run"

@@ -10,8 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from reverie.memory.recall.ranking.text import FUNCTION_TERMS, terms, words
 from reverie.memory.recall.search_index import IndexedFile
+from reverie.text.sameness import REWORDED, likeness
+from reverie.text.words import FUNCTION_TERMS, terms, words
 
 _REPLACED: Final = r"superseded|outdated|obsolete|out of date|no longer (?:valid|true|used|current|applies)|archived"
 _MARKED = re.compile(
@@ -25,7 +26,6 @@ _PAST = re.compile(
     re.IGNORECASE,
 )
 _EDITION = re.compile(r"(?:19|20)\d\d$|v\d+$")
-TWIN_OVERLAP: Final = 0.6
 TWIN_TERMS: Final = 4
 
 
@@ -73,4 +73,4 @@ def _same_series(one: frozenset[str], other: frozenset[str]) -> bool:
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     if min(len(one), len(other)) < TWIN_TERMS:
         return False
-    return len(one & other) / len(one | other) >= TWIN_OVERLAP
+    return likeness(one, other) >= REWORDED

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.offline.language.dates import absolute, find_days
+from reverie.text.dates.finding import absolute, find_days
 
 TUESDAY = date(2026, 3, 10)
 

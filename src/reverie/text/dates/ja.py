@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 
-from reverie.offline.language import calendar as cal
-from reverie.offline.language.calendar import Moment
-from reverie.offline.language.dates import Clause, Grammar, Reading, Rule
-from reverie.offline.language.dates_zh import day_of, month_day, number
+from reverie.text.dates import calendar as cal
+from reverie.text.dates.calendar import Moment
+from reverie.text.dates.finding import Clause, Grammar, Reading, Rule
+from reverie.text.dates.zh import as_it_is, day_of, edge, month_day, number
 
 _WEEKDAYS = "月火水木金土日"
 _NUMBER = r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})"
-_GRAINS: dict[str, cal.Grain] = {"日": "day", "週間": "week", "年": "year"}
+_GRAINS: dict[str, cal.Grain] = {"日": "day", "週間": "week", "週": "week", "月": "month", "年": "year"}
 _WHEN = {
     "明後日": 2,
     "あさって": 2,
@@ -25,11 +24,11 @@ _WHEN = {
     "昨日": -1,
 }
 _WEEKS = {"再来週": 2, "来週": 1, "今週": 0, "先週": -1}
+_AHEAD = _WEEKS | {"来月": 1, "先月": -1, "来年": 1, "去年": -1, "昨年": -1}
 
 
-def _simple(match: re.Match[str], clause: Clause) -> Reading:
-    moment = Moment(cal.days_on(clause.today, _WHEN[match[0]]))
-    return moment, moment.iso
+def _simple(match: re.Match[str], clause: Clause) -> Reading | None:
+    return as_it_is(Moment(cal.days_on(clause.today, _WHEN[match[0]])))
 
 
 def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
@@ -50,24 +49,9 @@ def _counted(match: re.Match[str], clause: Clause) -> Reading:
 
 
 def _period(match: re.Match[str], clause: Clause) -> Reading:
-    said, today, is_end = match["which"], clause.today, bool(match["end"])
-    if said in _WEEKS:
-        if is_end:
-            found = Moment(cal.weekday_in(today, 4, _WEEKS[said]))
-            return found, found.iso
-        found = Moment(cal.monday_of(today, _WEEKS[said]), "week")
-        return found, f"{found.iso} の週"
-    if said.endswith("月"):
-        first = cal.months_on(today.replace(day=1), {"来月": 1, "先月": -1}.get(said, 0))
-        found = Moment(cal.month_end(first.year, first.month)) if is_end else Moment(first, "month")
-        return found, found.iso
-    year = today.year + {"来年": 1, "去年": -1, "昨年": -1}.get(said, 0)
-    return Moment(date(year, 1, 1), "year"), f"{year} 年"
-
-
-def _edge(match: re.Match[str], clause: Clause) -> Reading:
-    last = cal.month_end(clause.today.year, clause.today.month if match[0] == "月末" else 12)
-    return Moment(last), last.isoformat()
+    said = match["which"]
+    found = cal.period(clause.today, _GRAINS[said[-1]], _AHEAD.get(said, 0), is_end=bool(match["end"]))
+    return found, found.iso + {"week": " の週", "year": " 年"}.get(found.grain, "")
 
 
 _RULES: tuple[Rule, ...] = (
@@ -75,7 +59,7 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(rf"(?P<count>{_NUMBER})(?P<unit>日|週間|[かヶケカ]月|年)(?P<way>後|前)"), _counted),
     (re.compile(r"(?P<which>再来週|来週|今週|先週|次|今度|前の)?の?(?P<day>[月火水木金土日])曜日?"), _weekday),
     (re.compile(r"(?P<which>再来週|来週|今週|先週|来月|今月|先月|来年|今年|去年|昨年)(?P<end>末)?"), _period),
-    (re.compile(r"月末|年末"), _edge),
+    (re.compile(r"月末|年末"), edge),
     (re.compile("|".join(_WHEN)), _simple),
     (re.compile(rf"(?<![\d月第])(?P<day>{_NUMBER})日(?![間後前目本])"), day_of),
 )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 
-from reverie.offline.language import calendar as cal
-from reverie.offline.language.calendar import Moment
-from reverie.offline.language.dates import Clause, Grammar, Reading, Rule
+from reverie.text.dates import calendar as cal
+from reverie.text.dates.calendar import Moment
+from reverie.text.dates.finding import Clause, Grammar, Reading, Rule
 
 _DIGITS = "零一二三四五六七八九"
 _NUMBER = r"(?:\d{1,3}|[一二三四五六七八九十两]{1,3})"
@@ -25,7 +24,7 @@ _WHEN = {
     "昨晚": -1,
 }
 
-_GRAINS: dict[str, cal.Grain] = {"天": "day", "日": "day", "个月": "month", "年": "year"}
+_GRAINS: dict[str, cal.Grain] = {"天": "day", "日": "day", "个月": "month", "月": "month", "年": "year"}
 
 
 def number(text: str) -> int:
@@ -39,9 +38,13 @@ def number(text: str) -> int:
     return (_DIGITS.index(tens) if tens else 1) * 10 + (_DIGITS.index(ones) if ones else 0)
 
 
-def _simple(match: re.Match[str], clause: Clause) -> Reading:
-    moment = Moment(cal.days_on(clause.today, _WHEN[match[0]]))
-    return moment, moment.iso
+def as_it_is(moment: Moment | None) -> Reading | None:
+    """A day needs no word beside it."""
+    return None if moment is None else (moment, moment.iso)
+
+
+def _simple(match: re.Match[str], clause: Clause) -> Reading | None:
+    return as_it_is(Moment(cal.days_on(clause.today, _WHEN[match[0]])))
 
 
 def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
@@ -61,19 +64,13 @@ def month_day(match: re.Match[str], clause: Clause) -> Reading | None:
     """3月5日, with or without its year; Japanese writes it the same way."""
     month, day = number(match["month"]), number(match["day"])
     if match["year"]:
-        try:
-            found: date | None = date(int(match["year"]), month, day)
-        except ValueError:
-            return None
-    else:
-        found = cal.in_year(clause.today, month, day, past=clause.past)
-    return None if found is None else (Moment(found), found.isoformat())
+        return as_it_is(cal.exact(int(match["year"]), month, day))
+    return as_it_is(cal.in_year(clause.today, month, day, past=clause.past))
 
 
 def day_of(match: re.Match[str], clause: Clause) -> Reading | None:
     """A day of the month at hand: 5日, 5号."""
-    found = cal.day_of_month(clause.today, number(match["day"]), past=clause.past)
-    return None if found is None else (Moment(found), found.isoformat())
+    return as_it_is(cal.day_of_month(clause.today, number(match["day"]), past=clause.past))
 
 
 def _counted(match: re.Match[str], clause: Clause) -> Reading:
@@ -85,24 +82,13 @@ def _counted(match: re.Match[str], clause: Clause) -> Reading:
 def _period(match: re.Match[str], clause: Clause) -> Reading:
     which, unit, is_end = match["which"], match["unit"], bool(match["end"])
     ahead = 1 if which.startswith(("下", "明")) else -1 if which.startswith(("上", "去")) else 0
-    today = clause.today
-    if unit in ("周", "星期", "礼拜"):
-        if is_end:
-            found = Moment(cal.weekday_in(today, 4, ahead))
-            return found, found.iso
-        found = Moment(cal.monday_of(today, ahead), "week")
-        return found, f"{found.iso} 那一周"
-    if unit == "月":
-        first = cal.months_on(today.replace(day=1), ahead)
-        found = Moment(cal.month_end(first.year, first.month)) if is_end else Moment(first, "month")
-        return found, found.iso
-    found = Moment(date(today.year + ahead, 12, 31)) if is_end else Moment(date(today.year + ahead, 1, 1), "year")
-    return found, found.iso if is_end else f"{found.iso} 年"
+    found = cal.period(clause.today, _GRAINS.get(unit, "week"), ahead, is_end=is_end)
+    return found, found.iso + {"week": " 那一周", "year": " 年"}.get(found.grain, "")
 
 
-def _month_end(match: re.Match[str], clause: Clause) -> Reading:
-    last = cal.month_end(clause.today.year, clause.today.month if match[0] == "月底" else 12)
-    return Moment(last), last.isoformat()
+def edge(match: re.Match[str], clause: Clause) -> Reading | None:
+    """The end of the month or year at hand."""
+    return as_it_is(cal.period(clause.today, "month" if match[0].startswith("月") else "year", 0, is_end=True))
 
 
 _RULES: tuple[Rule, ...] = (
@@ -123,7 +109,7 @@ _RULES: tuple[Rule, ...] = (
         _period,
     ),
     (re.compile(r"(?P<which>明|今|去)(?P<unit>年)(?P<end>底)?"), _period),
-    (re.compile(r"月底|年底"), _month_end),
+    (re.compile(r"月底|年底"), edge),
     (re.compile("|".join(_WHEN)), _simple),
     (re.compile(rf"(?<![\d月第])(?P<day>{_NUMBER})[号號](?![线楼库机位店])"), day_of),
 )

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from reverie.offline.language import calendar as cal
-from reverie.offline.language.calendar import Moment
-from reverie.offline.language.dates import Clause, Grammar, Reading, Rule
+from reverie.text.dates import calendar as cal
+from reverie.text.dates.calendar import Moment
+from reverie.text.dates.finding import Clause, Grammar, Reading, Rule, phrase
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_NUMBERS = cal.spelled(
-    "a an one", "two couple", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"
-)
+_NUMBERS = cal.spelled("a an one, two couple, three, four, five, six, seven, eight, nine, ten, eleven, twelve")
 
 _DAY = (
     r"(?P<weekday>mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?"
@@ -24,6 +22,7 @@ _MONTH = (
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
 _COUNT = r"(?P<count>\d{1,3}|a couple of|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_GRAINS: dict[str, cal.Grain] = {"d": "day", "w": "week", "f": "week", "m": "month", "q": "quarter", "y": "year"}
 _UNIT = r"(?P<unit>days?|weeks?|fortnights?|months?|years?)"
 _YEAR = r"(?:,?\s+(?P<year>20\d\d))?"
 _PREPOSITION = re.compile(
@@ -45,10 +44,6 @@ _PAST = re.compile(
 )
 
 
-def _flags(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
-
-
 def _on(clause: Clause, moment: Moment, word: str = "on") -> Reading:
     """With a preposition, unless one stands there."""
     words = f"the week of {moment.iso}" if moment.grain == "week" else moment.iso
@@ -64,19 +59,13 @@ def _simple(days: int) -> Rule:
         days, ""
     )
     word = {2: r"(?:the )?day after tomorrow", -2: r"(?:the )?day before yesterday"}.get(days, word)
-    return _flags(rf"\b(?:{word})\b"), lambda _match, clause: _on(clause, Moment(cal.days_on(clause.today, days)))
+    return phrase(rf"\b(?:{word})\b"), lambda _match, clause: _on(clause, Moment(cal.days_on(clause.today, days)))
 
 
 def _counted(today: date, count: int, unit: str, sign: int = 1) -> date | None:
     if count > 400:
         return None
-    if unit.startswith("day"):
-        return cal.days_on(today, sign * count)
-    if unit.startswith("week"):
-        return cal.days_on(today, sign * 7 * count)
-    if unit.startswith("fortnight"):
-        return cal.days_on(today, sign * 14 * count)
-    return cal.months_on(today, sign * count * (1 if unit.startswith("month") else 12))
+    return cal.counted(today, sign * count * (2 if unit[0] == "f" else 1), _GRAINS[unit[0]])
 
 
 def _number(text: str) -> int:
@@ -131,17 +120,14 @@ def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
 def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
     month, day = _MONTHS.index(match["month"].lower()[:3]) + 1, int(match["day"])
     if match["year"]:
-        try:
-            found: date | None = date(int(match["year"]), month, day)
-        except ValueError:
-            return None
+        found = cal.exact(int(match["year"]), month, day)
     else:
         led_in = re.search(r"\b(?:on|by|until|till|til|since|before|due)\s*$", clause.before, re.I)
         if match["month"] == "may" and not led_in and not re.search(r"\d(?:st|nd|rd|th)|of", match[0]):
             return None  # “may 4 people come in”, “step 1 may fail”
         limit = re.search(r"\b(?:by|until|till|til|due)\s*$", clause.before, re.I)
         found = cal.in_year(clause.today, month, day, past=_is_past(clause), ahead=bool(limit))
-    return None if found is None else _on(clause, Moment(found))
+    return None if found is None else _on(clause, found)
 
 
 def _of_month(match: re.Match[str], clause: Clause) -> Reading | None:
@@ -158,27 +144,15 @@ def _ordinal(match: re.Match[str], clause: Clause) -> Reading | None:
     if re.search(r"\b(?:instead of|not|than)(?: on)?\s*$", clause.before, re.I):
         return None  # the day it was going to be: of which month, nobody said
     found = cal.day_of_month(clause.today, int(match["day"]), past=_is_past(clause))
-    return None if found is None else (Moment(found), match["lead"] + found.isoformat())
-
-
-_ENDS = {"eow": "week", "eom": "month", "eoq": "quarter", "eoy": "year"}
+    return None if found is None else (found, match["lead"] + found.iso)
 
 
 def _edge(match: re.Match[str], clause: Clause) -> Reading | None:
     groups = match.groupdict()
-    unit = _ENDS.get((groups.get("short") or "").lower()) or (groups.get("unit") or "").lower()
+    grain = _GRAINS[(groups.get("unit") or groups["short"][-1]).lower()[0]]
     ahead = 1 if (groups.get("which") or "").lower() == "next" else 0
     is_end = (groups.get("edge") or "end").lower() == "end"
-    today = clause.today
-    if unit == "week":
-        return _on(clause, Moment(cal.weekday_in(today, 4 if is_end else 0, ahead)))
-    if unit == "month":
-        first = cal.months_on(today.replace(day=1), ahead)
-    elif unit == "quarter":
-        first = cal.months_on(cal.quarter(today, ahead=ahead), 2 if is_end else 0)
-    else:
-        first = date(today.year + ahead, 12 if is_end else 1, 1)
-    return _on(clause, Moment(cal.month_end(first.year, first.month) if is_end else first))
+    return _on(clause, Moment(cal.period(clause.today, grain, ahead, is_end=is_end).day))
 
 
 def _edge_of_month(match: re.Match[str], clause: Clause) -> Reading | None:
@@ -186,8 +160,8 @@ def _edge_of_month(match: re.Match[str], clause: Clause) -> Reading | None:
     if found is None:
         return None
     if match["edge"].lower().startswith("end"):
-        return _on(clause, Moment(cal.month_end(found.year, found.month)))
-    moment = Moment(found.replace(day=1), "month")
+        return _on(clause, cal.period(found.day, "month", 0, is_end=True))
+    moment = cal.period(found.day, "month", 0)
     return moment, f"{match['edge'].lower().rstrip('- ')} {moment.iso}"
 
 
@@ -195,22 +169,13 @@ def _month_only(match: re.Match[str], clause: Clause) -> Reading | None:
     found = cal.in_year(clause.today, _MONTHS.index(match["month"].lower()[:3]) + 1, 28, past=_is_past(clause))
     if found is None or match["month"] == "may":
         return None
-    moment = Moment(found.replace(day=1), "month")
+    moment = cal.period(found.day, "month", 0)
     return moment, f"{match['lead']} {moment.iso}"
 
 
 def _period(match: re.Match[str], clause: Clause) -> Reading | None:
     ahead = {"next": 1, "this": 0, "last": -1, "coming": 1}[match["which"].lower().split()[-1]]
-    today = clause.today
-    match match["unit"].lower():
-        case "week":
-            return _on(clause, Moment(cal.monday_of(today, ahead), "week"), "in")
-        case "month":
-            return _on(clause, Moment(cal.months_on(today.replace(day=1), ahead), "month"), "in")
-        case "quarter":
-            return _on(clause, Moment(cal.quarter(today, ahead=ahead), "quarter"), "in")
-        case _:
-            return _on(clause, Moment(date(today.year + ahead, 1, 1), "year"), "in")
+    return _on(clause, cal.period(clause.today, _GRAINS[match["unit"].lower()[0]], ahead), "in")
 
 
 def _quarter(match: re.Match[str], clause: Clause) -> Reading | None:
@@ -231,52 +196,52 @@ GRAMMAR = Grammar(
         _simple(2),
         _simple(-2),
         (
-            _flags(
+            phrase(
                 r"\b(?:the )?(?P<day>\d{1,2})(?:st|nd|rd|th)? (?:of )?(?:the )?(?P<which>next|coming|this|last) month\b"
             ),
             _of_month,
         ),
-        (_flags(rf"\b(?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b{_YEAR}"), _month_day),
-        (_flags(rf"\b{_MONTH}\.? (?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:|\.\d|%){_YEAR}"), _month_day),
+        (phrase(rf"\b(?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b{_YEAR}"), _month_day),
+        (phrase(rf"\b{_MONTH}\.? (?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:|\.\d|%){_YEAR}"), _month_day),
         (
-            _flags(
+            phrase(
                 rf"\b{_COUNT} {_UNIT} (?:from|after)"
                 rf" (?P<origin>now|today|tomorrow|{_DAY.replace('?P<weekday>', '?:')})\b"
             ),
             _in_time,
         ),
-        (_flags(rf"\b(?:with)?in {_COUNT} {_UNIT}(?:'s?|s')?(?: time)?\b(?! of)"), _in_time),
-        (_flags(rf"\b{_COUNT} {_UNIT} ago\b"), _ago),
+        (phrase(rf"\b(?:with)?in {_COUNT} {_UNIT}(?:'s?|s')?(?: time)?\b(?! of)"), _in_time),
+        (phrase(rf"\b{_COUNT} {_UNIT} ago\b"), _ago),
         (
-            _flags(
+            phrase(
                 r"\b(?:the )?(?P<edge>end|start|beginning) of (?P<which>this|next|the)"
                 r" (?P<unit>week|month|quarter|year)\b"
             ),
             _edge,
         ),
-        (_flags(r"\b(?P<edge>end|start|beginning) of (?P<unit>week|month|quarter|year)\b"), _edge),
-        (_flags(r"\b(?P<short>eow|eom|eoq|eoy)\b"), _edge),
-        (_flags(rf"\b(?:the )?(?P<edge>end of|early|mid|late)(?: |-){_MONTH}\b"), _edge_of_month),
+        (phrase(r"\b(?P<edge>end|start|beginning) of (?P<unit>week|month|quarter|year)\b"), _edge),
+        (phrase(r"\b(?P<short>eow|eom|eoq|eoy)\b"), _edge),
+        (phrase(rf"\b(?:the )?(?P<edge>end of|early|mid|late)(?: |-){_MONTH}\b"), _edge_of_month),
         (
-            _flags(r"\b(?:the )?(?P<which>next|this|last|coming) (?P<unit>week|month|quarter|year)\b(?!end|ly|'s)"),
+            phrase(r"\b(?:the )?(?P<which>next|this|last|coming) (?P<unit>week|month|quarter|year)\b(?!end|ly|'s)"),
             _period,
         ),
         (
-            _flags(
+            phrase(
                 rf"(?<![\w#@/.-])(?:(?P<which>this coming|this|next|last|past|coming) )?(?:the )?{_DAY}\b(?![-_@/]\w)"
             ),
             _weekday,
         ),
-        (_flags(rf"(?P<lead>\b)the (?P<day>\d{{1,2}})(?:st|nd|rd|th)\b{_AFTER_ORDINAL}"), _ordinal),
+        (phrase(rf"(?P<lead>\b)the (?P<day>\d{{1,2}})(?:st|nd|rd|th)\b{_AFTER_ORDINAL}"), _ordinal),
         (
-            _flags(
+            phrase(
                 rf"(?P<lead>\b(?:by|on|until|till|from|since|before) )(?P<day>\d{{1,2}})(?:st|nd|rd|th)\b"
                 rf"{_AFTER_ORDINAL}"
             ),
             _ordinal,
         ),
-        (_flags(rf"\b(?P<lead>until|till|til|before|since|through|starting|as of) {_MONTH}\b(?! \d)"), _month_only),
-        (_flags(r"\bQ(?P<number>[1-4])\b"), _quarter),
+        (phrase(rf"\b(?P<lead>until|till|til|before|since|through|starting|as of) {_MONTH}\b(?! \d)"), _month_only),
+        (phrase(r"\bQ(?P<number>[1-4])\b"), _quarter),
         _simple(1),
         _simple(-1),
         _simple(0),

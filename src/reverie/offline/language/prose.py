@@ -1,7 +1,6 @@
 """What a person says in a message, sentence by sentence; what they only show (code, logs, quotes) is left out.
 
-A chat has no good grammar: no capitals, no commas, bullets and brackets everywhere. So sentences end at marks and line
-ends, never by guessing, and abbreviations, versions and file names hold together.
+A chat has bullets and brackets everywhere; where its sentences end is for `text.sentences` to say.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.parsing import LONGEST_MESSAGE, in_stretches
+from reverie.parsing import LONGEST_MESSAGE
+from reverie.text.sentences import sentences as split
 
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _TAGGED = re.compile(
@@ -30,12 +30,6 @@ _SHOWN = re.compile(
 )
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s+\S|\*\*[^*]+\*\*:?\s*$|={3,}$)", re.MULTILINE)
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)]|\(?[a-z]\)|\[[ x]\])\s+", re.MULTILINE)
-_END = re.compile(
-    r"(?<=[.!?])(?<!\b[a-zA-Z]\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)"
-    r"(?<!\bbzw\.)(?<!\bz\.B\.)(?<!\bSr\.)(?<!\bca\.)(?<!\bapprox\.)(?<!\bNr\.)(?<!\bNo\.)(?<!\b\d\.)(?<!\b\d\d\.)"
-    r"[\"'”’)\]]*\s+|(?<=[。！？])|\n+|(?:(?<=[a-z] \d\.)|(?<=[a-z] \d\d\.))\s+(?=(?:They|We|I|It|The|This|That|He|She"
-    r"|You|Please|So|And|But|Then|Our|My|No)\b)|;\s+|(?<=\?)(?=\()|(?<=[?!])(?=[\u3040-\u30ff\u3400-\u9fff])"
-)
 _QUOTE = re.compile(
     r"[\"“„«「『](?P<said>[^\"“”„«»「」『』\n]{2,}?)[\"”“»」』]|(?<!\w)['‘‚](?P<word>[^'’‘‚\n]{2,}?)['’‘](?!\w)"
 )
@@ -84,8 +78,7 @@ def read_prose(text: str) -> Prose:
 
 def sentences(text: str) -> list[Sentence]:
     """Cuts a text of prose; bullets and list numbers are taken off."""
-    parts = (part for whole in _END.split(without_quotes(text)) for part in in_stretches(whole))
-    pieces = (_BULLET.sub("", part).strip() for part in parts)
+    pieces = (_BULLET.sub("", part).strip() for part in split(without_quotes(text), is_chat=True))
     return [Sentence(piece) for piece in pieces if any(char.isalnum() for char in piece)]
 
 

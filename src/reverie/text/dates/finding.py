@@ -14,8 +14,8 @@ from datetime import date
 from functools import cache
 from typing import TypeAlias
 
-from reverie.offline.language.calendar import Moment
-from reverie.offline.language.tongue import Tongue, tongue_of
+from reverie.text.dates.calendar import Moment, days_on, exact
+from reverie.text.tongue import Tongue, tongue_of
 
 _ISO = re.compile(r"(?<![\d-])(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)(?![\d-])")
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
@@ -37,7 +37,8 @@ class Clause:
 
 Reading: TypeAlias = tuple[Moment, str]
 """What a phrase means, and the words that stand for it, with the preposition it needs."""
-Rule: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str], Clause], Reading | None]]
+Read: TypeAlias = Callable[[re.Match[str], Clause], Reading | None]
+Rule: TypeAlias = tuple[re.Pattern[str], Read]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,35 @@ class Grammar:
 
     rules: tuple[Rule, ...]
     past: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a language writes a day into a sentence: `on` or `within` before it, unless a preposition stands there."""
+
+    prepositions: re.Pattern[str]
+    on: str
+    within: str
+    week: str
+
+    def __call__(self, clause: Clause, moment: Moment | None) -> Reading | None:
+        if moment is None:
+            return None
+        if moment.grain == "week":
+            return moment, f"{self.week} {moment.iso}"
+        lead = (
+            "" if self.prepositions.search(clause.before) else f"{self.on if moment.grain == 'day' else self.within} "
+        )
+        return moment, f"{lead}{moment.iso}"
+
+    def near(self, pattern: re.Pattern[str], days: int) -> Rule:
+        """The rule for a word that means so many days from today."""
+        return pattern, lambda _match, clause: self(clause, Moment(days_on(clause.today, days)))
+
+
+def phrase(pattern: str) -> re.Pattern[str]:
+    """A pattern whose case does not matter."""
+    return re.compile(pattern, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +103,8 @@ def find_days(text: str, today: date, tongue: Tongue | None = None) -> list[Foun
             found.append(Found(start, end, moment, words, is_absolute))
 
     for match in _ISO.finditer(text):
-        day = _iso_day(match)
-        if day is not None:
-            take(*match.span(), Moment(day), match[0], True)
+        if (day := exact(int(match["year"]), int(match["month"]), int(match["day"]))) is not None:
+            take(*match.span(), day, match[0], True)
     for pattern, read in grammar.rules:
         for match in pattern.finditer(text):
             if any(taken[match.start() : match.end()]):
@@ -108,25 +137,18 @@ def _clause(text: str, match: re.Match[str], today: date, past: re.Pattern[str])
     return Clause(today, before, after, bool(past.search(f"{before} § {after}")))
 
 
-def _iso_day(match: re.Match[str]) -> date | None:
-    try:
-        return date(int(match["year"]), int(match["month"]), int(match["day"]))
-    except ValueError:
-        return None
-
-
 @cache
 def _grammar(tongue: Tongue) -> Grammar:
     """Loaded when the first text in that language comes."""
     match tongue:
         case "en":
-            from reverie.offline.language import dates_en as found
+            from reverie.text.dates import en as found
         case "de":
-            from reverie.offline.language import dates_de as found
+            from reverie.text.dates import de as found
         case "es":
-            from reverie.offline.language import dates_es as found
+            from reverie.text.dates import es as found
         case "zh":
-            from reverie.offline.language import dates_zh as found
+            from reverie.text.dates import zh as found
         case "ja":
-            from reverie.offline.language import dates_ja as found
+            from reverie.text.dates import ja as found
     return found.GRAMMAR

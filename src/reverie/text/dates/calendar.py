@@ -33,9 +33,33 @@ class Moment:
                 return f"{self.day.year}"
 
 
-def spelled(*words: str) -> dict[str, int]:
-    """Number words, from one on; several for one number are parted by spaces."""
-    return {word: number for number, one in enumerate(words, 1) for word in one.split()}
+def spelled(words: str) -> dict[str, int]:
+    """Number words, from one on, parted by commas; several for one number are parted by spaces."""
+    return {word: number for number, one in enumerate(words.split(","), 1) for word in one.split()}
+
+
+def exact(year: int, month: int, day: int) -> Moment | None:
+    """That day, if there is one."""
+    try:
+        return Moment(date(year, month, day))
+    except ValueError:
+        return None
+
+
+def period(today: date, grain: Grain, ahead: int, *, is_end: bool = False) -> Moment:
+    """This week, month, quarter or year, or so many on; `is_end`: the last day of it, of a week its Friday."""
+    match grain:
+        case "day":
+            return Moment(days_on(today, ahead))
+        case "week":
+            return Moment(weekday_in(today, 4, ahead)) if is_end else Moment(monday_of(today, ahead), grain)
+        case "month":
+            first, months = months_on(today.replace(day=1), ahead), 1
+        case "quarter":
+            first, months = quarter(today, ahead=ahead), 3
+        case "year":
+            first, months = date(today.year + ahead, 1, 1), 12
+    return Moment(days_on(months_on(first, months), -1)) if is_end else Moment(first, grain)
 
 
 def days_on(today: date, days: int) -> date:
@@ -87,7 +111,7 @@ def month_end(year: int, month: int) -> date:
     return date(year, month, monthrange(year, month)[1])
 
 
-def in_year(today: date, month: int, day: int, *, past: bool, ahead: bool = False) -> date | None:
+def in_year(today: date, month: int, day: int, *, past: bool, ahead: bool = False) -> Moment | None:
     """That day of the year people mean who name none: the one ahead, or the one just gone; `ahead`: never gone."""
     if not 1 <= month <= 12 or not 1 <= day <= monthrange(2028, month)[1]:
         return None
@@ -95,11 +119,11 @@ def in_year(today: date, month: int, day: int, *, past: bool, ahead: bool = Fals
     found = [_day(year, month, day) for year in years]
     here = found[0]
     if past:
-        return here if here <= days_on(today, _LONG_AGO) else found[1]
-    return here if here >= (today if ahead else days_on(today, -_LONG_AGO)) else found[1]
+        return Moment(here if here <= days_on(today, _LONG_AGO) else found[1])
+    return Moment(here if here >= (today if ahead else days_on(today, -_LONG_AGO)) else found[1])
 
 
-def day_of_month(today: date, day: int, *, past: bool) -> date | None:
+def day_of_month(today: date, day: int, *, past: bool) -> Moment | None:
     """“The 26th”: of this month if it is still ahead, else of the next one that has it; backwards if `past`."""
     if not 1 <= day <= 31:
         return None
@@ -109,7 +133,7 @@ def day_of_month(today: date, day: int, *, past: bool) -> date | None:
             continue
         found = first.replace(day=day)
         if (found <= today) if past else (found >= today):
-            return found
+            return Moment(found)
     return None
 
 

@@ -1,31 +1,41 @@
-"""Which language a text is in: English, German, Spanish, Chinese or Japanese; English where it cannot be told."""
+"""Which language a text is in, by its script and its commonest words.
+
+`tongue_of` knows the five that the embedded mind speaks, and says English where it cannot tell; `language_of` knows
+more, and says nothing then.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Final, Literal, TypeAlias
 
-from reverie.memory.secrets.shapes import words
+from reverie.text.folding import folded_set
+from reverie.text.words import words
 
 Tongue: TypeAlias = Literal["en", "de", "es", "zh", "ja"]
 
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTER = re.compile(r"[^\W\d_]")
-_WORD = re.compile(r"[^\W\d_]+")
 _MARKS: Final[dict[Tongue, frozenset[str]]] = {
-    "en": words(
+    "en": folded_set(
         "the is are and with for not when after before because must of to you your i it that this we what dont have be "
-        "if from but can please my our they always never only use was were would has had by"
+        "if from but can please my our they always never only use was were would has had by on should"
     ),
-    "de": words(
+    "de": folded_set(
         "der die das und ist nicht mit für bei auf von wenn ein eine einen den dem wird soll ich du wir bitte zu zum "
         "zur im am ab sich auch noch nur kein keine immer nie sind habe mir mich uns dass weil was wie kannst"
     ),
-    "es": words(
+    "es": folded_set(
         "el los las y es con para por que del en una un se cuando lo como más pero siempre nunca yo me mi nos está "
         "son soy al su esto esta este qué ya hay sin porque"
     ),
+}
+_MORE_MARKS: Final = {
+    "fr": folded_set("le la les et est pas avec pour que de du des une un dans sur il elle"),
+    "pt": folded_set("o os as e é não com para por que de do da em uma um se quando"),
+    "it": folded_set("il lo gli e è non con per che di del della una un quando nel"),
+    "nl": folded_set("de het een en is niet met voor van op dat die bij als wordt"),
 }
 
 
@@ -35,7 +45,15 @@ def tongue_of(text: str) -> Tongue:
     kana, han = len(_KANA.findall(text)), len(_HAN.findall(text))
     if (kana + han) * 5 >= letters and kana + han:
         return "ja" if kana * 8 >= kana + han else "zh"
-    said = [word.lower() for word in _WORD.findall(text)]
+    said = words(text)
     counts: dict[Tongue, int] = {name: sum(word in marks for word in said) for name, marks in _MARKS.items()}
     best: Tongue = max(counts, key=lambda name: counts[name])
     return best if counts[best] > counts["en"] else "en"
+
+
+def language_of(text: str) -> str:
+    """The language two of whose commonest words are there, and more than of any other; empty if there is none."""
+    found = set(words(text))
+    counts = {name: len(found & marks) for name, marks in {**_MARKS, **_MORE_MARKS}.items()}
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] >= 2 and sorted(counts.values())[-2] < counts[best] else ""

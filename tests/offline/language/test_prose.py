@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.offline.language.sentences import read_prose, sentences
-from reverie.offline.language.tongue import tongue_of
+from reverie.offline.language.prose import read_prose, sentences
+from reverie.text.tongue import tongue_of
 
 
 def said(text: str) -> list[str]:

@@ -1,0 +1,146 @@
+"""Where sentences end, and the statements of a text: sentences and bullets, without their Markdown.
+
+A chat has no good grammar, so there a sentence may begin in lower case. Abbreviations, versions, ordinals and names of
+files hold together. Pure, and takes time in proportion to the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reverie.parsing import in_stretches
+from reverie.text.words import CJK, content_terms
+
+_PAUSE = re.compile(
+    r"(?<=[.!?])(?P<closed>[\"'”’)\]]*+)\s++|(?<=[。！？])[」』”’）)]*+|(?P<clause>[;；])\s*+|\n++"
+    r"|(?<=\?)(?=\()|(?<=[?!])(?=[\u3040-\u30ff\u3400-\u9fff])"
+)
+_OPENS = re.compile(r"[\"'`“„(*\[]*+[^\Wa-z_]")
+"""How a sentence begins where capitals are kept."""
+_ABBREVIATED = re.compile(
+    r"(?:^|[^\w])(?:[A-Za-z]|(?:\w\.)+\w|(?i:mrs?|ms|mx|dr|prof|st|jr|sr|hon|rev|gen|col|capt|sgt|lt|vs|etc|eg|ie|cf|inc"
+    r"|ltd|co|corp|dept|est|approx|ca|eds|al|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|bzw|usw|str))\.$"
+)
+"""A word with a dot that ends no sentence: an initial, letters with dots between, or a known short form."""
+_NUMBERED = re.compile(r"\b(?:no|nr|tel|ext|art|figs?|vol|pp)\.$", re.IGNORECASE)
+"""The same, where a number follows."""
+_ORDINAL = re.compile(r"(?:^|[^\w.])\d{1,2}\.$")
+_NUMBER_ENDS = re.compile(r"(?<!\bam)(?<!\bab)(?<!\bder)(?<!\bden)(?<!\bdem)(?<!\bzum)(?<!\bvom)(?<!\bbis)\s\d{1,2}\.$")
+_LOOKED_AT = 24
+"""Characters before a dot in which an abbreviation is looked for."""
+_LINE = re.compile(r"[^\n]+")
+_LEAD = re.compile(
+    r"[^\S\n]*(?:(?:[-*+•>]|\d+[.)]|\[[ x]\]|#+)[^\S\n]+)*"
+    r"(?P<label>\**(?:why|how to apply|warum|anwendung|wie anwenden|por qué|cómo aplicar|pourquoi|原因|应用|理由|適用)"
+    r"[^\S\n]?[:：]\**[^\S\n]*)?",
+    re.IGNORECASE,
+)
+_LINK = re.compile(r"\[([^\[\]\n]*)\]\((?!\w+://)[^()\n]*\)")  # to another memory: a name, not a statement
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement; `start` and `end` count characters of the text it was found in."""
+
+    text: str
+    start: int
+    end: int
+    label: str = ""
+    """`why` or `how to apply`, as the text has it, if the line it stands in is one of these."""
+
+    @property
+    def terms(self) -> frozenset[str]:
+        return content_terms(self.text)
+
+
+def pauses(
+    text: str, start: int = 0, end: int | None = None, *, clauses: bool = False, is_chat: bool = False
+) -> Iterator[tuple[int, int]]:
+    """Where one sentence ends and the next begins, in order; with `clauses` also at semicolons."""
+    for found in _PAUSE.finditer(text, start, len(text) if end is None else end):
+        closed = found.start("closed")
+        if closed < 0:
+            if not found["clause"]:
+                yield found.end(), found.end()
+            elif clauses and (found["clause"] == "；" or text[found.end() - 1].isspace()):
+                yield found.start() + 1, found.end()
+        elif _is_end(text[max(start, closed - _LOOKED_AT) : closed], text[found.end() : found.end() + 9], is_chat):
+            yield found.end("closed"), found.end()
+
+
+def _is_end(before: str, after: str, is_chat: bool) -> bool:
+    opens = bool(_OPENS.match(after))
+    if not before.endswith("."):
+        return opens or is_chat
+    if _ORDINAL.search(before):
+        return opens and bool(_NUMBER_ENDS.search(before))
+    if after[:1].isdigit() and _NUMBERED.search(before):
+        return False
+    return (opens or is_chat) and not _ABBREVIATED.search(before)
+
+
+def sentences(text: str, *, is_chat: bool = False) -> list[str]:
+    """The sentences of a text, parted at semicolons too, none longer than is worth looking at."""
+    found = [part for start, end in _spans(text, 0, len(text), is_chat) for part in in_stretches(text[start:end])]
+    return [part.strip() for part in found if any(char.isalnum() for char in part)]
+
+
+def statements_in(text: str, start: int = 0, *, with_code: bool = False) -> list[Statement]:
+    """The statements of a text from a place on, in order, where they stand."""
+    found: list[Statement] = []
+    is_code = False
+    for line in _LINE.finditer(text, start):
+        if line[0].lstrip().startswith("```"):
+            is_code = not is_code
+            continue
+        if is_code and not with_code:
+            continue
+        lead = lead_of(text, line.start())
+        label = (lead["label"] or "").strip("* :：").lower()
+        for begin, end in _spans(text, min(lead.end(), line.end()), line.end(), is_chat=False):
+            at = begin
+            for said in in_stretches(text[begin:end]):
+                if any(char.isalnum() for char in said):
+                    found.append(
+                        Statement(said.strip(), at + len(said) - len(said.lstrip()), at + len(said.rstrip()), label)
+                    )
+                at += len(said)
+    return found
+
+
+def statements(text: str) -> list[str]:
+    """What a text states, each once and without its Markdown; code counts."""
+    bare = (unmarked(one.text) for one in statements_in(text, with_code=True))
+    return list(dict.fromkeys(one for one in bare if len(one) > 1))
+
+
+def unmarked(statement: str) -> str:
+    """A statement without emphasis, code marks, and links to other files."""
+    return _LINK.sub(r"\1", statement).strip(" *_`-—")
+
+
+def lead_of(text: str, line_start: int) -> re.Match[str]:
+    """What stands before the first statement of a line: marks of bullets and headings, and a label."""
+    found = _LEAD.match(text, line_start)
+    assert found is not None  # all of it is optional
+    return found
+
+
+def _spans(text: str, start: int, end: int, is_chat: bool) -> Iterator[tuple[int, int]]:
+    for until, then in pauses(text, start, end, clauses=True, is_chat=is_chat):
+        yield start, until
+        start = then
+    yield start, end
+
+
+def finished(text: str) -> str:
+    """The text with a full stop, unless it ends a sentence already."""
+    text = text.strip()
+    return text if not text or text[-1] in ".!?。！？…:)”" else f"{text}{'。' if CJK.match(text[-1]) else '.'}"
+
+
+def capital(text: str) -> str:
+    """The text with a capital at its beginning; the rest stays."""
+    return text[:1].upper() + text[1:]
