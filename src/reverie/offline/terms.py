@@ -33,8 +33,8 @@ _STOP_WORDS = frozenset[str]().union(*(STOP_WORDS[tongue] for tongue in ("en", "
     each else explain file files find give go goes having hello help here hey hi know like line lines list look make
     many may mean might more most much must need now once one only other over own project code repo repository said
     same say see show something such take tell thank thing things under until use used uses using want whats while
-    whom word words work works yours bin gib gibt hat ja man nein über weißt wissen zeig zeige heißt algo dime ha hace
-    hacemos hacer hay sabes tenemos tiene todo todos usa usamos usar"""
+    whom word words work works yours bin gib gibt hat ja man nein über weißt wen wissen zeig zeige heißt algo dime ha
+    hace hacemos hacer hay sabes tenemos tiene todo todos usa usamos usar"""
 )
 _ASKING_IN = re.compile(
     r"而不是|不是|什么|什麼|哪里|哪裡|哪个|哪些|怎么样|怎么|怎麼|为什么|為什麼|为何|谁|多少|几个|几号|几点|"

@@ -22,7 +22,7 @@ STOP_WORDS: Final = {
         zum zur für auf in im an am aus nach vor seit bis als wie wenn dass weil auch noch schon sehr
         hier dort er sie es wir ihr ich mir mich uns sein ihre ihren möchte bitte künftig jetzt alle
         alles bist da dann dein denn dich dir du etwas haben hast ihm kannst mein ob sich so um unser
-        unsere unter wann warum was welche welchem welchen welcher welches wem wen wer wo wofür woher
+        unsere unter wann warum was welche welchem welchen welcher welches wem wer wo wofür woher
         wohin worin worum"""
     ),
     "es": folded_set(

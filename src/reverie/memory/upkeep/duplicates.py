@@ -93,7 +93,7 @@ def find_double(
     if standing is None or not terms:
         return None
     left_out = frozenset(without)
-    for name, text in standing.sharing(terms, max(2, len(terms) // 2)):
+    for name, text in standing.sharing(terms, max(2, (len(terms) + 1) // 2)):
         if name not in left_out and (found := repeated(new, said_in(text), least=LEAST_TERMS)):
             return Double(name, True, *found)
     return None
