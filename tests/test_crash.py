@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -119,14 +116,16 @@ def test_a_resume_after_a_kill_extends_what_was_last_sent(tmp_path: Path, prefix
         (tmp_path / f"f{i}.txt").write_text("a line\n")
     model = script(tmp_path, PLAY)
     for stop_at in range(1, 11):
-        command = [sys.executable, "-m", "tests.crash_driver", str(tmp_path), model, "0", f"message {stop_at}"]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        for _ in range(stop_at):
-            if not process.stdout.readline():
-                break
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+        asked = (str(tmp_path), model, "0", f"message {stop_at}")
+        said, out = os.pipe()
+        with os.fdopen(said) as printed, Path(os.devnull).open() as nothing:
+            streams = (nothing.fileno(), out, 2)
+            process = warm.Process(*asked, module="tests.crash_driver", cwd=ROOT, env=os.environ, streams=streams)
+            os.close(out)
+            for _ in range(stop_at):
+                if not printed.readline():
+                    break
+            process.kill()
+            process.wait()
     assert not prefix_breaks(prefix_watch)
     assert len(list(read_log(prefix_watch))) >= 10

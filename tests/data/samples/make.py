@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import shutil
 from collections import deque
 from collections.abc import Mapping
@@ -146,6 +147,18 @@ async def work(player: Player, simulator: Simulator, seed: int, turns: int, wind
         return session.places.transcript(session.id)
 
 
+def with_own_ids(text: str) -> str:
+    """Each call gets an id of its own: one reply at a time, a script begins to count again."""
+    ids: dict[str, str] = {}
+    lines = list[str]()
+    for line in text.splitlines():
+        if '"type":"tool_use"' in line:
+            made = re.findall(r'"type":"tool_use","id":"(toolu_[\w-]+)"', line)
+            ids.update({old: f"toolu_{len(lines):05}_{number}" for number, old in enumerate(made)})
+        lines.append(re.sub(r"toolu_main[\w-]+", lambda found: ids.get(found[0], found[0]), line))
+    return "\n".join(lines) + "\n"
+
+
 def pi_session(seed: int, turns: int, *, compacted: bool) -> list[dict[str, Any]]:
     """A session in the form that the pi agent writes."""
     draw = random.Random(seed)
@@ -214,7 +227,7 @@ def main() -> None:
             os.environ["ANTHROPIC_BASE_URL"] = url
             path = asyncio.run(work(player, simulator, number, turns, window))
         name = f"{number:02}a1de00-0000-4000-8000-{number:012}"
-        text = path.read_text().replace(path.stem, name)
+        text = with_own_ids(path.read_text().replace(path.stem, name))
         (HERE / "transcripts" / f"{name}.jsonl").write_text(text)
         print(f"{name} {turns} turns, {len(text)} characters, {text.count('compact_boundary')} compactions")
     for name, lines in {

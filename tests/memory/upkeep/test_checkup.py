@@ -155,18 +155,15 @@ def test_an_index_beyond_its_limits(tmp_path: Path) -> None:
     assert found(check(directory)) == {("index too large", "MEMORY.md")}
 
 
-def test_a_large_directory_is_clean_after_its_fixes(tmp_path: Path, many_memories: Path) -> None:
-    is_clean_after_its_fixes(tmp_path, many_memories)
-
-
 @pytest.mark.parametrize(
-    "folder", [*sources("memory-dir/.claude/memory"), *sources("dream-dev/04-index-repair/before")]
+    "folder",
+    [
+        *sources("memory-dir/.claude/memory"),
+        *sources("dream-dev/04-index-repair/before"),
+        *sources("recall-dev/memory")[1:],
+    ],
 )
 def test_real_directories_are_clean_after_their_fixes(tmp_path: Path, folder: Path) -> None:
-    is_clean_after_its_fixes(tmp_path, folder)
-
-
-def is_clean_after_its_fixes(tmp_path: Path, folder: Path) -> None:
     shutil.copytree(folder, tmp_path / "memory")
     subprocess.run(["chmod", "-R", "u+w", str(tmp_path)], check=True)
     directory = MemoryDirectory.open(tmp_path / "memory", gate=accept)
