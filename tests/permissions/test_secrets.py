@@ -68,6 +68,7 @@ READS_SECRETS = [
     "cat .npmrc a.md",
     "ls | grep x .env",
     "ls; cat .env",
+    "cat a.md | grep -rn foo",
     "grep -rh PRIVATE ~ --include=id_*",
     "grep -rh PRIVATE ~",
     "grep -r PRIVATE ..",

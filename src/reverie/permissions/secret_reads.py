@@ -59,7 +59,7 @@ def _secret(simple: SimpleCommand, cwd: Path, budget: Budget) -> str | None:
     if walk is not None:
         if secret := walk.names_secret():
             return secret
-        if not words and not simple.piped:
+        if not words:  # it searches the folder, also behind a pipe
             words = (Word(".", ".", frozenset()),)
     for word in words:
         start, parts = _place(word, cwd)
