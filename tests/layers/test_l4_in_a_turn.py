@@ -80,6 +80,22 @@ def test_in_the_last_round_it_is_done_before_the_turn_ends(tmp_path: Path, own_h
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
 
 
+def test_asked_for_at_the_last_event_it_is_done_and_waits_for_nothing(tmp_path: Path, own_home: Path) -> None:
+    """The turn serves nobody any more, though it counts as running until its last event is read."""
+    model = opening(tmp_path, own_home, 'call Read {"file_path": "f1.txt"}\n---\nsay That was all.\n')
+
+    async def work(session: Session) -> None:
+        async with aclosing(session.send("Read it.")) as stream:
+            async for event in stream:
+                if isinstance(event, TurnEnded):
+                    async with asyncio.timeout(20):
+                        assert (await session.compact()).writer == "fork"
+        assert len(boundaries(session)) == 1
+        await turn(session, "And again.")
+
+    in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
+
+
 def test_a_turn_that_is_cancelled_takes_it_along_and_nothing_was_changed(tmp_path: Path, own_home: Path) -> None:
     model = opening(tmp_path, own_home, 'call Read {"file_path": "f1.txt"}\n---\nwait 30\nsay Late.\n')
 

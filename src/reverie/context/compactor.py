@@ -149,8 +149,9 @@ class Compactor(Companion):
         if cancelled and self._waiting is not None:
             _settle(self._waiting[1], UserError("the turn was cancelled, and the compaction that waited with it"))
             self._waiting = None
-        with suppress(asyncio.CancelledError):  # nothing of it was recorded, and the turn was over before
-            await self._serve()
+        while self._waiting is not None:  # somebody may ask while another is served
+            with suppress(asyncio.CancelledError):  # nothing of it was recorded, and the turn was over before
+                await self._serve()
 
     async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
         """What a compaction would leave, without recording, writing, asking a model or running a hook."""

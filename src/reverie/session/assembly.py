@@ -55,6 +55,8 @@ class Assembly:
         self.emit = emit = outlet.emit
         self._clock = clock
         self._turn: asyncio.Task[None] | None = None
+        self._turn_is_over = False
+        """Nothing of the turn changes the context any more, though its last event may not be read yet."""
         self.closing = False
         """Whether it is being closed: background work in flight is waited for, and nothing else happens any more."""
         self._server: LiveServer | None = None
@@ -98,7 +100,7 @@ class Assembly:
                 ask=self._forks.ask,
                 render_header=self._render_header,
                 ensure_header=self.ensure_header,
-                in_turn=lambda: self._turn is not None,
+                in_turn=lambda: self._turn is not None and not self._turn_is_over,
                 on_clear=lambda: self.hook_points.started("clear"),
                 run_hook=self.hook_points.run,
                 attached=self.agents.attached,

@@ -206,6 +206,7 @@ class Session(Assembly):
         if not any(block.text.strip() for block in said) and not images and not self.letters.waiting:
             raise UserError("there is nothing to send: the message is empty")
         queue = self._outlet.open_turn()
+        self._turn_is_over = False
         turn = self._turn = asyncio.create_task(self._run_turn(said, images))
         try:
             while True:
@@ -332,6 +333,7 @@ class Session(Assembly):
         finally:
             close_open_calls(thread.log, CRASHED)
         await self.engine.compactor.turn_over(cancelled=reason == "cancelled")
+        self._turn_is_over = True  # at once: who asks for a compaction from now on is not waited for by this turn
         answered = reason in ("answered", "cut_off")
         self.engine.end_turn(answered=answered)
         self.emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error, code))
