@@ -97,7 +97,7 @@ def test_on_a_live_session_in_the_middle_of_a_turn_it_waits_for_the_end_of_the_r
     slow = 'repeat 4\n  wait 1.5\n  call Read {"file_path": "big.txt"}\n  ---\nend\nsay All of it is read.\n'
     with chat(reverie, "--model", reverie.script(slow + SUMMARY)) as terminal:
         terminal.say("Read it four times.")
-        terminal.until("Read")
+        terminal.until("big.txt")  # the call: what was typed is shown before the session has it
         assert "a turn is running" in reverie("compact", "undo", code=1).stderr
         done = json.loads(reverie("compact", "--json").stdout)
         assert done["writer"] == "fork" and "Read it four times." in done["text"]
