@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Final
 from urllib.parse import unquote
 
@@ -167,7 +168,7 @@ _FORMS: Final[dict[tuple[str, str, _Judge], str]] = {
         r"(?P<value>[^\s\"'`,;]{8,60}?)[.)]*(?![^\s\"'`,;])"
     ),
 }
-_COMPILED: Final = tuple((*key, re.compile(pattern)) for key, pattern in _FORMS.items())
+_compiled = cache(re.compile)  # when a text has one of its marks: most have none
 _USERS = re.compile(
     r"(?i)(?:(?<![\w/.-])(?:guest|admin\w*|root|demo|user\w*|viewer|login|test\w*|postgres|sa|sysadmin|superuser|service"
     r"|svc[-_]\w+|bot|ubuntu|pi|ec2-user|vagrant|\w+@[\w.-]+\.\w{2,})[ \t]*(?:[/:|+]|[ \t]and|,)"
@@ -179,9 +180,9 @@ _GLUED = re.compile(r"[(\[]?[\w.@-]{2,30}[/:|](?=\S)")
 def carried(text: str) -> Iterator[Hit]:
     """All of these forms."""
     lower = text.lower()
-    for kind, marks, judge, pattern in _COMPILED:
+    for (kind, marks, judge), pattern in _FORMS.items():
         if any(mark in lower for mark in marks.split()):
-            for match in pattern.finditer(text):
+            for match in _compiled(pattern).finditer(text):
                 if judge(match["value"], match):
                     yield kind, *match.span("value")
 

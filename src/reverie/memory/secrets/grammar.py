@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Final, NamedTuple
 
 from reverie.memory.secrets.carriers import (
@@ -52,24 +53,22 @@ _VERB: Final = (
 _SAYS: Final = rf"(?:[ \t]+{_VERB}{_THEN}|[ \t]*[:=：][ \t]*)"
 _CLOSED: Final = r"[\"'`*_\])}]{0,4}[ \t]{0,3}(?:\[[^\]\n]{0,20}\][ \t]?)?"
 # Each join with its name: how sure it is that what follows is meant as the value.
-_JOINS: Final = tuple(
-    (how, re.compile(pattern))
-    for how, pattern in (
-        ("set", rf"{_CLOSED}(?::=|=>|->|→|===?|=|:|：|>)[*_]{{0,3}}[ \t]*(?:@(?=\"))?"),
-        ("call", rf"{_CLOSED}(?:\||\(\s?(?=[\"'])|,[ \t]?(?=[\"']))[*_]{{0,3}}[ \t]*"),
-        ("below", r"[\"'`*_]{0,4}[ \t]{0,3}[:=：][*_]{0,3}[ \t]*\r?\n[ \t>*-]{0,8}(?=\S+[ \t]*(?:\r?\n|$))"),
-        ("set", r"[\"']?\s{0,3}[,;]?\s{0,12}[\"']?value[\"']?\s?[:=]\s?"),
-        # `for the NAS is`, `(staging):`, `we use is`; then the same without the words between, and `maître :`.
-        (
-            "is",
-            rf"(?i)(?:{_OF}|[ \t]*\([^)\n]{{0,40}}\)|[ \t]+(?:we|you|they|i|he|she)(?:[ \t]+\w{{2,12}}){{1,2}}){_SAYS}",
-        ),
-        ("is", rf"(?i)[ \t]+{_VERB}{_THEN}|[ \t]*(?:是|为|為|は|が|:|：|는|은|이|—|–|-)[ \t]*"),
-        ("as", rf"(?i)[ \t-][^\W\d_]{{3,14}}{_SAYS}"),
-        ("as", rf"(?i)(?:{_OF})?[ \t]+(?:on|to|as|like|auf|a|à|with|mit|als|con|como|for|für|para){_THEN}"),
-        ("gap", r"[ \t]+(?:(?:by|for \S+|to)[ \t]+(?=[\"']))?|[ \t]*[(\[][ \t]*"),
-    )
+_JOINS: Final = (
+    ("set", rf"{_CLOSED}(?::=|=>|->|→|===?|=|:|：|>)[*_]{{0,3}}[ \t]*(?:@(?=\"))?"),
+    ("call", rf"{_CLOSED}(?:\||\(\s?(?=[\"'])|,[ \t]?(?=[\"']))[*_]{{0,3}}[ \t]*"),
+    ("below", r"[\"'`*_]{0,4}[ \t]{0,3}[:=：][*_]{0,3}[ \t]*\r?\n[ \t>*-]{0,8}(?=\S+[ \t]*(?:\r?\n|$))"),
+    ("set", r"[\"']?\s{0,3}[,;]?\s{0,12}[\"']?value[\"']?\s?[:=]\s?"),
+    # `for the NAS is`, `(staging):`, `we use is`; then the same without the words between, and `maître :`.
+    (
+        "is",
+        rf"(?i)(?:{_OF}|[ \t]*\([^)\n]{{0,40}}\)|[ \t]+(?:we|you|they|i|he|she)(?:[ \t]+\w{{2,12}}){{1,2}}){_SAYS}",
+    ),
+    ("is", rf"(?i)[ \t]+{_VERB}{_THEN}|[ \t]*(?:是|为|為|は|が|:|：|는|은|이|—|–|-)[ \t]*"),
+    ("as", rf"(?i)[ \t-][^\W\d_]{{3,14}}{_SAYS}"),
+    ("as", rf"(?i)(?:{_OF})?[ \t]+(?:on|to|as|like|auf|a|à|with|mit|als|con|como|for|für|para){_THEN}"),
+    ("gap", r"[ \t]+(?:(?:by|for \S+|to)[ \t]+(?=[\"']))?|[ \t]*[(\[][ \t]*"),
 )
+_joint = cache(re.compile)  # when a text has a word that announces a secret: most have none
 # A value on the lines below, one word per line: a block of YAML, a string in three quotes.
 _BLOCK = re.compile(
     r"[\"']?[ \t]{0,3}[:=][ \t]*(?:[>|][+-]?\d?[+-]?|\"\"\"|'''|[\"'`])[ \t]*\\?\r?\n"
@@ -190,7 +189,7 @@ def _behind(reading: _Reading, at: int, word: str, strength: Strength) -> Iterat
         yield kind, block.start("lines"), block.end("lines")
         return
     for how, join in _JOINS:
-        match = join.match(text, end)
+        match = _joint(join).match(text, end)
         value = read(reading, match.end(), how) if match else None
         if value is None or not value.text:
             continue

@@ -6,6 +6,7 @@ Data only. `scan` runs the rules; `shapes` judges the values.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
 T: Final = "[A-Za-z0-9]"  # what most tokens are made of
@@ -111,9 +112,15 @@ _MAKERS: Final = (
 )
 
 
-MAKERS: Final = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(f"({pattern})" for _, pattern in _MAKERS) + ")")
 MAKER_KINDS: Final = tuple(kind for kind, _ in _MAKERS)
-"""By the number of the group in `MAKERS`, from 1 on."""
+"""By the number of the group in `makers()`, from 1 on."""
+
+
+@cache
+def makers() -> re.Pattern[str]:
+    """Tokens by the marks of their makers. Compiled for the first text that has a long run: it takes a while."""
+    return re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(f"({pattern})" for _, pattern in _MAKERS) + ")")
+
 
 MASKED: Final = re.compile(r"(?i)x{5,}|0{8,}|\*{3}|example|placeholder|your|redacted|dummy|sample")
 

@@ -15,7 +15,7 @@ from typing import Final
 from reverie.memory.secrets import forms, pieces
 from reverie.memory.secrets.carriers import HASH_WORDS
 from reverie.memory.secrets.grammar import Hit, announced
-from reverie.memory.secrets.rules import MAKER_KINDS, MAKERS, MASKED, PUBLIC, PUBLIC_BLOCK, UNKNOWN_MAKER
+from reverie.memory.secrets.rules import MAKER_KINDS, MASKED, PUBLIC, PUBLIC_BLOCK, UNKNOWN_MAKER, makers
 from reverie.memory.secrets.shapes import classes, entropy, is_hex, is_password, is_placeholder, is_random, wordlike
 from reverie.memory.secrets.views import View, decoded, from_base64, joined, plain
 
@@ -132,7 +132,7 @@ def _made(run: str) -> Iterator[Hit]:
     """Tokens by their makers' marks; a very long run is looked at in stretches, so that no text takes long."""
     for at in range(0, max(1, len(run) - _OVERLAP), _STRETCH - _OVERLAP):
         value = run[at : at + _STRETCH]
-        for match in MAKERS.finditer(value):
+        for match in makers().finditer(value):
             if _is_drawn(match[0]):
                 yield MAKER_KINDS[(match.lastindex or 1) - 1], at + match.start(), at + match.end()
         for match in UNKNOWN_MAKER.finditer(value):
