@@ -82,7 +82,7 @@ def read_tail(path: _Name, most: int, *, follow: bool = True) -> tuple[bytes, bo
 
 
 def refuse_special(path: _Name) -> None:
-    """`OSError` where something else than a regular file is, before long work whose result shall be written there."""
+    """`OSError` if this path is not a regular file or free. Asked before long work whose result is written there."""
     with suppress(FileNotFoundError):
         _check(os.stat(path), path)  # noqa: PTH116
 

@@ -48,9 +48,9 @@ def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listin
     \b
     Examples:
       reverie trust
-      reverie trust ~/work/app --status
+      reverie trust ~/app --status
       reverie trust --yes
-      reverie trust --remove ~/work/app
+      reverie trust --remove ~/app
       reverie trust --list --json
 
     Exit codes: 0 trusted, or nothing needs it; 1 not trusted, or you said no; 2 usage; 4 storage.

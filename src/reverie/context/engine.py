@@ -1,7 +1,7 @@
-"""The seam between the layers and a loop: prepare a request, observe a response, keep a result, end a turn.
+"""The seam between the layers and a loop: all layers of one conversation are put together here, and nowhere else.
 
-All layers of one conversation are put together here, and nowhere else. Whoever runs the loop hands in what only it can
-do (`Host`) and never calls a layer itself. It runs no turn and knows no screen.
+A loop begins and ends turns here; in between, its `conversation` prepares requests, observes responses and keeps
+results. Whoever runs the loop hands in what only it can do (`Host`) and never calls a layer itself.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ from reverie.layers.l5_extraction.extractor import Extractor
 from reverie.layers.l6_dreaming.dreaming import Dreaming
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.recall.runner import Recall
-from reverie.models.base import Request, Response
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
 from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Tasks
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock
-from reverie.tools.base import ReadCache, ToolOutput
-from reverie.types import Block, Purpose, ToolUseBlock
+from reverie.tools.base import ReadCache
+from reverie.types import Block, Purpose
 
 _INSTRUCTION_FILES = frozenset({"AGENTS.md", "CLAUDE.md", "AGENTS.local.md", "CLAUDE.local.md"})
 
@@ -143,19 +142,6 @@ class Engine:
         self.conversation.thresholds = self._parts.limits_now()
         if self.recall is not None and query.strip():
             await self.recall.recall(query, read)
-
-    async def prepare(self, max_tokens: int) -> Request:
-        """Runs layers 1, 2 and 4 and assembles the next request."""
-        return await self.conversation.prepare(max_tokens)
-
-    async def observe(self, response: Response) -> None:
-        """Records a response; its usage calibrates the count, and notes may be due."""
-        await self.conversation.observe(response)
-        await self.conversation.after_response()
-
-    async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
-        """Layer 1 for one result: itself, or what stands for it once it is on disk."""
-        return await self.conversation.keep(call, output)
 
     def end_turn(self, *, answered: bool) -> None:
         """A turn is over: extraction starts in the background."""

@@ -1,4 +1,4 @@
-"""MEMORY.md: one line a file, so that a person and a model see at a glance what is remembered.
+"""MEMORY.md: one line per file, so that a person and a model see at a glance what is remembered.
 
 Loaded within two limits, with a warning that says which one fired; changed one line at a time, so that headings, prose
 and order, which are people's own, stay as they are. Text in, text out: it never touches the disk.

@@ -73,12 +73,10 @@ class Spawning(Companion):
         self._watcher = Watcher(parts, self.numbers_of, accounts.may_spend)
         self.remembering = AgentRemembering(parts, emit)
         self.spawner = Spawner(self, tasks, letters.roster, waits=not interactive)
-        self._engine: Engine | None = None
         self._contexts: OwnContexts | None = None
 
     def attach(self, thread: Thread, engine: Engine) -> None:
         """Says which thread the main agent is, once everything is there."""
-        self._engine = engine
         self.spawner.main.sit(thread, engine.conversation)
         self._contexts = OwnContexts(
             self._parts,

@@ -1,4 +1,4 @@
-"""Where the chat's lines come from: a terminal (see `prompt.py`) or a pipe, one line a turn."""
+"""Where the chat's lines come from: a terminal (see `prompt.py`) or a pipe, one line per turn."""
 
 from __future__ import annotations
 

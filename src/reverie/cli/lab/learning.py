@@ -150,7 +150,7 @@ def dream(
 @click.option("--silent", multiple=True, type=_FILE, help="More queries for DIR, in the form of its queries.jsonl.")
 @click.option("--fit", is_flag=True, help="Fit the decision to be silent on DIR, with its cross-validated figures.")
 @click.option("--models", type=_FOLDER, help="Where sentence encoders are kept; default: the home's models folder.")
-@click.option("--keep", type=_FOLDER, help="Keep the derived indexes here, so that a second run need not encode again.")
+@click.option("--keep", type=_FOLDER, help="Keep the derived indexes here, so that a second run does not encode again.")
 @json_option
 def recall(
     folder: Path | None,

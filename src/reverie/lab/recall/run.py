@@ -178,7 +178,7 @@ def measure(
 ) -> Measured:
     """Measures every search on a folder, or on a LoCoMo file. `models`: where encoders are kept, if anywhere.
 
-    `index`: a folder to keep the derived indexes in, so that a second run need not encode again.
+    `index`: a folder to keep the derived indexes in, so that a second run does not encode again.
     """
     with tempfile.TemporaryDirectory(prefix="reverie-recall-") as name:
         scratch = Path(name)

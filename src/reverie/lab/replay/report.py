@@ -1,6 +1,6 @@
 """Replays many sessions under many policies and adds up what each paid: for a program, and for people.
 
-Sessions are replayed in as many processes as there are processors; each policy starts every session anew.
+Sessions are replayed in as many processes as there are processors; each policy starts every session from the beginning.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Replayed:
 
     @property
     def cheapest_with_notes(self) -> bool:
-        """Whether ours is no dearer than any policy that is not a part of it, also with what its notes cost."""
+        """Whether ours costs no more than any policy that is not a part of it, also with what its notes cost."""
         ours = self.outcomes[OURS]
         others = [out.cost for name, out in self.outcomes.items() if name in OTHERS and not out.over_window]
         return ours.cost + ours.notes_cost <= min(others, default=float("inf")) * (1 + _TIE)

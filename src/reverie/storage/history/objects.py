@@ -156,7 +156,7 @@ class ObjectStore:
         return data
 
     def has(self, name: str) -> bool:
-        return self.path(name).exists() or self._find_packed(name, anew=True) is not None
+        return self.path(name).exists() or self._find_packed(name, again=True) is not None
 
     def tree(self, name: str) -> list[TreeEntry]:
         return decode_tree(self.content(name, "tree"))
@@ -197,7 +197,7 @@ class ObjectStore:
         return self._packs
 
     def forget_packs(self) -> None:
-        """Looks for packs anew at the next read; after packing and purging."""
+        """Looks for packs again at the next read; after packing and purging."""
         self._packs, self._listed = {}, -1
 
     def _loose(self, name: str) -> tuple[Kind, bytes] | None:
@@ -212,11 +212,11 @@ class ObjectStore:
         return cast(Kind, head.partition(b" ")[0].decode("ascii", "replace")), data
 
     def _packed(self, name: str) -> tuple[Kind, bytes] | None:
-        pack = self._find_packed(name) or self._find_packed(name, anew=True)
+        pack = self._find_packed(name) or self._find_packed(name, again=True)
         return pack.get(name) if pack else None
 
-    def _find_packed(self, name: str, *, anew: bool = False) -> Pack | None:
-        if anew or self._listed < 0:
+    def _find_packed(self, name: str, *, again: bool = False) -> Pack | None:
+        if again or self._listed < 0:
             self._list_packs()
         return next((pack for pack in self._packs.values() if name in pack), None)
 
