@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from reverie.memory.taxonomy import MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.extract.candidates import Candidate
-from reverie.offline.extract.judging import points
-from reverie.offline.extract.marks import Marked
+from reverie.offline.language.marks import Marked
 from reverie.text.cutting import shortened
 from reverie.text.dates.finding import absolute
 from reverie.text.sentences import capital, finished
@@ -50,17 +49,6 @@ _SO = re.compile(
 )
 _THEREFORE = re.compile(
     r"(?:so|therefore|hence|that'?s why|deshalb|deswegen|daher|así que|por eso)\b|所以|因此|だから|そのため", re.I
-)
-_SUBJECT = re.compile(
-    r"(?:(?:the|our|this) )?(?P<noun>[a-z]{4,}) (?:is|was|starts|begins|ships|got|has|moves|ends|will)\b", re.IGNORECASE
-)
-_SCOPE = re.compile(
-    r"\b(?P<scope>(?:when|whenever|if|before|after|every time|each time) (?:you|i) (?:[^,.;:]"
-    r"|\.(?=\w)){3,70}(?=[,;:]|\.(?!\w)|$)"
-    r"|(?:in|for|on|with) (?:every|all|any|anything|each) (?:[^,.;:]|\.(?=\w)){3,60}(?=[,;:]|\.(?!\w)|$)"
-    r"|bei (?:solchen|allen|jedem|jeder) (?:[^,.;:]|\.(?=\w)){3,60}|immer wenn (?:[^,.;:]|\.(?=\w)){3,60}"
-    r"|wenn du (?:[^,.;:]|\.(?=\w)){3,60}|cuando (?:[^,.;:]|\.(?=\w)){3,60}|cada vez que (?:[^,.;:]|\.(?=\w)){3,60})",
-    re.IGNORECASE,
 )
 _CREDENTIALS = re.compile(
     r"\s*\((?=[^()]*(?:/|:|\b(?:user|login|pass\w*|pw|pwd|guest|token"
@@ -98,7 +86,7 @@ def statement_lines(candidate: Candidate) -> list[str]:
     said, why, so = list[str](), [_spoken(one) for one in candidate.why], list[str]()
     explained = candidate.type in (MemoryType.FEEDBACK, MemoryType.PROJECT)
     for one in candidate.said:
-        text = _fuller(one, _spoken(one))
+        text = _spoken(one)
         if explained and said and _THEREFORE.match(one.text):
             so.append(text)
             continue
@@ -109,14 +97,10 @@ def statement_lines(candidate: Candidate) -> list[str]:
             text, then = _parted(text, _SO)
             so += [then] if then else []
         said += [text] if text else []
-    if candidate.confirmed:
-        said.append(candidate.confirmed)
     told = " ".join(_sentence(text) for text in said)
     if not explained:
         told = " ".join([told, *map(_sentence, why)])
         return [f"In the user's words: “{told}”"] if candidate.type is MemoryType.USER else [told]
-    scope = _SCOPE.search(told) if candidate.type is MemoryType.FEEDBACK else None
-    so += [scope["scope"]] if scope else []
     labelled = [
         f"**{name}:** {' '.join(map(_sentence, texts))}"
         for name, texts in (("Why", why), ("How to apply", so))
@@ -125,26 +109,9 @@ def statement_lines(candidate: Candidate) -> list[str]:
     return [told, "", *labelled] if labelled else [told]
 
 
-def _fuller(one: Marked, text: str) -> str:
-    """The subject by the fuller name it has elsewhere in the message: “the 5.0 launch” for “the launch”."""
-    first = _SUBJECT.match(text)
-    if first is None:
-        return text
-    noun = first["noun"]
-    for other in one.message.marked:
-        found = (
-            re.search(rf"\b(?P<name>[\w.-]*[A-Z\d][\w.-]*) {re.escape(noun)}\b", other.bare)
-            if other is not one
-            else None
-        )
-        if found and found["name"][0].isalnum() and not found["name"].isdigit():
-            return f"{found['name']} {text[first.start('noun') :]}"
-    return text
-
-
 def _spoken(one: Marked) -> str:
     """A sentence as it is kept: days written out, credentials and what leads in left out."""
-    text = absolute(one.text, one.message.said.day, one.message.tongue)
+    text = absolute(one.text, one.message.day, one.message.tongue)
     text = _LEAD_CJK.sub("", _LEAD.sub("", _CREDENTIALS.sub("", text))).strip()
     return text.strip(" ,;:-–—")
 
@@ -160,8 +127,7 @@ def _parted(text: str, pattern: re.Pattern[str]) -> tuple[str, str]:
 
 def _title(candidate: Candidate) -> str:
     """The first words of the sentence that made it a memory."""
-    main = max(candidate.said, key=lambda one: points(one).get(candidate.type, 0.0))
-    text = _plain(_fuller(main, _spoken(main)))
+    text = _plain(_spoken(candidate.said[0]))
     if candidate.type is MemoryType.USER:
         text = _IDENTITY.sub("", text)
     text = re.sub(r"\s*[(（][^()（）]*[)）]", "", text) or text.strip("()（）")

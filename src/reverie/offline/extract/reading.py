@@ -41,8 +41,8 @@ class Said:
     day: date
     answer: str = ""
     """What the agent had said before; empty at the beginning."""
-    acted: bool = False
-    """The agent had used tools for it."""
+    before: str = ""
+    """What the person had typed before that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +111,16 @@ def _said(blocks: list[tuple[Role, Block]], count: int, first: date, days: list[
         if runs > count:
             break
         start -= 1
-    answer, acted, day = "", False, first
+    answer, before, day = "", "", first
     for number, (_, block) in enumerate(blocks):
         match block:
             case TextBlock(text=text, origin=Origin.MODEL):
                 answer = text
-            case ToolUseBlock():
-                acted = True
             case TextBlock(text=text, origin=Origin.TYPED | Origin.ENTERED) if text.strip():
                 day = next((on for words, on in days if _begins(text, words)), day)
                 if number >= start:
-                    yield Said(text, day, answer, acted)
-                answer, acted = "", False
+                    yield Said(text, day, answer, before)
+                answer, before = "", text
             case _:
                 continue
 

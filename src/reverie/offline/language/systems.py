@@ -67,22 +67,3 @@ IN_REPOSITORY: Final = re.compile(
     r"|java|kt|swift|rb|php|cs|sql|ya?ml|json|toml|sh|md|css|html|lock)\b"
 )
 """A path or a file of code."""
-TITLE: Final = re.compile(r"['\"‘“„«「『][^'\"’”»」』\n]{2,60}['\"’”“»」』]|\b[A-Z][A-Z0-9]{1,9}(?:-\d+)?\b")
-"""A title between quotes, or a key in capitals."""
-NAMED_PLACE: Final = re.compile(
-    r"\b(?:there(?:'s| is| are) [\w -]{3,40}|lives?|kept|stored|tracked|managed|sits?|found|filed|documented"
-    r"|described|is|are|goe?s?|posted?) (?:all )?(?:in|on|at|into|to|through)"
-    r" (?:the |our |the \w+'s )?(?!(?:January|February|March|April|May|June|July|August|September|October"
-    r"|November|December"
-    r"|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)\b)[A-Z][\w.-]+"
-)
-"""Something is said to be in a place that has a name."""
-LABELLED: Final = re.compile(
-    r"^[\w ,'-]{3,60}: (?:the |our )?[\w.-]{3,}, (?:the )?(?:dashboard|board|page|channel|project|folder|space"
-    r"|section|sheet"
-    r"|workspace|collection|view|database) (?:['\"“‘„«#]|(?-i:[A-Z]))",
-    re.IGNORECASE,
-)
-"""What it is, a colon, a name and the part of it."""
-POINTS_TO: Final = re.compile(rf"[:=]\s*(?:the |our )?(?:{SYSTEM.pattern}|https?://|#[a-z])", re.IGNORECASE)
-"""A name, a colon, and the place."""

@@ -1,0 +1,99 @@
+"""A message of a person's in sentences, each with the marks of its language's lexicon that were found in it."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from functools import cached_property
+
+from reverie.offline.language.lexicon import Lexicon, lexicon
+from reverie.offline.language.prose import Prose, Sentence, read_prose
+from reverie.text.dates.finding import Found, find_days
+from reverie.text.tongue import Tongue, tongue_of
+
+_PRONOUN = re.compile(
+    r"^(?:\W|and |but |so |ok |no |yes |well |also |because |please |always |never |remember that )*"
+    r"(?:it|its|it's|he|she|they|those|these|both|that|this|thats|that's|them|er|sie|es|das|ella|él|eso|esto|lo)\b"
+    r"(?! (?:repo|project|team|company|codebase|lab)\b)|\b(?:do|make|keep|use|like|write|put) (?:it|that|this|them|so)\b",
+    re.IGNORECASE,
+)
+_PROMPT = re.compile(
+    r"^(?:you are (?:an?|the) |act as |your (?:task|job|role) is |du bist ein|eres un|你是一|あなたは)", re.IGNORECASE
+)
+"""How a prompt begins that is made for any model."""
+
+
+class Marked:
+    """A sentence and what it shows. Marks are looked up when they are first asked for."""
+
+    def __init__(self, sentence: Sentence, message: Message) -> None:
+        self.text = sentence.text
+        self.message = message
+        self._is_question = sentence.is_question
+        self._found: dict[str, bool] = {}
+
+    def has(self, mark: str) -> bool:
+        """Whether the lexicon's pattern of that name is in the sentence."""
+        if mark not in self._found:
+            pattern: re.Pattern[str] = getattr(self.message.words, mark)
+            self._found[mark] = bool(pattern.search(self.text))
+        return self._found[mark]
+
+    @property
+    def is_asked(self) -> bool:
+        """A question."""
+        return self._is_question or self.has("asks")
+
+    @property
+    def is_plain(self) -> bool:
+        """It tells something, in the person's own name, and not for this one time."""
+        return not (self.is_asked or self.has("filler") or self.has("unmeant"))
+
+    @property
+    def asks_to_forget(self) -> bool:
+        """Something that is known shall go, or what was said shall not be kept."""
+        return self.has("forget") and not self.has("not_forget") and not self._is_question
+
+    @property
+    def leans(self) -> bool:
+        """What it is about is a word like “it”: it cannot be understood without the sentence before."""
+        return bool(_PRONOUN.search(self.text))
+
+    @cached_property
+    def days(self) -> list[Found]:
+        """The days it speaks of."""
+        return find_days(self.text, self.message.day, self.message.tongue)
+
+    @property
+    def is_ahead(self) -> bool:
+        """It speaks of a day that is still to come."""
+        return any(day.moment.day > self.message.day for day in self.days)
+
+    @property
+    def is_after_request(self) -> bool:
+        """A task was given in this message before that sentence: then it may be a part of it."""
+        own = self.message.marked
+        return any(one.has("requests") or one.is_asked for one in own[: own.index(self)])
+
+
+class Message:
+    """One message of the person's. `answer`: what the agent had said before it."""
+
+    def __init__(self, text: str, day: date, answer: str = "") -> None:
+        self.text = text
+        self.day = day
+        self.answer = answer
+        prose = read_prose(text)
+        if prose.is_document:
+            prose = Prose((), is_document=True)  # nobody is talking: nothing in it is looked at
+        self.said = " ".join(sentence.text for sentence in prose.sentences)
+        self.tongue: Tongue = tongue_of(self.said)
+        self.words: Lexicon = lexicon(self.tongue)
+        self.marked = [Marked(sentence, self) for sentence in prose.sentences]
+        self.is_void = not self.marked or bool(_PROMPT.search(self.said)) or any(one.has("void") for one in self.marked)
+        """Supposed, mocked, or a pasted text: nothing in it is meant."""
+
+    @property
+    def forgets(self) -> list[Marked]:
+        """The sentences that ask for something to be forgotten."""
+        return [one for one in self.marked if one.asks_to_forget]

@@ -1,0 +1,58 @@
+"""What kind of memory a sentence states outright; nothing where that is not plain.
+
+Silence is better than junk: a sentence counts only by a formula that leaves no doubt, in the person's own name, with a
+subject of its own. What is meant between the lines is for a model that thinks.
+"""
+
+from __future__ import annotations
+
+import re
+
+from reverie.memory.taxonomy import MemoryType
+from reverie.offline.language.marks import Marked
+from reverie.offline.language.systems import ADDRESS, CODE_HOST, IN_REPOSITORY, ORDINARY, SYSTEM
+from reverie.text.words import content_terms
+
+_SELF = re.compile(r"^(?:\W|and |but |so |btw,? )*(?:i\b|i'm|im\b|let'?s|see you|ich\b|yo\b|我|私)", re.IGNORECASE)
+_LEAST = 2  # content words
+
+
+def kind_of(one: Marked) -> MemoryType | None:
+    """The kind of memory a sentence is; None for everything that is not said outright."""
+    if one.message.is_void or not one.is_plain or one.leans or one.asks_to_forget:
+        return None
+    if len(content_terms(one.text)) < _LEAST:
+        return None
+    place = _is_place(one)
+    if one.has("person") and not one.has("requests"):
+        return MemoryType.USER
+    if place and (one.has("located") or one.has("remember")) and not one.has("requests"):
+        return MemoryType.REFERENCE
+    if one.has("standing") or (one.has("orders") and not one.is_after_request):
+        return None if one.is_ahead or (one.has("requests") and not one.has("standing")) else MemoryType.FEEDBACK
+    if IN_REPOSITORY.search(one.text):
+        return None  # what code says is read there
+    if one.has("remember"):
+        return MemoryType.PROJECT if one.is_ahead or not _is_order(one) else MemoryType.FEEDBACK
+    if one.has("requests") or _SELF.match(one.text):
+        return None
+    if one.has("decided") or (one.is_ahead and one.has("event")):
+        return MemoryType.PROJECT
+    return None
+
+
+def _is_order(one: Marked) -> bool:
+    return bool(
+        re.search(
+            r"\bto \w+|\b(?:always|never|don'?t|do not|only|use|nie|immer|siempre|nunca)\b|不要|必须|別|ない",
+            one.text,
+            re.I,
+        )
+    )
+
+
+def _is_place(one: Marked) -> bool:
+    """It names a system outside the code: a product, an address, a channel."""
+    if any(not CODE_HOST.search(found) for found in ADDRESS.findall(one.text)):
+        return True
+    return any(name.lower() not in ORDINARY or name[0].isupper() for name in SYSTEM.findall(one.text))
