@@ -1,4 +1,4 @@
-"""What is worth keeping of the new messages: each sentence that states something outright, with the reason behind it."""
+"""What is worth keeping of the new messages: sentences that state something outright, and what is told beside them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from reverie.offline.language.stating import kind_of
 from reverie.text.words import content_terms
 
 
+_BESIDE = 2  # sentences that go along
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """Something to keep: what was said, and why."""
@@ -23,6 +26,11 @@ class Candidate:
     @property
     def message(self) -> Message:
         return self.said[0].message
+
+    @property
+    def is_change(self) -> bool:
+        """It says that something is other than it was."""
+        return any(one.has("changed") or one.has("standing") for one in self.message.marked)
 
     @property
     def terms(self) -> frozenset[str]:
@@ -48,11 +56,17 @@ def _in_message(message: Message) -> Iterator[Candidate]:
         while end < len(kinds) and kinds[end] is kind:
             end += 1
         if kind is not None:
-            after = message.marked[end] if end < len(kinds) else None
-            explains = after is not None and kinds[end] is None and after.is_plain and _is_reason(after)
-            yield Candidate(kind, tuple(message.marked[at:end]), (after,) if explains and after else ())
+            beside = message.marked[end : end + _BESIDE] if kind is not MemoryType.USER else []
+            told = [one for at, one in enumerate(beside) if all(_goes_along(each) for each in beside[: at + 1])]
+            why = [one for one in told if one.has("reason")]
+            said = [*message.marked[at:end], *(one for one in told if one not in why)]
+            before = message.marked[at - 1] if at and kind is MemoryType.FEEDBACK else None
+            if before is not None and kinds[at - 1] is None and _goes_along(before) and not told:
+                why.insert(0, before)
+            yield Candidate(kind, tuple(said), tuple(why))
         at = end
 
 
-def _is_reason(one: Marked) -> bool:
-    return (one.has("reason") or one.leans) and not one.has("requests") and not one.asks_to_forget
+def _goes_along(one: Marked) -> bool:
+    """Tells something, and is nothing by itself."""
+    return one.is_plain and not one.has("requests") and not one.asks_to_forget and kind_of(one) is None

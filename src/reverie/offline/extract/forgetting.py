@@ -35,15 +35,15 @@ def forgotten(message: Message, before: str, memories: Sequence[Standing]) -> li
 
 
 def _about(memories: Sequence[Standing], terms: frozenset[str]) -> list[Standing]:
-    """The memories that hold most of the words, or whose subject is among them."""
-    scored: list[tuple[float, Standing]] = []
+    """The memories that hold most of the words, or whose subject is among them; else the one that is nearest by far."""
     ground = Ground([" ".join(terms)])
+    scored: list[tuple[float, bool, Standing]] = []
     for one in memories:
-        held = Ground([one.text])
+        held, subject = Ground([one.text]), one.subject
         named = sum(held.has(term) for term in terms) / len(terms) if terms else 0.0
-        subject = one.subject
         covered = sum(ground.has(term) for term in subject)
-        if named >= _ENOUGH or covered >= max(2, _ENOUGH * len(subject)):
-            scored.append((max(named, covered / len(subject) if subject else 0.0), one))
-    best = max((score for score, _ in scored), default=0.0)
-    return [one for score, one in scored if score >= _BEHIND * best]
+        is_clear = named >= _ENOUGH or covered >= max(2, _ENOUGH * len(subject))
+        scored.append((max(named, covered / len(subject) if subject else 0.0), is_clear, one))
+    best = max((score for score, _, _ in scored), default=0.0)
+    near = [(is_clear, one) for score, is_clear, one in scored if score and score >= _BEHIND * best]
+    return [one for is_clear, one in near if is_clear] or [one for _, one in near if len(near) == 1]

@@ -47,12 +47,13 @@ def worth_reading(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
     return [one for count, one in ranked if count > 0][:MOST_READ]
 
 
-def nearest(memories: Iterable[Standing], said: str, terms: frozenset[str]) -> Standing | None:
-    """The memory that is about the same as what was said; None if there is none."""
+def nearest(memories: Iterable[Standing], said: str, terms: frozenset[str], *, is_change: bool) -> Standing | None:
+    """The memory that is about the same as what was said; of a change, also the only one that is spoken of."""
     ground = Ground([said])
     scored = [(_overlap(one, terms), one) for one in memories if speaks_of(ground, one.text)]
     best = max(scored, key=lambda each: each[0], default=None)
-    return best[1] if best is not None and best[0] >= _SAME else None
+    is_meant = best is not None and (best[0] >= _SAME or (is_change and len(scored) == 1))
+    return best[1] if best is not None and is_meant else None
 
 
 def _overlap(standing: Standing, terms: frozenset[str]) -> float:

@@ -63,7 +63,7 @@ def writes(brief: Brief, messages: list[Message], candidates: list[Candidate]) -
         if is_said_already(lines, memories):
             continue
         open_still = [one for one in memories if one.known.type is candidate.type and one.known.file not in found]
-        same = nearest(open_still, candidate.message.text, candidate.terms)
+        same = nearest(open_still, candidate.message.text, candidate.terms, is_change=candidate.is_change)
         if same is not None:
             found[same.known.file] = Write(same.known.file, updated(same.text, candidate))
             continue

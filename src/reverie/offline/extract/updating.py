@@ -27,7 +27,7 @@ def updated(text: str, candidate: Candidate) -> str:
     moved = _moved_day(topic, next((line for line in lines if _ISO.search(line)), lines[0]))
     if moved is not None:
         return moved.text
-    if not any(one.has("changed") or one.has("standing") for one in candidate.message.marked):
+    if not candidate.is_change:
         return topic.updated(body=f"{body}\n\n" + "\n".join(lines)).text
     first, _, rest = body.partition("\n")
     until = f"Until {candidate.message.day.isoformat()}: {first}"

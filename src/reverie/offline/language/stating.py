@@ -23,32 +23,21 @@ def kind_of(one: Marked) -> MemoryType | None:
         return None
     if len(content_terms(one.text)) < _LEAST:
         return None
-    place = _is_place(one)
     if one.has("person") and not one.has("requests"):
         return MemoryType.USER
-    if place and (one.has("located") or one.has("remember")) and not one.has("requests"):
+    outright = one.has("decided") and not one.has("requests") and not _SELF.match(one.text)
+    if outright:
+        return MemoryType.PROJECT
+    if _is_place(one) and (one.has("located") or one.has("remember")) and not one.has("requests"):
         return MemoryType.REFERENCE
     if one.has("standing") or (one.has("orders") and not one.is_after_request):
         return None if one.is_ahead or (one.has("requests") and not one.has("standing")) else MemoryType.FEEDBACK
     if IN_REPOSITORY.search(one.text):
         return None  # what code says is read there
     if one.has("remember"):
-        return MemoryType.PROJECT if one.is_ahead or not _is_order(one) else MemoryType.FEEDBACK
-    if one.has("requests") or _SELF.match(one.text):
-        return None
-    if one.has("decided") or (one.is_ahead and one.has("event")):
-        return MemoryType.PROJECT
-    return None
-
-
-def _is_order(one: Marked) -> bool:
-    return bool(
-        re.search(
-            r"\bto \w+|\b(?:always|never|don'?t|do not|only|use|nie|immer|siempre|nunca)\b|不要|必须|別|ない",
-            one.text,
-            re.I,
-        )
-    )
+        return MemoryType.PROJECT if one.is_ahead else MemoryType.FEEDBACK
+    is_dated = one.is_ahead and one.has("event")
+    return MemoryType.PROJECT if is_dated and not one.has("requests") and not _SELF.match(one.text) else None
 
 
 def _is_place(one: Marked) -> bool:

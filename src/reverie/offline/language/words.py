@@ -34,7 +34,7 @@ _EN: Final = {
     r"|[,;.–—-] (?:and )?(?:please )?(?:remember (?:that|this)|keep (?:that|this) in mind)[.!]*$",
     "standing": r"\bfrom (?:now|today) on\b|\b(?:going|moving) forward\b|\bhenceforth\b|\bas a (?:general )?rule\b"
     r"|(?:^|[,.;:!] ?|\band |\bplease |\bso )in (?:the )?future\b|\bin (?:the )?future[.!,]?$|\bnever again\b"
-    r"|\b(?:don'?t|do not|never) ever\b|\bwhenever you\b|\bevery (?:single )?time you\b|\bfor all future\b"
+    r"|\b(?:don'?t|do not|never) ever\b|\bwhenever you (?!can\b|like\b|want\b|have\b)|\bevery (?:single )?time you\b|\bfor all future\b"
     r"|^(?:please )?(?:stop|quit) \w+ing (?!(?:it|the|that|this)\b)|\bunless i (?:ask|say|tell)\b"
     r"|^(?:house |ground )?rules?(?: of thumb)?(?: (?:for|in|on) [^:.]{2,40})?: ",
     "orders": rf"{_LEAD}(?:always|never) (?!mind\b|was\b|is\b|had\b|seen\b|heard\b|worked\b)[a-z]+"
@@ -63,7 +63,7 @@ _EN: Final = {
     r"(?:you (?:know|have|noted|saved|stored|remember\w*|kept|wrote)|you(?:'ve| have) \w+"
     r"|(?:notes?|memor(?:y|ies)|entry|entries|reminder)\b)"
     r"|\b(?:from|out of|in) (?:your )?(?:memory|memories|notes)\b.*\b(?:delete|remove|erase|wipe)"
-    r"|\b(?:delete|remove|erase|wipe|take|get|keep|leave)\b.{0,60}\b(?:from|out of) (?:your |the )?(?:memory|memories|notes)\b"
+    r"|\b(?:delete|remove|erase|wipe|drop|take|get|keep|leave)\b.{0,60}\b(?:from|out of) (?:your |the )?(?:memory|memories|notes)\b"
     r"|\b(?:don'?t|do not|never|not|no need to|please not) (?:\w+ ){0,4}?(?:save|store|stored|saved|remember|keep a note"
     r"|memori[sz]e|write (?:that|this|it) down|noted down|(?:put|kept) in (?:your )?memory)\b|\boff the record\b",
     "not_forget": r"\b(?:don'?t|do not|never|didn'?t|before i|i always|lest (?:i|we)|not to|we|you|i) forget\b|\bforgot\b",
@@ -71,7 +71,7 @@ _EN: Final = {
     r"|migrated|took over|takes over|no longer|any ?more|instead of|is now|are now|not the \d|correction|used to"
     r"|since (?:today|yesterday|monday|last|this)|we left|we dropped|(?:is|are) gone)\b",
     "void": r"\b(?:suppose|supposing|imagine|hypothetically|thought experiment|let'?s (?:say|pretend|assume)|what if"
-    r"|in theory|thinking out loud|kidding|joking)\b|🙃|🙄|(?:^|\s)/s\b|\bwhat could (?:possibly )?go wrong\b"
+    r"|in theory|thinking out loud|kidding|joking|haha\w*|lol)\b|🙃|🙄|😂|🤣|😄|😉|;-?\)|(?:^|\s)/s\b|\bwhat could (?:possibly )?go wrong\b"
     r"|\byeah,? right\b|^(?:oh|ah|wow),? (?:great|sure|wonderful|fantastic|brilliant|nice|lovely|perfect)\b"
     r"|^(?:great|sure|yes|yeah|right),? (?:another|and (?:from now on|let'?s|then))\b|\bjust what (?:i|we) needed\b"
     r"|\bthanks for (?:nothing|breaking|losing|deleting|ruining)\b|\bgenius\b|^(?:brilliant|wonderful|fantastic)[,.!]"
@@ -81,7 +81,7 @@ _EN: Final = {
     r"|\bat the moment\b|\btemporarily\b|\btoday only\b|\bone-?off\b|\bin this (?:file|list|table|function|query|case)\b"
     r"|\b(?!i\b|we\b)\w+ (?:wrote|says?|said|claims?|writes|thinks?|insists?|told (?:me|us)|wants? us|recommends?"
     r"|suggests?)\b|\baccording to\b|[:：]\s*“…”|\bas (?:always|usual|i said|agreed|documented)\b"
-    r"|\balready (?:written|documented|noted|know)\b|\bturns? out\b|\bfixed (?:now|it|that)\b"
+    r"|\b(?:already|even) (?:written|documented|noted|know)\b|\bturns? out\b|\bfixed (?:now|it|that)\b"
     r"|\b(?:maybe|perhaps|probably|might|not sure|i think|i guess|apparently|supposedly|rumou?r|unless we|would)\b",
     "asks": r"^(?:ok(?:ay)?,? |so,? |and |but |well,? |then )?(?:(?:who|whom|whose|what|whats|which|why|where|how|when)(?:'s"
     r"|'re)? |(?:is|are|was|were|does|did|should|would|will|has|have|am|can|could|isn'?t|aren'?t) (?:it|that|this|there"
