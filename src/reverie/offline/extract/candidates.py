@@ -38,9 +38,11 @@ class Candidate:
 
 
 def find_candidates(messages: Sequence[Message]) -> list[Candidate]:
-    """Of all new messages, in order. A message that asks to forget something, and all before it, adds nothing."""
+    """Of all new messages, in order: none up to one that asks to forget something, none that the next takes back."""
     last = max((at for at, message in enumerate(messages) if message.forgets), default=-1)
-    found = [one for message in messages[last + 1 :] for one in _in_message(message)]
+    taken_back = {at - 1 for at, message in enumerate(messages) if message.is_void}
+    meant = [message for at, message in enumerate(messages) if at > last and at not in taken_back]
+    found = [one for message in meant for one in _in_message(message)]
     persons = [one for one in found if one.type is MemoryType.USER]
     if len(persons) > 1:  # what the person is comes together as one
         found = [one for one in found if one.type is not MemoryType.USER]
@@ -56,7 +58,7 @@ def _in_message(message: Message) -> Iterator[Candidate]:
         while end < len(kinds) and kinds[end] is kind:
             end += 1
         if kind is not None:
-            beside = message.marked[end : end + _BESIDE] if kind is not MemoryType.USER else []
+            beside = message.marked[end : end + _BESIDE]
             told = [one for at, one in enumerate(beside) if all(_goes_along(each) for each in beside[: at + 1])]
             why = [one for one in told if one.has("reason")]
             said = [*message.marked[at:end], *(one for one in told if one not in why)]

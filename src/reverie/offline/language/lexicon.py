@@ -1,7 +1,7 @@
 """The words by which a plain statement is known, one small table per language.
 
-Only what people say outright is in here: remember this, from now on, I am a …, we decided, it is due on, it is kept in,
-forget that. What is meant but not said is for a model that thinks. A language's patterns are compiled when they are used.
+Only what people say outright is in here: remember this, from now on, I am a …, we decided, it is due on, forget that.
+What is meant but not said is for a model that thinks. A language's patterns are compiled when they are first used.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ class Lexicon:
     """It holds from now on, not for this task only."""
     orders: re.Pattern[str]
     """It opens with always, never or a wish: a rule, or a part of a task."""
+    forbids: re.Pattern[str]
+    """It opens by saying what is not wanted: a rule where it answers something and gives a reason."""
     person: re.Pattern[str]
     """I am a …, I work as …: who the user is."""
     decided: re.Pattern[str]
@@ -35,6 +37,10 @@ class Lexicon:
     reason: re.Pattern[str]
     forget: re.Pattern[str]
     """Something that was kept shall go, or something that was said shall not be kept."""
+    deletes: re.Pattern[str]
+    """Something shall be deleted: a memory, where memory is spoken of."""
+    kept: re.Pattern[str]
+    """Memory is spoken of."""
     not_forget: re.Pattern[str]
     changed: re.Pattern[str]
     """Something is other than it was."""

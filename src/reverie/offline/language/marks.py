@@ -14,7 +14,7 @@ from reverie.text.tongue import Tongue, tongue_of
 _PRONOUN = re.compile(
     r"^(?:\W|and |but |so |ok |no |yes |well |also |because |please |always |never |remember that )*"
     r"(?:it|its|it's|he|she|they|those|these|both|that|this|thats|that's|them|er|sie|es|das|ella|él|eso|esto|lo)\b"
-    r"(?! (?:repo|project|team|company|codebase|lab)\b)|\b(?:do|make|keep|use|like|write|put) (?:it|that|this|them|so)\b",
+    r"(?! (?:repo|project|team|company|codebase|lab)\b)|\b(?:do|make|keep|use|like|write|put) (?:it|that|this|them)\b",
     re.IGNORECASE,
 )
 _PROMPT = re.compile(
@@ -52,7 +52,9 @@ class Marked:
     @property
     def asks_to_forget(self) -> bool:
         """Something that is known shall go, or what was said shall not be kept."""
-        return self.has("forget") and not self.has("not_forget") and not self._is_question
+        if self._is_question or self.has("not_forget"):
+            return False
+        return self.has("forget") or (self.has("deletes") and self.message.is_about_memory)
 
     @property
     def leans(self) -> bool:
@@ -68,6 +70,12 @@ class Marked:
     def is_ahead(self) -> bool:
         """It speaks of a day that is still to come."""
         return any(day.moment.day > self.message.day for day in self.days)
+
+    @property
+    def is_justified(self) -> bool:
+        """It gives its reason, or the next sentence does."""
+        own = self.message.marked
+        return any(one.has("reason") for one in own[own.index(self) :][:2])
 
     @property
     def is_after_request(self) -> bool:
@@ -92,6 +100,11 @@ class Message:
         self.marked = [Marked(sentence, self) for sentence in prose.sentences]
         self.is_void = not self.marked or bool(_PROMPT.search(self.said)) or any(one.has("void") for one in self.marked)
         """Supposed, mocked, or a pasted text: nothing in it is meant."""
+
+    @cached_property
+    def is_about_memory(self) -> bool:
+        """It speaks of what is remembered, or answers that."""
+        return bool(self.words.kept.search(f"{self.said} {self.answer}"))
 
     @property
     def forgets(self) -> list[Marked]:

@@ -14,6 +14,8 @@ from reverie.offline.language.systems import ADDRESS, CODE_HOST, IN_REPOSITORY, 
 from reverie.text.words import content_terms
 
 _SELF = re.compile(r"^(?:\W|and |but |so |btw,? )*(?:i\b|i'm|im\b|let'?s|see you|ich\b|yo\b|我|私)", re.IGNORECASE)
+_POINTS = re.compile(rf"(?:[:=]|->|→)\s*(?:the |our )?(?:{SYSTEM.pattern}|https?://|#[a-z])", re.IGNORECASE)
+"""A name, a colon, and the place."""
 _LEAST = 2  # content words
 
 
@@ -28,10 +30,13 @@ def kind_of(one: Marked) -> MemoryType | None:
     outright = one.has("decided") and not one.has("requests") and not _SELF.match(one.text)
     if outright:
         return MemoryType.PROJECT
-    if _is_place(one) and (one.has("located") or one.has("remember")) and not one.has("requests"):
+    located = one.has("located") or one.has("remember") or _POINTS.search(one.text)
+    if located and _is_place(one) and not one.has("requests"):
         return MemoryType.REFERENCE
     if one.has("standing") or (one.has("orders") and not one.is_after_request):
         return None if one.is_ahead or (one.has("requests") and not one.has("standing")) else MemoryType.FEEDBACK
+    if one.has("forbids") and one.message.answer and one.is_justified and not one.is_after_request and not one.days:
+        return MemoryType.FEEDBACK
     if IN_REPOSITORY.search(one.text):
         return None  # what code says is read there
     if one.has("remember"):

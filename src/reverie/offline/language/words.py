@@ -40,11 +40,14 @@ _EN: Final = {
     "orders": rf"{_LEAD}(?:always|never) (?!mind\b|was\b|is\b|had\b|seen\b|heard\b|worked\b)[a-z]+"
     r"|\bi(?:'d| would)? (?:strongly |really |much |generally |usually )?prefer (?!the\b|this\b|that\b|it\b|to\b|if\b"
     r"|you\b|option|\d|an?\b|your\b|version)[a-z]+",
+    "forbids": rf"{_LEAD}(?:don'?t|do not|avoid|no more) (?!\w+ (?:it|this|that|them|these|those|yet|anything|the|my|an?)\b)"
+    r"(?!know\b|think\b|have\b|worry\b|forget\b|need\b|want\b|bother\b)[a-z]+ ",
     "person": rf"\bi(?:'m| am) (?:just |still |also |only |now )?(?:an?|the)(?: [\w'&/+.-]+){{0,5}}? {_ROLE}\b"
     rf"|\bi(?:'m| am) (?:\w+ ){{0,2}}{_ROLE} (?:at|in|for|of|by) |\bi work (?:as|at|in|for) (?!it\b|this\b|that\b)"
     r"|\bmy (?:day job|job|role|profession|background|native language|mother tongue) is\b"
     r"|\bi(?:'m| am) (?:\w+ly )?(?:new (?:to|here)|colou?r-?\s?blind|blind|deaf|dyslexic|self-taught|left-handed)\b"
     r"|\bi(?:'ve| have) (?:never|hardly ever|barely) (?:used|written|touched|worked|coded|programmed) "
+    r"|\bi (?:lead|manage|teach|maintain|supervise) (?:an?|the|our|my) |\bby (?:trade|training|profession)\b|\bfor a living\b"
     r"|\bi(?:'ve| have) been (?:an? )?[\w ]{3,40} for (?:\w+ )?(?:years|decades|months)\b",
     "decided": r"\b(?:we|the (?:team|board|client|customer)|management)(?:'ve| have| has)? (?:just |now |finally )?"
     r"(?:decided|agreed|voted|settled on)\b|\bdecision: |\bwe(?:'re| are) (?:dropping|replacing|migrating|moving (?:to|off"
@@ -66,12 +69,14 @@ _EN: Final = {
     r"|\b(?:delete|remove|erase|wipe|drop|take|get|keep|leave)\b.{0,60}\b(?:from|out of) (?:your |the )?(?:memory|memories|notes)\b"
     r"|\b(?:don'?t|do not|never|not|no need to|please not) (?:\w+ ){0,4}?(?:save|store|stored|saved|remember|keep a note"
     r"|memori[sz]e|write (?:that|this|it) down|noted down|(?:put|kept) in (?:your )?memory)\b|\boff the record\b",
+    "deletes": r"\b(?:delete|remove|erase|drop|wipe|clear|scrap|discard|get rid of|throw (?:that|it|this) (?:out|away))\b",
+    "kept": r"\b(?:memory|memories|remember\w*|stored|saved|noted|written down|kept|you know about)\b",
     "not_forget": r"\b(?:don'?t|do not|never|didn'?t|before i|i always|lest (?:i|we)|not to|we|you|i) forget\b|\bforgot\b",
     "changed": r"\b(?:moved|pushed|postponed|delayed|rescheduled|brought forward|changed|switched|replaced|renamed"
     r"|migrated|took over|takes over|no longer|any ?more|instead of|is now|are now|not the \d|correction|used to"
     r"|since (?:today|yesterday|monday|last|this)|we left|we dropped|(?:is|are) gone)\b",
     "void": r"\b(?:suppose|supposing|imagine|hypothetically|thought experiment|let'?s (?:say|pretend|assume)|what if"
-    r"|in theory|thinking out loud|kidding|joking|haha\w*|lol)\b|🙃|🙄|😂|🤣|😄|😉|;-?\)|(?:^|\s)/s\b|\bwhat could (?:possibly )?go wrong\b"
+    r"|in theory|thinking out loud|kidding|joking|never ?mind|scratch that|ignore (?:that|what i)|on second thoughts?|haha\w*|lol)\b|🙃|🙄|😂|🤣|😄|😉|;-?\)|(?:^|\s)/s\b|\bwhat could (?:possibly )?go wrong\b"
     r"|\byeah,? right\b|^(?:oh|ah|wow),? (?:great|sure|wonderful|fantastic|brilliant|nice|lovely|perfect)\b"
     r"|^(?:great|sure|yes|yeah|right),? (?:another|and (?:from now on|let'?s|then))\b|\bjust what (?:i|we) needed\b"
     r"|\bthanks for (?:nothing|breaking|losing|deleting|ruining)\b|\bgenius\b|^(?:brilliant|wonderful|fantastic)[,.!]"
@@ -98,6 +103,7 @@ _DE: Final = {
     "standing": r"\b(?:künftig|zukünftig|in zukunft|ab (?:jetzt|sofort)|von (?:nun|jetzt) an|grundsätzlich|nie wieder)\b"
     r"|^(?:bitte )?immer wenn du\b|^regel: ",
     "orders": r"^(?:bitte |und |nein,? )*(?:immer|nie|niemals) \w+",
+    "forbids": r"^(?:bitte |nein,? )*(?:keine|nicht mehr) ",
     "person": r"\bich bin (?:hier )?(?:eine?|die|der|gelernte[rs]?) (?:[\wäöüß-]+ ){0,3}?[A-ZÄÖÜ][\wäöüß-]+"
     r"|\bich arbeite (?:als|bei|in|im) |\bmein beruf ist\b|\bich bin (?:neu|blind|farbenblind|gehörlos)\b",
     "decided": r"\bwir haben (?:uns )?.{0,60}\b(?:entschieden|beschlossen|geeinigt)\b"
@@ -109,6 +115,8 @@ _DE: Final = {
     "forget": r"\bvergiss\b|\bkannst du .*\bvergessen\b|\b(?:lösch|streich|entfern)\w*\b.*\b(?:notiz|notizen|regel"
     r"|erinnerung|eintrag|gedächtnis|gespeichert|gemerkt|weißt)|\b(?:nicht|nirgends) (?:\w+ )?(?:speichern|merken|gespeichert"
     r"|aufschreiben|notieren)\b",
+    "deletes": r"\b(?:lösch|streich|entfern|wirf)\w*",
+    "kept": r"\b(?:gedächtnis|notiz\w*|gemerkt|gespeichert|erinner\w*|notiert)\b",
     "not_forget": r"\bvergiss (?:bitte )?(?:nicht|das nicht)\b|\bnicht vergessen\b|\bhabe? vergessen\b",
     "changed": r"\b(?:verschoben|geändert|umgezogen|nicht mehr|gewechselt|ersetzt|übernimmt|umgestellt|statt)\b",
     "void": r"\b(?:angenommen|nehmen wir an|stell dir vor|was wäre|hypothetisch|scherz)\b|🙃|🙄|\bna (?:toll|super|klasse"
@@ -126,6 +134,7 @@ _ES: Final = {
     "remember": r"^(?:por favor,? |y )*(?:recuerda|acuérdate|ten en cuenta|no olvides|toma nota|apunta)\b",
     "standing": r"\b(?:de ahora en adelante|a partir de (?:ahora|hoy)|en adelante|en el futuro|cada vez que|nunca más)\b",
     "orders": r"^(?:por favor,? |no,? )*(?:siempre|nunca|jamás) \w+|^prefiero (?!est|es[eo]|la\b|el\b)\w+",
+    "forbids": r"(?!)",
     "person": r"\bsoy (?:el |la |un |una )?(?!el que|la que|consciente|yo|tonto|un desastre)[\wáéíóúñ]+"
     r"|\btrabajo (?:como|de|en) |\bmi (?:profesión|puesto) es\b|\bllevo \w+ años\b",
     "decided": r"\b(?:hemos decidido|decidimos|hemos acordado|acordamos|está decidido)\b"
@@ -136,6 +145,8 @@ _ES: Final = {
     "reason": r"\b(?:porque|ya que|para que|si no|por eso)\b",
     "forget": r"\b(?:olvida|olvídate|puedes olvidar)\b|\b(?:borra|elimina|quita)\b.*\b(?:nota|regla|recuerdo|memoria|entrada"
     r"|sabes|guardado)\b|\bno (?:lo |la |quiero que )?(?:guardes|recuerdes|apuntes|almacenes)\b|\bno quiero que .*guard",
+    "deletes": r"\b(?:borra|elimina|quita|bórra\w*|elimína\w*)\b",
+    "kept": r"\b(?:memoria|recuerd\w*|guarda\w*|anota\w*|nota|apunta\w*)\b",
     "not_forget": r"\bno (?:te |lo )?olvid|\bse me olvidó\b",
     "changed": r"\b(?:ya no|se (?:movió|ha movido|aplazó|ha aplazado|cambió|ha cambiado)|en (?:vez|lugar) de|pasa a)\b",
     "void": r"\b(?:supón|supongamos|imagina|imaginemos|hipotéticamente|qué pasaría si|digamos que|es broma)\b|🙃|🙄"
@@ -152,6 +163,7 @@ _ZH: Final = {
     "remember": r"^(?:请|麻烦)?(?:你)?(?:记住|记得|记一下|记下来|别忘了|不要忘)",
     "standing": r"以后|今后|从现在(?:开始|起)|从今往后|每次|一律|再也不要",
     "orders": r"^(?:请)?(?:总是|永远|绝对不要|千万(?:不要|别)|一定要)",
+    "forbids": r"(?!)",
     "person": r"我是(?:一名|一个|个|位|做|搞|学)[^，。,；;不]{1,20}|我在[^，。]{2,15}工作|我(?:的)?(?:职业|岗位)是",
     "decided": r"我们(?:已经)?决定|(?:大家|团队|会上)(?:一致)?(?:决定|同意)|(?:项目|功能|开发)[^，。]{0,10}(?:暂停|搁置|取消)"
     r"|[^，。]{1,6}(?:接手|接管)",
@@ -160,6 +172,8 @@ _ZH: Final = {
     "reason": r"因为|由于|否则|不然|以免|免得|毕竟",
     "forget": r"忘(?:掉|了|记)(?:吧|那|之前|关于|我|这|它)|把[^，。]{1,20}(?:忘|删)(?:掉|了)|(?:删|去)(?:掉|除)?[^，。]{0,14}(?:记忆|记录|笔记|规则)"
     r"|不用(?:再)?记|(?:不要|别)(?:保存|记录|记下|存)",
+    "deletes": r"删|去掉|清除",
+    "kept": r"记(?:住|忆|录|下|得)|保存|笔记",
     "not_forget": r"别忘|不要忘|不能忘|我忘|忘了(?:说|告诉|提)|没忘",
     "changed": r"改(?:到|成|为|了)|推迟|延期|提前|不再|换成|搬到|迁到|取消|作废|接手|离职|挪到|不是.*(?:而是|是)",
     "void": r"假设|假如|如果.*(?:会怎|怎么办|会不会)|要是.*(?:会|呢|怎么)|设想|打个比方|开玩笑|🙃|🙄|呵呵|真是太好了",
@@ -173,6 +187,7 @@ _JA: Final = {
     "remember": r"(?:覚えて(?:おいて)?|記憶して|メモして|記録して)(?:おいて)?(?:ください|下さい|ね)?[。！!]?$|忘れないで",
     "standing": r"今後(?:は|も)|これから(?:は|も)|以後|次回(?:から|以降)|毎回|二度と",
     "orders": r"^(?:必ず|絶対に|決して|常に)",
+    "forbids": r"(?!)",
     "person": r"(?:私|僕|俺|わたし)は[^。、]{2,30}(?:です|をして(?:い)?ます|として働)|歴\d+年",
     "decided": r"(?:こと)?に(?:決まり|決め|決定)ました|採用することに|使わないことに|(?:保留|凍結|中断|中止)(?:に|と)?(?:なり|です)",
     "event": r"リリース|締め?切り|納期|納品|デモ|監査|移行|公開|展示会|試験|検収|フリーズ|引き?継ぎ|ローンチ|提出",
@@ -180,6 +195,8 @@ _JA: Final = {
     "reason": r"ため|ので|から(?:です|、|。)|でないと|ないと",
     "forget": r"忘れて(?:ください|下さい|いい|もいい|くれ|ほしい|おいて|。|$)|(?:記憶|メモ|ルール|記録).*(?:削除|消し|忘れ)"
     r"|(?:保存|記録|記憶)(?:し)?ないで",
+    "deletes": r"削除|消し|取り消",
+    "kept": r"記憶|覚え|メモ|記録|保存",
     "not_forget": r"忘れないで|忘れずに|忘れてい(?:た|まし)|忘れ(?:た|まし)",
     "changed": r"変更|延期|変わり|移り|ではなく|じゃなく|やめました|もう(?:使って)?(?:い)?ません|交代|に(?:なり|変え)ました|前倒し",
     "void": r"もし.*(?:たら|なら|ば|場合)|仮に|としたら|想像し|冗談|🙃|🙄|(?:笑)$",
