@@ -7,26 +7,20 @@ than a lesson knows better and is not changed by it. What a person said stays in
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from reverie.memory.taxonomy import TEAM, MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
-from reverie.offline.consolidate.changing import is_for_later, swaps, takes_the_place
 from reverie.offline.consolidate.desk import Desk
-from reverie.offline.consolidate.keeping import facts_missing, identifiers
+from reverie.offline.consolidate.keeping import facts_missing
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source
 from reverie.offline.consolidate.statements import body_statements, replaced, with_lines
-from reverie.offline.consolidate.swapping import Swap, applied, besides, is_named, is_sound, names_it
 from reverie.text.cutting import ended, shortened
 from reverie.text.sameness import REWORDED, contradicts, overlap, says
 from reverie.text.sentences import Statement, finished
-from reverie.text.values import hard_facts, subject_of, values_of
+from reverie.text.values import hard_facts, values_of
 from reverie.text.words import content_terms
 
-_WORDS_OF: Final = "In the user's words"
 _BELONGS: Final = 0.4
 """The weight of a lesson's words that a file must share to be the file it is about."""
 _TITLE_WORDS: Final = 7
@@ -44,6 +38,9 @@ _VERB = re.compile(
 _ORDER = re.compile(
     r"(?:for|when|in|on|at|if|before|after|never|always|don'?t|do|use|stop|no|avoid|bei|für|nie|immer|para)\b", re.I
 )
+_LATER = re.compile(
+    r"\b(?:from|as of|starting|effective|ab|a partir de|desde)\b.{0,60}?(?P<day>\d{4}-\d\d-\d\d)", re.IGNORECASE
+)
 _ARTICLE = re.compile(r"^(?:the|a|an|our|der|die|das|el|la|los|las)\s+", re.IGNORECASE)
 _LOOSE_END = re.compile(
     r"(?:\s(?:a|an|the|of|to|in|on|at|by|for|with|its|their|our|and|or|from|below|above|over|than|as|is|are))+$",
@@ -55,12 +52,13 @@ def learn(desk: Desk, lesson: Lesson) -> None:
     """Makes one lesson part of the memory, if it is new."""
     if _is_known(desk, lesson.text):
         return
-    is_later = is_for_later(lesson.text, lesson.day)
-    if not is_later and _changes(desk, lesson):
+    later = _LATER.search(lesson.text)
+    is_later = later is not None and later["day"] > lesson.day.isoformat()  # what memory says is still true
+    if not is_later and _put_right(desk, lesson):
         return
     if lesson.kind is Kind.CHANGE:
         return  # of something that memory does not speak of
-    name = (_will_change(desk, lesson) if is_later else None) or _belongs_to(desk, lesson)
+    name = _belongs_to(desk, lesson)
     if name is None:
         _new_file(desk, lesson)
     else:
@@ -83,120 +81,36 @@ def _is_known(desk: Desk, text: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Hit:
-    """A statement that a lesson changes. Without `swaps` the lesson takes its place, or stands beside it."""
+def _put_right(desk: Desk, lesson: Lesson) -> bool:
+    """Puts a lesson in the place of the one older statement it contradicts; whether there is one.
 
-    file: str
-    statement: Statement
-    swaps: tuple[Swap, ...]
-    is_first: bool
-    is_about: bool
-    """They speak of the same thing, and do not only share the value that gives way."""
-    is_beside: bool = False
-    """The statement says more than what gives way: it stays as it is."""
-
-
-def _changes(desk: Desk, lesson: Lesson) -> bool:
-    """Carries out what a lesson changes in older files; whether it changed anything."""
-    hits = _hits(desk, lesson)
-    about = [hit for hit in hits if hit.is_about]
-    # A name that was given up may stand in many places: without a word in common only what heads a file is about it.
-    chosen = about or [hit for hit in hits if hit.is_first] or hits[:1]
-    for name in sorted({hit.file for hit in chosen}):
-        _put_right(desk, name, [hit for hit in chosen if hit.file == name], lesson)
-    return bool(chosen)
+    A statement that says more than what gives way stays behind it, with the day until which it held.
+    """
+    hits = _contradicted(desk, lesson)
+    if len(hits) != 1:
+        return bool(hits)  # which one is meant is not plain: nothing is changed
+    ((name, one),) = hits
+    text = desk.texts[name]
+    rest = f"{text[: one.start]} {text[one.end :]} {lesson.text}"
+    said, description = finished(lesson.text), TopicFile.parse(text).description
+    is_whole = len(facts_missing(one.text, rest)) <= 1
+    text = replaced(text, one, said if is_whole else f"{said} Until {lesson.day.isoformat()}: {one.text}")
+    desk.gave_way.append(one.text)
+    if overlap(content_terms(description), one.terms) >= REWORDED:
+        text = TopicFile.parse(text).updated(description=_described(lesson)).text
+    desk.write(name, text, f"put right by what {_told(lesson)}; it said “{one.text}”")
+    return True
 
 
-def _will_change(desk: Desk, lesson: Lesson) -> str | None:
-    """The one file with a statement that a lesson changes on a later day: it is told there, beside what holds now."""
-    names = {hit.file for hit in _hits(desk, lesson) if hit.is_about and not hit.file.startswith(f"{TEAM}/")}
-    return names.pop() if len(names) == 1 else None
-
-
-def _hits(desk: Desk, lesson: Lesson) -> list[_Hit]:
-    kinds = _kinds(desk)
-    found: list[_Hit] = []
+def _contradicted(desk: Desk, lesson: Lesson) -> list[tuple[str, Statement]]:
+    """The statements of files that are not newer and that a lesson contradicts."""
+    found: list[tuple[str, Statement]] = []
     for name in sorted(desk.texts):
         day = desk.days.get(name)
-        if not desk.may_change(name) or name not in desk.base or (day is not None and day > lesson.day):
-            continue
-        text = desk.texts[name]
-        topic = TopicFile.parse(text)
-        about = content_terms(f"{topic.name} {topic.description}")
-        for number, one in enumerate(body_statements(text)):
-            if one.label or one.text.startswith(_WORDS_OF) or lesson.text.rstrip(".!") in one.text:
-                continue
-            changes = swaps(one.text, lesson.text, about, lambda kind: kinds[kind] == 1)
-            is_changed = bool(changes) and is_sound(one.text, lesson.text, changes)
-            is_whole = not is_changed and names_it(lesson.text, one.text, changes)
-            is_rival = not changes and lesson.kind is not Kind.NOTE and _gives_way(one.text, lesson.text)
-            is_close = bool(subject_of(one.text) & subject_of(lesson.text))
-            is_doubtful = bool(changes) and not is_changed and (is_close or is_named(lesson.text, changes))
-            if is_changed or is_whole or is_rival or is_doubtful:
-                is_about = is_whole or is_rival or is_close
-                is_beside = not is_changed and (not (is_whole or is_rival) or _says_more(text, one, changes, lesson))
-                found.append(_Hit(name, one, tuple(changes) if is_changed else (), number == 0, is_about, is_beside))
+        if desk.may_change(name) and name in desk.base and (day is None or day <= lesson.day):
+            own = body_statements(desk.texts[name])
+            found += [(name, one) for one in own if not one.label and contradicts(lesson.text, one.text)]
     return found
-
-
-def _says_more(text: str, one: Statement, changes: Sequence[Swap], lesson: Lesson) -> bool:
-    """Whether a statement holds facts that would be lost with it and that the lesson does not speak of."""
-    rest = f"{text[: one.start]} {text[one.end :]} {lesson.text}"
-    if one.text.count("(") != one.text.count(")"):
-        return True  # not the whole of it
-    if identifiers(one.text) & facts_missing(one.text, rest) and not identifiers(lesson.text):
-        return not any(one.old.lower() in identifiers(one.old) for one in changes)
-    return bool(changes) and any(facts_missing(part, rest) for part in besides(one.text, changes))
-
-
-def _gives_way(statement: str, said: str) -> bool:
-    return contradicts(said, statement) or takes_the_place(said, statement)
-
-
-def _put_right(desk: Desk, name: str, hits: list[_Hit], lesson: Lesson) -> None:
-    text = desk.texts[name]
-    description = TopicFile.parse(text).description
-    changes = [swap for hit in hits for swap in hit.swaps]
-    for hit in reversed(hits):
-        if hit.is_beside:
-            continue
-        new = applied(hit.statement.text, hit.swaps) if hit.swaps else _as_said(lesson)
-        text = replaced(text, hit.statement, new)
-        desk.gave_way.append(hit.statement.text)
-    text = with_lines(text, [_in_their_words(lesson)]) if changes or all(hit.is_beside for hit in hits) else text
-    is_replaced = any(
-        hit.is_first and not hit.swaps and not hit.is_beside and _heads(description, hit.statement) for hit in hits
-    )
-    if (changed := _described(lesson) if is_replaced else applied(description, changes)) != description:
-        text = TopicFile.parse(text).updated(description=changed).text
-    was = " ".join(f"“{hit.statement.text}”" for hit in hits)
-    desk.write(name, text, f"put right by what {_told(lesson)}; it said {was}")
-
-
-def _heads(description: str, one: Statement) -> bool:
-    """Whether a description says what a statement says, and so falls with it."""
-    return overlap(content_terms(description), one.terms) >= REWORDED
-
-
-def _kinds(desk: Desk) -> Counter[str]:
-    """In how many statements of the memory each kind of value stands."""
-    return Counter(
-        kind for text in desk.texts.values() for one in body_statements(text) for kind in values_of(one.text).kinds
-    )
-
-
-def _in_their_words(lesson: Lesson) -> str:
-    if lesson.source is Source.TYPED:
-        return f"{_WORDS_OF} on {lesson.day.isoformat()}: “{lesson.text.strip()}”"
-    return finished(lesson.text)
-
-
-def _as_said(lesson: Lesson) -> str:
-    """What was said, to stand where something else stood; a change with its day."""
-    if lesson.source is not Source.TYPED or lesson.kind is not Kind.CHANGE:
-        return finished(lesson.text)
-    return f"{lesson.text.strip().rstrip('.!')} (said on {lesson.day.isoformat()})."
 
 
 def _told(lesson: Lesson) -> str:

@@ -35,7 +35,7 @@ def _thought(seen: Seen, apart: frozenset[str]) -> Desk:
     join_files(desk)
     keep_detail(desk)
     for name in sorted(seen.logs):
-        for lesson in noted(name, seen.logs[name], seen.brief.today):
+        for lesson in noted(name, seen.logs[name]):
             learn(desk, lesson)
     for said in seen.said:
         for lesson in heard(said):
