@@ -57,11 +57,11 @@ integration: $(STAMP) .venv-claude-code-log/.installed .venv-real-model/.install
 	REVERIE_TEST_MODELS=$(CURDIR)/.venv-real-model/models \
 	$(BIN)/python -m pytest -m integration
 
-evals: $(STAMP)  ## how good memory, recall and dreams are, on the labelled sets in tests/data
+evals: $(STAMP)  ## how good memory, recall and dreams are, on the labelled sets in evals/
 	$(BIN)/python -m pytest -m evals
-	$(BIN)/reverie lab extraction tests/data/extraction-own.jsonl --model embedded
+	$(BIN)/reverie lab extraction evals/extraction-own.jsonl --model embedded
 	for set in dream-own/tune dream-own/held dream-second dream-third; do \
-	  $(BIN)/reverie lab dream tests/data/$$set --model embedded || exit 1; done
+	  $(BIN)/reverie lab dream evals/$$set --model embedded || exit 1; done
 	$(BIN)/reverie lab survival tests/data/samples/transcripts
 	$(BIN)/reverie lab mind tests/data/samples/transcripts
 

@@ -14,7 +14,9 @@ import pytest
 
 ROOT = Path(os.environ.get("REVERIE_TEST_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 _OWN = Path(__file__).resolve().parent / "data"
-_ELSEWHERE = {"dream-dev": _OWN / "dream-third", "extraction/extraction-dev.jsonl": _OWN / "extraction-own.jsonl"}
+EVALS = Path(__file__).resolve().parents[1] / "evals"
+"""The labelled sets of our own."""
+_ELSEWHERE = {"dream-dev": EVALS / "dream-third", "extraction/extraction-dev.jsonl": EVALS / "extraction-own.jsonl"}
 
 
 def sample(relative: str) -> Path:

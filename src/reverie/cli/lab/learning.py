@@ -44,7 +44,7 @@ def extraction(file: Path | None, model: str | None, jobs: int, split: str | Non
 
     \b
     Examples:
-      reverie lab extraction tests/data/extraction-own.jsonl --model embedded
+      reverie lab extraction evals/extraction-own.jsonl --model embedded
       reverie lab extraction --gates
     """
     if gates == (file is not None):
@@ -107,7 +107,7 @@ def dream(
     Examples:
       reverie lab dream scenarios --mind right
       reverie lab dream scenarios --model anthropic:claude-sonnet-5-5
-      reverie lab dream tests/data/dream-own/tune --model embedded --json
+      reverie lab dream evals/dream-own/tune --model embedded --json
       reverie lab dream --gates
       reverie lab dream --files 150
     """

@@ -11,7 +11,6 @@ from reverie.offline.language.marks import Marked, Message
 from reverie.offline.language.stating import kind_of
 from reverie.text.words import content_terms
 
-
 _BESIDE = 2  # sentences that go along
 
 
