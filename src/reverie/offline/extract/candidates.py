@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import MemoryType
 from reverie.offline.language.marks import Marked, Message
-from reverie.offline.language.stating import kind_of
+from reverie.offline.language.stating import kind_of, moves_a_day
 from reverie.text.words import content_terms
 
 _BESIDE = 2  # sentences that go along
@@ -21,6 +21,8 @@ class Candidate:
     type: MemoryType
     said: tuple[Marked, ...]
     why: tuple[Marked, ...] = ()
+    only_updates: bool = False
+    """It is nothing by itself: it puts a memory right, if there is one."""
 
     @property
     def message(self) -> Message:
@@ -50,7 +52,11 @@ def find_candidates(messages: Sequence[Message]) -> list[Candidate]:
 
 
 def _in_message(message: Message) -> Iterator[Candidate]:
-    kinds = [kind_of(one) for one in message.marked]
+    stated = [kind_of(one) for one in message.marked]
+    kinds = [
+        kind or (MemoryType.PROJECT if moves_a_day(one) else None)
+        for kind, one in zip(stated, message.marked, strict=True)
+    ]
     at = 0
     while at < len(kinds):
         kind, end = kinds[at], at + 1
@@ -64,7 +70,7 @@ def _in_message(message: Message) -> Iterator[Candidate]:
             before = message.marked[at - 1] if at and kind is MemoryType.FEEDBACK else None
             if before is not None and kinds[at - 1] is None and _goes_along(before) and not told:
                 why.insert(0, before)
-            yield Candidate(kind, tuple(said), tuple(why))
+            yield Candidate(kind, tuple(said), tuple(why), only_updates=not any(stated[at:end]))
         at = end
 
 

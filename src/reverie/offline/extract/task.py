@@ -67,6 +67,8 @@ def writes(brief: Brief, messages: list[Message], candidates: list[Candidate]) -
         if same is not None:
             found[same.known.file] = Write(same.known.file, updated(same.text, candidate))
             continue
+        if candidate.only_updates:
+            continue
         memory = compose(candidate, [*(one.file for one in brief.known), *found])
         found[memory.file] = Write(memory.file, memory.text)
     return list(found.values())

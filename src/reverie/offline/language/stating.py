@@ -45,6 +45,12 @@ def kind_of(one: Marked) -> MemoryType | None:
     return MemoryType.PROJECT if is_dated and not one.has("requests") and not _SELF.match(one.text) else None
 
 
+def moves_a_day(one: Marked) -> bool:
+    """It says on which day something is now: nothing by itself, and a correction of a memory that has the old day."""
+    is_told = one.is_plain and not one.message.is_void and not one.has("requests") and not one.asks_to_forget
+    return is_told and one.has("changed") and one.is_ahead
+
+
 def _is_place(one: Marked) -> bool:
     """It names a system outside the code: a product, an address, a channel."""
     if any(not CODE_HOST.search(found) for found in ADDRESS.findall(one.text)):

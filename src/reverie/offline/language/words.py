@@ -56,7 +56,7 @@ _EN: Final = {
     rf"|{_NAME} (?:now )?(?:owns|leads|takes over|took over|is taking over|is (?:now )?(?:in charge|responsible)) ",
     "event": r"\b(?:launch|release|deadline|freeze|demo|delivery|submission|hearing|trial|audit|conference|keynote|exam"
     r"|migration|cutover|go-?live|rollout|inspection|handover|contract|expir(?:es|y)|due|ships?|deliver|goes live"
-    r"|(?:starts?|begins?|ends?|launch(?:es)?|closes?) (?:on|in|at|next|this))\b",
+    r"|starts?|begins?|ends?|launches|closes?)\b",
     "located": r"\b(?:is|are|lives?|sits?|kept|stored|tracked|logged|filed|posted|documented|recorded|hosted|archived"
     r"|published|found|moved) (?:now )?(?:all )?(?:in|on|at|under|to)\b|\b(?:goe?s?|belongs?) (?:in ?to|to|in|on)\b",
     "reason": r"\b(?:because|bc|otherwise|so that|that'?s why|due to)\b|^since\b",
@@ -74,7 +74,7 @@ _EN: Final = {
     "not_forget": r"\b(?:don'?t|do not|never|didn'?t|before i|i always|lest (?:i|we)|not to|we|you|i) forget\b|\bforgot\b",
     "changed": r"\b(?:moved|pushed|postponed|delayed|rescheduled|brought forward|changed|switched|replaced|renamed"
     r"|migrated|took over|takes over|no longer|any ?more|instead of|is now|are now|not the \d|correction|used to"
-    r"|since (?:today|yesterday|monday|last|this)|we left|we dropped|(?:is|are) gone)\b",
+    r"|since (?:today|yesterday|monday|last|this)|we left|we dropped|(?:is|are) gone)\b|\bnow[.!]?$",
     "void": r"\b(?:suppose|supposing|imagine|hypothetically|thought experiment|let'?s (?:say|pretend|assume)|what if"
     r"|in theory|thinking out loud|kidding|joking|never ?mind|scratch that|ignore (?:that|what i)|on second thoughts?|haha\w*|lol)\b|🙃|🙄|😂|🤣|😄|😉|;-?\)|(?:^|\s)/s\b|\bwhat could (?:possibly )?go wrong\b"
     r"|\byeah,? right\b|^(?:oh|ah|wow),? (?:great|sure|wonderful|fantastic|brilliant|nice|lovely|perfect)\b"
