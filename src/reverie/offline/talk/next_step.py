@@ -12,16 +12,14 @@ from reverie.offline.talk.forgetting import forget
 from reverie.offline.talk.keeping import first_line, keep
 from reverie.offline.talk.looking import covered, look, memory_lines, quoted, said_before
 from reverie.offline.talk.running import run
-from reverie.offline.talk.telling import tell_changes, tell_files, tell_last_time, tell_memory, tell_overview
+from reverie.offline.talk.telling import tell_last_time, tell_memory, tell_overview
 from reverie.offline.talk.turn import Talk
 from reverie.offline.talk.wants import (
     Ask,
-    Changes,
     Delegate,
     Forget,
     Greeting,
     LastTime,
-    Listing,
     Overview,
     Remember,
     Run,
@@ -41,14 +39,8 @@ _CLEAR = 0.6
 """What covers so much of a question is an answer, and nothing else need be looked at."""
 _LOOKS = frozenset({"Read", "Grep", "Glob"})
 """The tools that only look. Every other call takes somebody who may ask for it."""
-_LOOKED_UP = (Ask, WhatIsKnown, LastTime, Listing, Overview)
+_LOOKED_UP = (Ask, WhatIsKnown, LastTime, Overview)
 """What material can be about; anything else in it is text to look for."""
-_LOG = (
-    "GIT_ALLOW_PROTOCOL=none git --no-pager -c core.fsmonitor=false -c core.hooksPath=/dev/null"
-    " -c log.showSignature=false log --no-show-signature --no-ext-diff --no-textconv"
-    " --date=short --format='%h %ad %an: %s' -n 10"
-)
-"""The repository may come from a stranger: nothing in its settings makes git run a program or fetch."""
 
 
 def next_step(request: Request) -> Step:
@@ -72,18 +64,14 @@ def _chosen(talk: Talk, want: Want) -> Step:
         case Run():
             return run(talk, want.commands)
         case Unsure():
-            what = listed([f"`{command}`" for command in want.commands], talk.tongue)
+            what = listed([f"`{command}`" for command in want.commands])
             return Say(talk.word("ask_run", what=what) if what else talk.word("ask_forget"))
         case WhatIsKnown():
             return tell_memory(talk, want.about)
         case LastTime():
             return tell_last_time(talk)
-        case Changes():
-            return run(talk, (f"{_LOG} -- {want.path}",), "Let me ask git.") if want.path else tell_changes(talk)
         case Delegate():
             return delegate(talk, want.tasks)
-        case Listing():
-            return tell_files(talk, want.folder)
         case Overview():
             return tell_overview(talk)
         case Greeting():
@@ -133,10 +121,8 @@ def _answer(talk: Talk, text: str) -> Step:
     near = [] if shown or remembered or earlier else [one.text for one in found[:1]]
     if answer := "\n\n".join(filter(None, [*remembered, shown, *earlier, *near])):
         return Say(answer)
-    what = listed(question.terms or question.paths, talk.tongue)
-    where = places(
-        talk.tongue, memory=bool(talk.place.memory), files=bool(talk.done), past=bool(talk.place.transcripts)
-    )
+    what = listed(question.terms or question.paths)
+    where = places(memory=bool(talk.place.memory), files=bool(talk.done), past=bool(talk.place.transcripts))
     refused = next((done for done in reversed(talk.done) if done.failed), None)
     why = f" ({refused.tool}: {first_line(refused.text)})" if refused is not None else ""
     return Say(f"{talk.word('nothing', what=what, places=where)}{why}\n\n{talk.word('cannot')}")
@@ -147,6 +133,6 @@ def _shown(talk: Talk, question: Question) -> str:
     lines = quoted(talk, question)
     if not lines or (question.terms and not question.paths and covered(talk, question) < 0.34):
         return ""
-    where = listed(list(dict.fromkeys(line.path for line in lines)), talk.tongue)
-    head = talk.word("found", what=listed(question.terms or question.paths, talk.tongue), where=where)
+    where = listed(list(dict.fromkeys(line.path for line in lines)))
+    head = talk.word("found", what=listed(question.terms or question.paths), where=where)
     return "\n".join([head, "", *(f"- {line.path}:{line.number}: {line.text.strip()[:200]}" for line in lines)])

@@ -19,7 +19,7 @@ _KEPT = re.compile(
 _LINE = 200
 
 
-def run(talk: Talk, commands: tuple[str, ...], say: str = "Let me run it.") -> Step:
+def run(talk: Talk, commands: tuple[str, ...]) -> Step:
     """The next command that was not run yet; after the last, or the first that failed, what they printed."""
     if not talk.can("Bash"):
         return Say(talk.word("failed") + " Bash is not offered here.")
@@ -27,7 +27,7 @@ def run(talk: Talk, commands: tuple[str, ...], say: str = "Let me run it.") -> S
     for command in commands:
         done = talk.result("Bash", command=command)
         if done is None:
-            return talk.act(say, "Bash", {"command": command})
+            return talk.act("Let me run it.", "Bash", {"command": command})
         ran.append((command, done))
         if done.failed:
             break

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from reverie.moments import moment
 from reverie.offline.conversation import Done
 from reverie.offline.step import Act, Say, Step
 from reverie.offline.talk.keeping import below_memory
@@ -14,11 +13,9 @@ from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import coverage, read_question
 
 _SHOWN = 12
-_FILES = 40
 _MESSAGES = 5
 _TEXT = 160
 _FIELD = re.compile(r"^description:\s*(.+)$")
-_RECORDED = re.compile(r"^\w+ (?P<id>\w{7})\w* (?P<who>.*?) <[^<>]*+> (?P<at>\d{1,11}) [+-]\d{4}\t(?P<what>.*)$")
 _ME = re.compile(r"^(?:me|myself|mich|mir|mí|我|私)$", re.IGNORECASE)
 
 
@@ -144,35 +141,3 @@ def tell_overview(talk: Talk) -> Step:
     text = "\n".join(lines)
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()][:4]
     return Say(f"{files[0]}:\n\n" + "\n\n".join("> " + part.replace("\n", "\n> ") for part in paragraphs))
-
-
-def tell_changes(talk: Talk) -> Step:
-    """What git last recorded here, from its own log: reading that needs nobody's leave."""
-    command = f"tail -n {_SHOWN} .git/logs/HEAD"
-    done = talk.result("Bash", command=command)
-    if done is None and talk.can("Bash"):
-        return talk.act("Let me see what git recorded.", "Bash", {"command": command})
-    found = [_RECORDED.match(line) for line in done.text.splitlines()] if done is not None and not done.failed else []
-    lines = [
-        f"- {moment(float(one['at'])):%Y-%m-%d} {one['id']} {one['who']}: {one['what']}"
-        for one in reversed(found)
-        if one is not None
-    ]
-    if not lines:
-        return Say(talk.word("nothing", what="git", places=".git/logs/HEAD"))
-    return Say(talk.word("changes", list="\n".join(lines)))
-
-
-def tell_files(talk: Talk, folder: str) -> Step:
-    """What lies in a folder, the newest first."""
-    pattern = f"{folder}/*" if folder else "*"
-    if not talk.can("Glob"):
-        return Say(talk.about())
-    found = talk.result("Glob", pattern=pattern)
-    if found is None:
-        return talk.act("Let me look.", "Glob", {"pattern": pattern})
-    files = found.files()
-    if not files:
-        return Say(talk.word("nothing", what=folder or ".", places=pattern))
-    more = [talk.word("more_files", count=str(len(files) - _FILES))] if len(files) > _FILES else []
-    return Say("\n".join([f"- {path}" for path in sorted(files[:_FILES])] + more))

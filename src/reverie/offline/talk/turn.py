@@ -60,7 +60,7 @@ class Talk:
         return Act(say, (self.call(tool, given),))
 
     def word(self, key: Key, **gaps: str) -> str:
-        return word(self.tongue, key, **gaps)
+        return word(key, **gaps)
 
     def about(self) -> str:
         """What this is and how a model is plugged in: in full the first time, in short later."""

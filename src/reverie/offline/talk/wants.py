@@ -55,24 +55,10 @@ class LastTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What changed in the repository lately? `path` is empty for all of it."""
-
-    path: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Delegate:
     """Let several agents see to these, at once."""
 
     tasks: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Which files lie in this folder? Empty: here."""
-
-    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +104,7 @@ Want: TypeAlias = (
     | Unsure
     | WhatIsKnown
     | LastTime
-    | Changes
     | Delegate
-    | Listing
     | Overview
     | Greeting
     | Thanks
@@ -189,13 +173,6 @@ _LAST = re.compile(
     r"la última (?:vez|sesión|conversación)|sesión anterior)\b|上次|上一次|上回|前回|この前",
     re.IGNORECASE,
 )
-_CHANGES = re.compile(
-    r"\b(?:what(?:['’]s| has| have)? (?:been )?(?:recently )?changed\b|recent (?:changes|commits)|last commits?|"
-    r"latest (?:changes|commits?)|git (?:log|history)|commit (?:log|history)|who (?:changed|wrote|touched)|"
-    r"was hat sich geändert|letzten? (?:änderungen|commits?)|qué (?:ha )?cambi(?:ó|ado)|últimos? (?:cambios|commits?))"
-    r"|最近(?:的)?(?:改动|提交|更改)|最近の(?:変更|コミット)",
-    re.IGNORECASE,
-)
 _OVERVIEW = re.compile(
     r"\b(?:(?:this|the) (?:project|repo(?:sitory)?|codebase|program|app|folder|directory)|(?:dieses|"
     r"das) (?:projekt|repo)|"
@@ -213,14 +190,6 @@ _DELEGATE = re.compile(
     r"^\s*(?:please )?(?:send|have|let|ask|use|start|lass|schicke?|pide a|manda)\b[^:：]{0,60}"
     r"\b(?:agents|forks|agenten|agentes)\b[^:：]{0,40}[:：]\s*(?P<tasks>.+)$|^\s*in parallel[:：]\s*(?P<more>.+)$",
     re.IGNORECASE | re.DOTALL,
-)
-_LISTING = re.compile(
-    r"^\W*(?:please )?(?:(?:list|show(?: me)?) (?:all |the |all the )?|(?:what|which) )files(?: and folders)?"
-    r"(?: (?:are|do we have|exist))?(?: (?:there|here))?(?: (?:in|under|inside|"
-    r"below)(?: the)?(?: folder)? [`'\"]?(?P<en>[\w./-]+))?"
-    r"[^\w]*$|^\W*(?:zeig(?:e)?|liste)(?: mir)?(?: alle)? (?:die )?dateien(?: in [`'\"]?(?P<de>[\w./-]+))?\W*$|"
-    r"^\W*(?:lista|muestra) los archivos(?: (?:de|en) [`'\"]?(?P<es>[\w./-]+))?\W*$",
-    re.IGNORECASE,
 )
 _GREETING = re.compile(
     r"^\W*(?:hi|hello|hey|good (?:morning|evening|afternoon|day)|greetings|yo|howdy|hallo|guten (?:tag|morgen|"
@@ -280,7 +249,6 @@ _KEPT_NOT = re.compile(
     r"(?:(?:das|dies|es|so|bitte|mir|this|that|it|esto|eso)\s+)*(?:nicht|not|nie|never|kein\w*)[.!,\s]*(?:dass\b|that\b|$)",
     re.IGNORECASE,
 )
-_PATH = re.compile(r"(?<![\w/])(?:[\w.~-]*/)*[\w-]+\.[A-Za-z]\w{0,7}(?![\w(])")
 
 
 def read_want(text: str) -> Want:
@@ -313,11 +281,6 @@ def read_want(text: str) -> Want:
         return WhatIsKnown((about["what"] or about["zh"] or "").strip() if about else "")
     if asks and _LAST.search(said):
         return LastTime()
-    if _CHANGES.search(said):
-        path = _PATH.search(said)
-        return Changes(path[0] if path else "")
-    if listing := _LISTING.match(said):
-        return Listing((listing["en"] or listing["de"] or listing["es"] or "").rstrip("/."))
     if _OVERVIEW.search(said) and _GENERAL.search(said) and len(said) < 80:
         return Overview()
     if _WORK.match(said) or _WORK_JA.search(said):
