@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -317,42 +315,3 @@ def test_words_given_together_belong_together_and_earlier_ones_do_not() -> None:
     assert calls(request(joined(ORDER, (pasted,)), tools=TOOLS)) <= LOOKS
     letters = tuple(blocks_of([new_letter("eve", "main", "hello")]))
     assert calls(request(joined(ORDER, letters), tools=TOOLS)) <= LOOKS, "a turn about letters takes up no old order"
-
-
-def test_git_runs_nothing_that_the_repository_names(tmp_path: Path, own_home: Path) -> None:
-    repo = tmp_path / "repo"
-    repo.mkdir()
-    evil = tmp_path / "evil"
-    evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/pwned\nexit 0\n")
-    evil.chmod(0o755)
-
-    def git(*words: str) -> None:
-        env = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null"}
-        subprocess.run(["git", "-C", str(repo), *words], check=True, env=env, capture_output=True)
-
-    git("init", "-q", ".")
-    (repo / "a.txt").write_text("one\n")
-    git("add", "a.txt")
-    git("-c", "user.name=Ada", "-c", "user.email=a@b.c", "commit", "-q", "-m", "Grease the crane")
-    tree = subprocess.run(["git", "-C", str(repo), "rev-parse", "HEAD^{tree}"], capture_output=True, text=True).stdout
-    who = "Ada <a@b.c> 1700000000 +0000"
-    signature = "-----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----"
-    signed = f"tree {tree}author {who}\ncommitter {who}\ngpgsig {signature}\n\nSigned\n"
-    made = subprocess.run(
-        ["git", "-C", str(repo), "hash-object", "-t", "commit", "-w", "--stdin"],
-        input=signed,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    git("reset", "-q", "--hard", made)
-    for key in ("gpg.program", "core.fsmonitor", "core.pager", "pager.log", "diff.external"):
-        git("config", key, str(evil))
-    git("config", "log.showSignature", "true")
-
-    async def work(session: Session) -> str:
-        events = await turn(session, "what changed in a.txt lately?")
-        return str(events)
-
-    said = in_session(work, cwd=repo, model="embedded", overrides=ACCEPT)
-    assert "Signed" in said and not (tmp_path / "pwned").exists()

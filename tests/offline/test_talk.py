@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +15,10 @@ from reverie.events import Event, ToolStarted, TurnEnded
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.talk.wants import (
     Ask,
-    Changes,
     Delegate,
     Forget,
     Greeting,
     LastTime,
-    Listing,
     Overview,
     Remember,
     Run,
@@ -65,10 +61,7 @@ from tests.sessions import in_session, turn
         ("What did we talk about last time?", LastTime()),
         ("where did we leave off?", LastTime()),
         ("上次我们聊了什么？", LastTime()),
-        ("what changed recently?", Changes()),
         ("Let two agents look: where is the crane?; who owns it?", Delegate(("where is the crane?", "who owns it?"))),
-        ("list the files in src/harbour", Listing("src/harbour")),
-        ("Which files are there?", Listing()),
         ("What is this project?", Overview()),
         ("What does this repo do?", Overview()),
         ("hello there", Greeting()),
@@ -209,12 +202,11 @@ def test_answers_come_with_where_they_stand(talk: Talk) -> None:
     assert "Loads ships with one crane." in talk("What is this project?")
 
 
-def test_it_lists_files_and_what_a_file_defines_wherever_it_lies(talk: Talk) -> None:
+def test_it_tells_what_a_file_defines_wherever_it_lies(talk: Talk) -> None:
     (talk.folder / "quay").mkdir()
     (talk.folder / "quay" / "ropes.py").write_text("X = 1\n\n\nclass Rope:\n    def pull(self): ...\n")
     said = talk("Which functions and classes are in ropes.py?")
     assert "quay/ropes.py:4: class Rope:" in said and "X = 1" not in said
-    assert "- quay/ropes.py" in talk("List the files in quay")
     assert "found nothing" in talk("Which functions are in zeppelin.py?")
 
 
@@ -250,15 +242,6 @@ def test_it_runs_commands_in_order_and_stops_at_the_first_that_fails(talk: Talk)
     assert "7 crane.py" in said
 
 
-def test_it_knows_what_changed_without_running_git(talk: Talk) -> None:
-    git: Callable[..., object] = lambda *args: subprocess.run(  # noqa: E731
-        ["git", "-C", str(talk.folder), "-c", "user.name=Ada", "-c", "user.email=a@b.c", *args], check=True
-    )
-    git("init", "-q", ".")
-    git("commit", "-q", "--allow-empty", "-m", "Grease the crane")
-    assert "Ada: commit (initial): Grease the crane" in talk("What changed recently?")
-
-
 def test_it_has_forks_look_things_up_at_once_and_tells_what_they_report(talk: Talk) -> None:
     async def work(session: Session) -> str:
         started = list(await turn(session, "Let two agents look: what is the max load?; how do releases go?"))
@@ -281,13 +264,7 @@ def test_in_a_log_of_the_day_it_appends(talk: Talk, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("Wo ist das Luftschiff?", "habe ich nichts gefunden"),
-        ("¿Dónde está el dirigible?", "No encontré nada"),
-        ("飞艇在哪里？", "没有找到"),
-        ("飛行船はどこですか？", "見つかりませんでした"),
-    ],
+    "asked", ["Wo ist das Luftschiff?", "¿Dónde está el dirigible?", "飞艇在哪里？", "飛行船はどこですか？"]
 )
-def test_it_answers_in_the_language_it_is_asked_in(talk: Talk, text: str, answer: str) -> None:
-    assert answer in talk(text)
+def test_it_understands_other_languages_and_answers_in_english(talk: Talk, asked: str) -> None:
+    assert "I found nothing about" in talk(asked)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -304,40 +303,11 @@ def test_a_tag_in_the_conversation_does_not_end_the_summary() -> None:
 
 # -- selection --------------------------------------------------------------------------------------------------------
 
-MANIFEST = """- [project] project_freeze.md (2026-03-01T10:00:00Z): main is frozen for the mobile release
-- [feedback] feedback_payment_tests.md (2026-03-01T10:00:00Z): integration tests call the real payment sandbox, no mock
-- [reference] reference_kubectl_usage.md (2026-03-01T10:00:00Z): kubectl usage, the commands to list pods
-- [feedback] feedback_kubectl_warning.md (2026-03-01T10:00:00Z): warning: kubectl delete on staging hits production pods
-- [user] user_rust.md (2026-03-01T10:00:00Z): new to Rust, knows C well"""
 
-
-def selected(query: str, tools: tuple[str, ...] = ()) -> list[str]:
-    asked = request(
-        injected(selector_question(query, MANIFEST, tools)),
-        system=(selector_system(),),
-        tools=(),
-        output_schema=SCHEMA,
-        purpose=Purpose.RECALL,
-    )
-    known = {line.split("] ")[1].split(" (")[0] for line in MANIFEST.splitlines()}
-    names = chosen(Message("assistant", answer(asked).content).text, known)
-    assert names is not None
-    return names
-
-
-def test_memories_are_selected_by_what_the_list_says_of_them() -> None:
-    assert selected("Should the payment integration tests mock the sandbox?")[0] == "feedback_payment_tests.md"
-    assert selected("What is the capital of France?") == []
-
-
-def test_a_manual_of_a_tool_in_use_is_left_out_and_a_warning_is_not() -> None:
-    names = selected("list the kubectl pods on staging and delete the production ones", ("Bash(kubectl get pods)",))
-    assert "reference_kubectl_usage.md" not in names and "feedback_kubectl_warning.md" in names
-
-
-def test_a_question_in_another_form_selects_nothing() -> None:
-    asked = request(injected("Which?"), output_schema=SCHEMA, purpose=Purpose.RECALL)
-    assert json.loads(Message("assistant", answer(asked).content).text) == {"selected_memories": []}
+def test_it_leaves_the_choice_of_memories_to_the_ranker() -> None:
+    question = selector_question("Should the tests mock the sandbox?", "- [user] a.md (2026-03-01T10:00:00Z): a", ())
+    asked = request(injected(question), system=(selector_system(),), output_schema=SCHEMA, purpose=Purpose.RECALL)
+    assert chosen(Message("assistant", answer(asked).content).text, {"a.md"}) == []
 
 
 # -- progress ---------------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 
 from reverie.models.base import Request
-from reverie.models.wire import as_object
 from reverie.offline.step import Say, Step
 from reverie.types import Purpose
 
@@ -37,10 +36,6 @@ def next_step(request: Request) -> Step:
             from reverie.offline import progress
 
             return progress.next_step(request)
-        case Purpose.RECALL if _asks_for(request, "selected_memories"):
-            from reverie.offline import select
-
-            return select.next_step(request)
         case Purpose.MAIN | Purpose.AGENT | Purpose.SIDE_QUESTION if request.output_schema is None:
             from reverie.offline import talk
 
@@ -51,7 +46,3 @@ def next_step(request: Request) -> Step:
             return Say(json.dumps(smallest(request.output_schema)))
         case _:
             return Say("Nothing to add.")
-
-
-def _asks_for(request: Request, key: str) -> bool:
-    return key in as_object(as_object(request.output_schema).get("properties"))

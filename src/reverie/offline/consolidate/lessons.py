@@ -51,8 +51,10 @@ class Lesson:
 
 _INJECTED = re.compile(r"<(?P<tag>[a-z][\w-]*+)[^<>]*+>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
 _LEAD = re.compile(
-    r"^(?:(?:no|nope|yes|yeah|ok(?:ay)?|right|well|so|and|also|but|oh|actually|sorry|thanks|hey|please|by the way|btw|fyi"
-    r"|note(?: that)?|for the record|remember(?: that)?|keep in mind(?: that)?|merke? dir|nein|und|bitte|recuerda(?: que)?"
+    r"^(?:(?:no|nope|yes|yeah|ok(?:ay)?|right|well|so|and|also|but|oh|actually|sorry|thanks|hey|please|by the way"
+    r"|btw|fyi"
+    r"|note(?: that)?|for the record|remember(?: that)?|keep in mind(?: that)?|merke? dir|nein|und|bitte"
+    r"|recuerda(?: que)?"
     r"|请?记住|覚えておいて)\b[\s,.:;!–—-]*)+",
     re.IGNORECASE,
 )

@@ -37,13 +37,15 @@ _CHORE = re.compile(
     r"^(?:re-?)?(?:\w+ed|ran|run|fix|sent|wrote|read|made|built|lunch|coffee|meeting|call|typo)\b", re.I
 )
 _UNSURE = re.compile(
-    r"\b(?:took (?:it|that|this) back|changed (?:his|her|their) minds?|on second thoughts?|corrected (?:him|her|them)sel"
+    r"\b(?:took (?:it|that|this) back|changed (?:his|her|their) minds?|on second thoughts?|corrected (?:him|her"
+    r"|them)sel"
     r"|no,? wait|scratch that|or rather|maybe|perhaps|probably)",
     re.IGNORECASE,
 )
 """Somebody wanted one thing and then another, or did not know: what holds is not plain."""
 _RULE = re.compile(
-    r"\b(?:never|always|must(?:n'?t)?|not allowed|from now on|prefers?|wants?|nie|immer|muss|nunca|siempre|debe|prefiere)\b"
+    r"\b(?:never|always|must(?:n'?t)?|not allowed|from now on|prefers?|wants?|nie|immer|muss|nunca|siempre|debe"
+    r"|prefiere)\b"
     r"|必须|总是|不要|必ず|禁止",
     re.IGNORECASE,
 )

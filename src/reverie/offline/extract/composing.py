@@ -1,7 +1,7 @@
 """The words of a memory: its title, its description and its body, all taken from what the person said.
 
-Days are written out; reasons go behind `**Why:**`, when it applies behind `**How to apply:**`, if they were said. No
-word of our own but for those labels: a rule that nobody gave must not look as if somebody had.
+Days are written out; reasons go behind `**Why:**`, if they were said. No word of our own but for that label: a rule that
+nobody gave must not look as if somebody had.
 """
 
 from __future__ import annotations
@@ -42,14 +42,6 @@ _BECAUSE = re.compile(
     r"|[，,。]?(?<![是正就只])(?P<whyc>(?:因为|由于|否则|不然).+)$",
     re.IGNORECASE,
 )
-_SO = re.compile(
-    r"(?:,|;|\s[-–—])\s*(?P<so>(?:so|therefore|hence|that's why|deshalb|deswegen|daher|así que|por eso)\b\s.+)$"
-    r"|[，,](?P<soc>所以.+)$",
-    re.IGNORECASE,
-)
-_THEREFORE = re.compile(
-    r"(?:so|therefore|hence|that'?s why|deshalb|deswegen|daher|así que|por eso)\b|所以|因此|だから|そのため", re.I
-)
 _CREDENTIALS = re.compile(
     r"\s*\((?=[^()]*(?:/|:|\b(?:user|login|pass\w*|pw|pwd|guest|token"
     r"|key)\b))(?=[^()]*\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{6,})[^()]*\)"
@@ -82,31 +74,21 @@ def compose(candidate: Candidate, taken: Sequence[str]) -> Memory:
 
 
 def statement_lines(candidate: Candidate) -> list[str]:
-    """The body of a memory, line by line: what was said, then why and when it applies, as far as that was said."""
-    said, why, so = list[str](), [_spoken(one) for one in candidate.why], list[str]()
+    """The body of a memory, line by line: what was said, then why, as far as that was said."""
+    said, why = list[str](), [_spoken(one) for one in candidate.why]
     explained = candidate.type in (MemoryType.FEEDBACK, MemoryType.PROJECT)
     for one in candidate.said:
         text = _spoken(one)
-        if explained and said and _THEREFORE.match(one.text):
-            so.append(text)
-            continue
         if explained:
-            text, reason = _parted(text, _BECAUSE)
+            text, reason = _parted(text)
             why += [reason] if reason else []
-        if candidate.type is MemoryType.PROJECT:
-            text, then = _parted(text, _SO)
-            so += [then] if then else []
         said += [text] if text else []
     told = " ".join(_sentence(text) for text in said)
+    reasons = " ".join(map(_sentence, why))
     if not explained:
-        told = " ".join([told, *map(_sentence, why)])
+        told = f"{told} {reasons}".rstrip()
         return [f"In the user's words: “{told}”"] if candidate.type is MemoryType.USER else [told]
-    labelled = [
-        f"**{name}:** {' '.join(map(_sentence, texts))}"
-        for name, texts in (("Why", why), ("How to apply", so))
-        if texts
-    ]
-    return [told, "", *labelled] if labelled else [told]
+    return [told, "", f"**Why:** {reasons}"] if why else [told]
 
 
 def _spoken(one: Marked) -> str:
@@ -116,9 +98,9 @@ def _spoken(one: Marked) -> str:
     return text.strip(" ,;:-–—")
 
 
-def _parted(text: str, pattern: re.Pattern[str]) -> tuple[str, str]:
-    """A sentence and the clause in it that gives the reason, or the consequence."""
-    found = pattern.search(text)
+def _parted(text: str) -> tuple[str, str]:
+    """A sentence and the clause in it that gives the reason."""
+    found = _BECAUSE.search(text)
     if found is None or found.start() < 12:
         return text, ""
     clause = next(group for group in found.groups() if group)

@@ -22,7 +22,8 @@ _ROLE: Final = (
     r"(?:(?!(?:bit|user|number|matter|other|another|better|later|former|newer|older|over|never|ever|after|under|longer"
     r"|for|or|nor|different|moment|comment|document|current|recent|present|independent|important|server|folder"
     r"|parameter|error|computer|sucker|believer|fan|supporter)\b)\w{2,}(?:er|or|ant|ent|ist|ian|eer|man|woman|yst)"
-    r"|admin|apprentice|architect|ceo|cfo|cto|chef|clerk|coach|cook|counsel|dba|dev|devops|expert|head|intern|judge|lead"
+    r"|admin|apprentice|architect|ceo|cfo|cto|chef|clerk|coach|cook|counsel|dba|dev|devops|expert|head|intern|judge"
+    r"|lead"
     r"|mechanic|medic|midwife|nurse|paralegal|phd|pilot|pm|postdoc|sysadmin|scholar|secretary|sre|trainee|undergrad|vet"
     r"|attorney)"
 )
@@ -34,23 +35,27 @@ _EN: Final = {
     r"|[,;.–—-] (?:and )?(?:please )?(?:remember (?:that|this)|keep (?:that|this) in mind)[.!]*$",
     "standing": r"\bfrom (?:now|today) on\b|\b(?:going|moving) forward\b|\bhenceforth\b|\bas a (?:general )?rule\b"
     r"|(?:^|[,.;:!] ?|\band |\bplease |\bso )in (?:the )?future\b|\bin (?:the )?future[.!,]?$|\bnever again\b"
-    r"|\b(?:don'?t|do not|never) ever\b|\bwhenever you (?!can\b|like\b|want\b|have\b)|\bevery (?:single )?time you\b|\bfor all future\b"
+    r"|\b(?:don'?t|do not|never) ever\b|\bwhenever you (?!can\b|like\b|want\b|have\b)"
+    r"|\bevery (?:single )?time you\b|\bfor all future\b"
     r"|^(?:please )?(?:stop|quit) \w+ing (?!(?:it|the|that|this)\b)|\bunless i (?:ask|say|tell)\b"
     r"|^(?:house |ground )?rules?(?: of thumb)?(?: (?:for|in|on) [^:.]{2,40})?: ",
     "orders": rf"{_LEAD}(?:always|never) (?!mind\b|was\b|is\b|had\b|seen\b|heard\b|worked\b)[a-z]+"
     r"|\bi(?:'d| would)? (?:strongly |really |much |generally |usually )?prefer (?!the\b|this\b|that\b|it\b|to\b|if\b"
     r"|you\b|option|\d|an?\b|your\b|version)[a-z]+",
-    "forbids": rf"{_LEAD}(?:don'?t|do not|avoid|no more) (?!\w+ (?:it|this|that|them|these|those|yet|anything|the|my|an?)\b)"
+    "forbids": rf"{_LEAD}(?:don'?t|do not|avoid|no more) (?!\w+ (?:it|this|that|them|these|those|yet|anything|the"
+    rf"|my|an?)\b)"
     r"(?!know\b|think\b|have\b|worry\b|forget\b|need\b|want\b|bother\b)[a-z]+ ",
     "person": rf"\bi(?:'m| am) (?:just |still |also |only |now )?(?:an?|the)(?: [\w'&/+.-]+){{0,5}}? {_ROLE}\b"
     rf"|\bi(?:'m| am) (?:\w+ ){{0,2}}{_ROLE} (?:at|in|for|of|by) |\bi work (?:as|at|in|for) (?!it\b|this\b|that\b)"
     r"|\bmy (?:day job|job|role|profession|background|native language|mother tongue) is\b"
     r"|\bi(?:'m| am) (?:\w+ly )?(?:new (?:to|here)|colou?r-?\s?blind|blind|deaf|dyslexic|self-taught|left-handed)\b"
     r"|\bi(?:'ve| have) (?:never|hardly ever|barely) (?:used|written|touched|worked|coded|programmed) "
-    r"|\bi (?:lead|manage|teach|maintain|supervise) (?:an?|the|our|my) |\bby (?:trade|training|profession)\b|\bfor a living\b"
+    r"|\bi (?:lead|manage|teach|maintain|supervise) (?:an?|the|our|my) |\bby (?:trade|training|profession)\b"
+    r"|\bfor a living\b"
     r"|\bi(?:'ve| have) been (?:an? )?[\w ]{3,40} for (?:\w+ )?(?:years|decades|months)\b",
     "decided": r"\b(?:we|the (?:team|board|client|customer)|management)(?:'ve| have| has)? (?:just |now |finally )?"
-    r"(?:decided|agreed|voted|settled on)\b|\bdecision: |\bwe(?:'re| are) (?:dropping|replacing|migrating|moving (?:to|off"
+    r"(?:decided|agreed|voted|settled on)\b|\bdecision: |\bwe(?:'re| are) (?:dropping|replacing|migrating"
+    r"|moving (?:to|off"
     r"|away)|switching|deprecating|retiring|abandoning|phasing out)\b"
     r"|\b(?:is|are|was|been|stays?) (?:parked|paused|on hold|on ice|shelved|suspended|cancell?ed|postponed|frozen)\b"
     rf"|{_NAME} (?:now )?(?:owns|leads|takes over|took over|is taking over|is (?:now )?(?:in charge|responsible)) ",
@@ -66,32 +71,42 @@ _EN: Final = {
     r"(?:you (?:know|have|noted|saved|stored|remember\w*|kept|wrote)|you(?:'ve| have) \w+"
     r"|(?:notes?|memor(?:y|ies)|entry|entries|reminder)\b)"
     r"|\b(?:from|out of|in) (?:your )?(?:memory|memories|notes)\b.*\b(?:delete|remove|erase|wipe)"
-    r"|\b(?:delete|remove|erase|wipe|drop|take|get|keep|leave)\b.{0,60}\b(?:from|out of) (?:your |the )?(?:memory|memories|notes)\b"
-    r"|\b(?:don'?t|do not|never|not|no need to|please not) (?:\w+ ){0,4}?(?:save|store|stored|saved|remember|keep a note"
+    r"|\b(?:delete|remove|erase|wipe|drop|take|get|keep|leave)\b.{0,60}\b(?:from|out of) (?:your |the )?(?:memory"
+    r"|memories|notes)\b"
+    r"|\b(?:don'?t|do not|never|not|no need to|please not) (?:\w+ ){0,4}?(?:save|store|stored|saved|remember"
+    r"|keep a note"
     r"|memori[sz]e|write (?:that|this|it) down|noted down|(?:put|kept) in (?:your )?memory)\b|\boff the record\b",
-    "deletes": r"\b(?:delete|remove|erase|drop|wipe|clear|scrap|discard|get rid of|throw (?:that|it|this) (?:out|away))\b",
+    "deletes": r"\b(?:delete|remove|erase|drop|wipe|clear|scrap|discard|get rid of|throw (?:that|it|this) (?:out"
+    r"|away))\b",
     "kept": r"\b(?:memory|memories|remember\w*|stored|saved|noted|written down|kept|you know about)\b",
-    "not_forget": r"\b(?:don'?t|do not|never|didn'?t|before i|i always|lest (?:i|we)|not to|we|you|i) forget\b|\bforgot\b",
+    "not_forget": r"\b(?:don'?t|do not|never|didn'?t|before i|i always|lest (?:i|we)|not to|we|you|i) forget\b"
+    r"|\bforgot\b",
     "changed": r"\b(?:moved|pushed|postponed|delayed|rescheduled|brought forward|changed|switched|replaced|renamed"
     r"|migrated|took over|takes over|no longer|any ?more|instead of|is now|are now|not the \d|correction|used to"
     r"|since (?:today|yesterday|monday|last|this)|we left|we dropped|(?:is|are) gone)\b|\bnow[.!]?$",
     "void": r"\b(?:suppose|supposing|imagine|hypothetically|thought experiment|let'?s (?:say|pretend|assume)|what if"
-    r"|in theory|thinking out loud|kidding|joking|never ?mind|scratch that|ignore (?:that|what i)|on second thoughts?|haha\w*|lol)\b|🙃|🙄|😂|🤣|😄|😉|;-?\)|(?:^|\s)/s\b|\bwhat could (?:possibly )?go wrong\b"
+    r"|in theory|thinking out loud|kidding|joking|never ?mind|scratch that|ignore (?:that|what i)"
+    r"|on second thoughts?|haha\w*|lol)\b|🙃|🙄|😂|🤣|😄|😉|;-?\)|(?:^|\s)/s\b|\bwhat could (?:possibly )?go wrong\b"
     r"|\byeah,? right\b|^(?:oh|ah|wow),? (?:great|sure|wonderful|fantastic|brilliant|nice|lovely|perfect)\b"
     r"|^(?:great|sure|yes|yeah|right),? (?:another|and (?:from now on|let'?s|then))\b|\bjust what (?:i|we) needed\b"
     r"|\bthanks for (?:nothing|breaking|losing|deleting|ruining)\b|\bgenius\b|^(?:brilliant|wonderful|fantastic)[,.!]"
     r"|\bif (?:we|i|you|they|he|she|it|someone) (?:were|had|moved|switched|wanted|decided|ever)\b",
-    "unmeant": r"\b(?:just|only) (?:for )?(?:this|the) (?:once|one|time)\b|\bthis (?:once|time)\b|\bfor (?:this|the) (?:one"
-    r"|task|pr|commit|letter|file|run|demo)\b|\bfor (?:now|today|tonight|once|the moment|the time being)\b|\bright now\b"
-    r"|\bat the moment\b|\btemporarily\b|\btoday only\b|\bone-?off\b|\bin this (?:file|list|table|function|query|case)\b"
+    "unmeant": r"\b(?:just|only) (?:for )?(?:this|the) (?:once|one|time)\b|\bthis (?:once|time)\b|\bfor (?:this"
+    r"|the) (?:one"
+    r"|task|pr|commit|letter|file|run|demo)\b|\bfor (?:now|today|tonight|once|the moment|the time being)\b"
+    r"|\bright now\b"
+    r"|\bat the moment\b|\btemporarily\b|\btoday only\b|\bone-?off\b|\bin this (?:file|list|table|function|query"
+    r"|case)\b"
     r"|\b(?!i\b|we\b)\w+ (?:wrote|says?|said|claims?|writes|thinks?|insists?|told (?:me|us)|wants? us|recommends?"
     r"|suggests?)\b|\baccording to\b|[:：]\s*“…”|\bas (?:always|usual|i said|agreed|documented)\b"
     r"|\b(?:already|even) (?:written|documented|noted|know)\b|\bturns? out\b|\bfixed (?:now|it|that)\b"
     r"|\b(?:maybe|perhaps|probably|might|not sure|i think|i guess|apparently|supposedly|rumou?r|unless we|would)\b",
-    "asks": r"^(?:ok(?:ay)?,? |so,? |and |but |well,? |then )?(?:(?:who|whom|whose|what|whats|which|why|where|how|when)(?:'s"
+    "asks": r"^(?:ok(?:ay)?,? |so,? |and |but |well,? |then )?(?:(?:who|whom|whose|what|whats|which|why|where|how"
+    r"|when)(?:'s"
     r"|'re)? |(?:is|are|was|were|does|did|should|would|will|has|have|am|can|could|isn'?t|aren'?t) (?:it|that|this|there"
     r"|the|we|you|i|they|he|she|our|my)\b)|\b(?:i wonder|do you know|any idea|do you remember)\b",
-    "requests": rf"^(?:ok(?:ay)?,? |so,? |now,? |then,? |and |also,? |but |great,? |cool,? |right,? |first,? |please |pls "
+    "requests": rf"^(?:ok(?:ay)?,? |so,? |now,? |then,? |and |also,? |but |great,? |cool,? |right,? |first,? "
+    rf"|please |pls "
     rf"|just |next,? |lets? |let's )*{_VERB}|\b(?:can|could|would|will) you (?:please |pls |also |just |now )?{_VERB}"
     r"|\bi (?:need|want|would like|'d like) you to\b|^(?:let'?s|lets)\b",
     "filler": r"^(?:(?:ok(?:ay)?|thanks?|thank you|thx|ty|cheers|great|good|nice|cool|perfect|awesome|yes|yeah|yep|no"
@@ -100,63 +115,78 @@ _EN: Final = {
 }
 _DE: Final = {
     "remember": r"\b(?:merke? dir|bitte merken|denk daran|vergiss nicht|notiere? dir)\b",
-    "standing": r"\b(?:künftig|zukünftig|in zukunft|ab (?:jetzt|sofort)|von (?:nun|jetzt) an|grundsätzlich|nie wieder)\b"
+    "standing": r"\b(?:künftig|zukünftig|in zukunft|ab (?:jetzt|sofort)|von (?:nun|jetzt) an|grundsätzlich"
+    r"|nie wieder)\b"
     r"|^(?:bitte )?immer wenn du\b|^regel: ",
     "orders": r"^(?:bitte |und |nein,? )*(?:immer|nie|niemals) \w+",
     "forbids": r"^(?:bitte |nein,? )*(?:keine|nicht mehr) ",
     "person": r"\bich bin (?:hier )?(?:eine?|die|der|gelernte[rs]?) (?:[\wäöüß-]+ ){0,3}?[A-ZÄÖÜ][\wäöüß-]+"
     r"|\bich arbeite (?:als|bei|in|im) |\bmein beruf ist\b|\bich bin (?:neu|blind|farbenblind|gehörlos)\b",
     "decided": r"\bwir haben (?:uns )?.{0,60}\b(?:entschieden|beschlossen|geeinigt)\b"
-    r"|\b(?:liegt|ist|bleibt) (?:\w+ )?(?:auf eis|pausiert|zurückgestellt|ausgesetzt|abgesagt)\b|\b[A-ZÄÖÜ]\w+ übernimmt\b",
+    r"|\b(?:liegt|ist|bleibt) (?:\w+ )?(?:auf eis|pausiert|zurückgestellt|ausgesetzt|abgesagt)\b"
+    r"|\b[A-ZÄÖÜ]\w+ übernimmt\b",
     "event": r"(?:freeze|launch|release|termin|frist|abgabe|prüfung|audit|demo|lieferung|messe|umzug|migration|abnahme"
     r"|stichtag)\w*\b|\b(?:beginnt|startet|endet|fällig|geht live|abgeschaltet)\b",
     "located": r"\b(?:liegt|liegen|steht|stehen|findest|landen|gehören|gehört|verwaltet|gepflegt)\b",
     "reason": r"\b(?:weil|denn|sonst|damit|deshalb|nämlich)\b",
     "forget": r"\bvergiss\b|\bkannst du .*\bvergessen\b|\b(?:lösch|streich|entfern)\w*\b.*\b(?:notiz|notizen|regel"
-    r"|erinnerung|eintrag|gedächtnis|gespeichert|gemerkt|weißt)|\b(?:nicht|nirgends) (?:\w+ )?(?:speichern|merken|gespeichert"
+    r"|erinnerung|eintrag|gedächtnis|gespeichert|gemerkt|weißt)|\b(?:nicht|nirgends) (?:\w+ )?(?:speichern|merken"
+    r"|gespeichert"
     r"|aufschreiben|notieren)\b",
     "deletes": r"\b(?:lösch|streich|entfern|wirf)\w*",
     "kept": r"\b(?:gedächtnis|notiz\w*|gemerkt|gespeichert|erinner\w*|notiert)\b",
     "not_forget": r"\bvergiss (?:bitte )?(?:nicht|das nicht)\b|\bnicht vergessen\b|\bhabe? vergessen\b",
     "changed": r"\b(?:verschoben|geändert|umgezogen|nicht mehr|gewechselt|ersetzt|übernimmt|umgestellt|statt)\b",
-    "void": r"\b(?:angenommen|nehmen wir an|stell dir vor|was wäre|hypothetisch|scherz)\b|🙃|🙄|\bna (?:toll|super|klasse"
+    "void": r"\b(?:angenommen|nehmen wir an|stell dir vor|was wäre|hypothetisch|scherz)\b|🙃|🙄|\bna (?:toll|super"
+    r"|klasse"
     r"|prima)\b|\bja klar\b|^(?:oh|ach) (?:toll|super|wie schön)\b|\bwenn (?:wir|ich) .*\b(?:wäre|würde|hätte)",
-    "unmeant": r"\b(?:nur (?:dieses|diesmal|heute|einmal)|diesmal|ausnahmsweise|gerade|momentan|vorerst|erst mal|fürs erste"
+    "unmeant": r"\b(?:nur (?:dieses|diesmal|heute|einmal)|diesmal|ausnahmsweise|gerade|momentan|vorerst|erst mal"
+    r"|fürs erste"
     r"|vielleicht|vermutlich|wahrscheinlich|laut|wie (?:immer|gesagt|üblich))\b|[:：]\s*“…”"
     r"|\b(?:sagt|sagte|meint|meinte|schreibt|schrieb|behauptet|stand)\b",
-    "asks": r"^(?:wer|was|wie|wo|wann|warum|wieso|weshalb|welche[rsnm]?|ist|sind|hast|kannst|soll|sollen|gibt|können)\b",
-    "requests": r"^(?:bitte |ok,? |dann |jetzt |und |auch )*(?:schreib|mach|änder|füg|zeig|erklär|erstell|bau|prüf|such|find"
+    "asks": r"^(?:wer|was|wie|wo|wann|warum|wieso|weshalb|welche[rsnm]?|ist|sind|hast|kannst|soll|sollen|gibt"
+    r"|können)\b",
+    "requests": r"^(?:bitte |ok,? |dann |jetzt |und |auch )*(?:schreib|mach|änder|füg|zeig|erklär|erstell|bau|prüf"
+    r"|such|find"
     r"|führ|starte|benenn|verschieb|übersetz|korrigier|setz|nimm|gib|schau|öffne|lies|teste|stell|rechne|fass|hilf"
     r"|ersetz|aktualisier|installier|commit|push)\w*\b|\b(?:kannst|könntest|würdest) du\b",
-    "filler": r"^(?:(?:ok|okay|danke|super|gut|prima|ja|nein|hallo|hi|alles klar|passt|perfekt|klar|vielen|dank)[,.! ]*)+$",
+    "filler": r"^(?:(?:ok|okay|danke|super|gut|prima|ja|nein|hallo|hi|alles klar|passt|perfekt|klar|vielen"
+    r"|dank)[,.! ]*)+$",
 }
 _ES: Final = {
     "remember": r"^(?:por favor,? |y )*(?:recuerda|acuérdate|ten en cuenta|no olvides|toma nota|apunta)\b",
-    "standing": r"\b(?:de ahora en adelante|a partir de (?:ahora|hoy)|en adelante|en el futuro|cada vez que|nunca más)\b",
+    "standing": r"\b(?:de ahora en adelante|a partir de (?:ahora|hoy)|en adelante|en el futuro|cada vez que"
+    r"|nunca más)\b",
     "orders": r"^(?:por favor,? |no,? )*(?:siempre|nunca|jamás) \w+|^prefiero (?!est|es[eo]|la\b|el\b)\w+",
     "forbids": r"(?!)",
     "person": r"\bsoy (?:el |la |un |una )?(?!el que|la que|consciente|yo|tonto|un desastre)[\wáéíóúñ]+"
     r"|\btrabajo (?:como|de|en) |\bmi (?:profesión|puesto) es\b|\bllevo \w+ años\b",
     "decided": r"\b(?:hemos decidido|decidimos|hemos acordado|acordamos|está decidido)\b"
     r"|\b(?:está|queda|sigue) (?:en pausa|parad[oa]|aparcad[oa]|suspendid[oa]|cancelad[oa])\b",
-    "event": r"\b(?:lanzamiento|entrega|plazo|auditoría|demo|presentación|migración|inspección|examen|juicio|feria|cierre"
+    "event": r"\b(?:lanzamiento|entrega|plazo|auditoría|demo|presentación|migración|inspección|examen|juicio|feria"
+    r"|cierre"
     r"|publicación|vence|empieza|comienza|termina|sale|lanzamos|entregamos)\b",
     "located": r"\b(?:está|están|se (?:guarda|registra|guardan|registran|encuentra|encuentran|publican|suben))\b",
     "reason": r"\b(?:porque|ya que|para que|si no|por eso)\b",
-    "forget": r"\b(?:olvida|olvídate|puedes olvidar)\b|\b(?:borra|elimina|quita)\b.*\b(?:nota|regla|recuerdo|memoria|entrada"
-    r"|sabes|guardado)\b|\bno (?:lo |la |quiero que )?(?:guardes|recuerdes|apuntes|almacenes)\b|\bno quiero que .*guard",
+    "forget": r"\b(?:olvida|olvídate|puedes olvidar)\b|\b(?:borra|elimina|quita)\b.*\b(?:nota|regla|recuerdo"
+    r"|memoria|entrada"
+    r"|sabes|guardado)\b|\bno (?:lo |la |quiero que )?(?:guardes|recuerdes|apuntes|almacenes)\b"
+    r"|\bno quiero que .*guard",
     "deletes": r"\b(?:borra|elimina|quita|bórra\w*|elimína\w*)\b",
     "kept": r"\b(?:memoria|recuerd\w*|guarda\w*|anota\w*|nota|apunta\w*)\b",
     "not_forget": r"\bno (?:te |lo )?olvid|\bse me olvidó\b",
     "changed": r"\b(?:ya no|se (?:movió|ha movido|aplazó|ha aplazado|cambió|ha cambiado)|en (?:vez|lugar) de|pasa a)\b",
     "void": r"\b(?:supón|supongamos|imagina|imaginemos|hipotéticamente|qué pasaría si|digamos que|es broma)\b|🙃|🙄"
     r"|\bqué podría salir mal\b|\bsí,? claro\b|\b(?:ah|oh),? (?:genial|perfecto|estupendo)\b|\blo que faltaba\b",
-    "unmeant": r"\b(?:solo|sólo)? ?(?:por )?esta vez\b|\bpor ahora\b|\bde momento\b|\bahora mismo\b|\b(?:solo|por) hoy\b"
+    "unmeant": r"\b(?:solo|sólo)? ?(?:por )?esta vez\b|\bpor ahora\b|\bde momento\b|\bahora mismo\b|\b(?:solo"
+    r"|por) hoy\b"
     r"|\b(?:dice|dijo|opina|escribió|según|quizás?|tal vez|como siempre|como dije)\b|[:：]\s*“…”",
     "asks": r"^¿|^(?:qué|quién|cómo|cuándo|dónde|por qué|cuáles?)\b",
-    "requests": r"^(?:por favor,? |ok,? |vale,? |ahora |y |luego |también )*(?:cambia|haz|crea|añade|agrega|escribe|corrige"
+    "requests": r"^(?:por favor,? |ok,? |vale,? |ahora |y |luego |también )*(?:cambia|haz|crea|añade|agrega|escribe"
+    r"|corrige"
     r"|arregla|ejecuta|corre|muestra|muéstra\w*|explica\w*|renombra|mueve|revisa|busca|abre|genera|actualiza|convierte"
-    r"|traduce|prueba|sube|instala|vuelve|pon|dame|dime|ordena|resume|compara|mira|lee|prepara)\b|\b(?:puedes|podrías) \w+",
+    r"|traduce|prueba|sube|instala|vuelve|pon|dame|dime|ordena|resume|compara|mira|lee|prepara)\b|\b(?:puedes"
+    r"|podrías) \w+",
     "filler": r"^(?:(?:ok|vale|gracias|perfecto|genial|bien|sí|no|hola|listo|muy|claro|entendido|muchas)[,.!¡ ]*)+$",
 }
 _ZH: Final = {
@@ -165,46 +195,60 @@ _ZH: Final = {
     "orders": r"^(?:请)?(?:总是|永远|绝对不要|千万(?:不要|别)|一定要)",
     "forbids": r"(?!)",
     "person": r"我是(?:一名|一个|个|位|做|搞|学)[^，。,；;不]{1,20}|我在[^，。]{2,15}工作|我(?:的)?(?:职业|岗位)是",
-    "decided": r"我们(?:已经)?决定|(?:大家|团队|会上)(?:一致)?(?:决定|同意)|(?:项目|功能|开发)[^，。]{0,10}(?:暂停|搁置|取消)"
+    "decided": r"我们(?:已经)?决定|(?:大家|团队|会上)(?:一致)?(?:决定|同意)|(?:项目|功能|开发)[^，。]{0,10}(?:暂停"
+    r"|搁置|取消)"
     r"|[^，。]{1,6}(?:接手|接管)",
-    "event": r"上线|发布|发版|截止|演示|交付|封网|冻结|评审|验收|审计|迁移|切换|停机|考试|开庭|答辩|到期|下线|改到|推迟",
+    "event": r"上线|发布|发版|截止|演示|交付|封网|冻结|评审|验收|审计|迁移|切换|停机|考试|开庭|答辩|到期|下线|改到"
+    r"|推迟",
     "located": r"放在|存在|记录在|都在|在[^，。]{1,30}(?:里|上|中|群)|搬到|迁到|挪到",
     "reason": r"因为|由于|否则|不然|以免|免得|毕竟",
-    "forget": r"忘(?:掉|了|记)(?:吧|那|之前|关于|我|这|它)|把[^，。]{1,20}(?:忘|删)(?:掉|了)|(?:删|去)(?:掉|除)?[^，。]{0,14}(?:记忆|记录|笔记|规则)"
+    "forget": r"忘(?:掉|了|记)(?:吧|那|之前|关于|我|这|它)|把[^，。]{1,20}(?:忘|删)(?:掉|了)|(?:删|去)(?:掉"
+    r"|除)?[^，。]{0,14}(?:记忆|记录|笔记|规则)"
     r"|不用(?:再)?记|(?:不要|别)(?:保存|记录|记下|存)",
     "deletes": r"删|去掉|清除",
     "kept": r"记(?:住|忆|录|下|得)|保存|笔记",
     "not_forget": r"别忘|不要忘|不能忘|我忘|忘了(?:说|告诉|提)|没忘",
     "changed": r"改(?:到|成|为|了)|推迟|延期|提前|不再|换成|搬到|迁到|取消|作废|接手|离职|挪到|不是.*(?:而是|是)",
     "void": r"假设|假如|如果.*(?:会怎|怎么办|会不会)|要是.*(?:会|呢|怎么)|设想|打个比方|开玩笑|🙃|🙄|呵呵|真是太好了",
-    "unmeant": r"这(?:一)?次(?:就|先|不)|就这一次|只(?:有)?这(?:一)?次|暂时|目前先|今天先|先临时|现在先|可能|也许|大概|据说|老规矩|照旧"
-    r"|(?:同事|朋友|有人|网上|文章|书上|教程|客户|邮件|老板|他|她|他们)(?:里|上|中)?(?:说|写|认为|觉得|提到|建议)|[:：]\s*“…”",
+    "unmeant": r"这(?:一)?次(?:就|先|不)|就这一次|只(?:有)?这(?:一)?次|暂时|目前先|今天先|先临时|现在先|可能|也许"
+    r"|大概|据说|老规矩|照旧"
+    r"|(?:同事|朋友|有人|网上|文章|书上|教程|客户|邮件|老板|他|她|他们)(?:里|上|中)?(?:说|写|认为|觉得|提到|建议)"
+    r"|[:：]\s*“…”",
     "asks": r"[?？]\s*$|吗[。]?$|(?:什么|怎么|为什么|哪里|哪个|谁|多少|是不是|能不能|有没有).*(?:呢|啊|[?？])\s*$",
-    "requests": r"^(?:帮(?:我|忙)?|麻烦|再|先|然后|现在|把|给我|你(?:去|来|先)|接着|顺便|继续|跑|看(?:一)?下|改|写|加|运行|提交|生成|检查|修|查)",
+    "requests": r"^(?:帮(?:我|忙)?|麻烦|再|先|然后|现在|把|给我|你(?:去|来|先)|接着|顺便|继续|跑|看(?:一)?下|改|写"
+    r"|加|运行|提交|生成|检查|修|查)",
     "filler": r"^(?:好|好的|谢谢|嗯|可以|行|对|是的|明白|收到|你好|不错|没问题|辛苦了|多谢|哦|啊|[，。！,.! ])+$",
 }
 _JA: Final = {
-    "remember": r"(?:覚えて(?:おいて)?|記憶して|メモして|記録して)(?:おいて)?(?:ください|下さい|ね)?[。！!]?$|忘れないで",
+    "remember": r"(?:覚えて(?:おいて)?|記憶して|メモして|記録して)(?:おいて)?(?:ください|下さい|ね)?[。！!]?$"
+    r"|忘れないで",
     "standing": r"今後(?:は|も)|これから(?:は|も)|以後|次回(?:から|以降)|毎回|二度と",
     "orders": r"^(?:必ず|絶対に|決して|常に)",
     "forbids": r"(?!)",
     "person": r"(?:私|僕|俺|わたし)は[^。、]{2,30}(?:です|をして(?:い)?ます|として働)|歴\d+年",
-    "decided": r"(?:こと)?に(?:決まり|決め|決定)ました|採用することに|使わないことに|(?:保留|凍結|中断|中止)(?:に|と)?(?:なり|です)",
+    "decided": r"(?:こと)?に(?:決まり|決め|決定)ました|採用することに|使わないことに|(?:保留|凍結|中断|中止)(?:に"
+    r"|と)?(?:なり|です)",
     "event": r"リリース|締め?切り|納期|納品|デモ|監査|移行|公開|展示会|試験|検収|フリーズ|引き?継ぎ|ローンチ|提出",
     "located": r"に(?:あり|載っ|置い|まとめ|保存|記録|入っ|登録|移り)|で(?:管理|共有|追跡)",
     "reason": r"ため|ので|から(?:です|、|。)|でないと|ないと",
-    "forget": r"忘れて(?:ください|下さい|いい|もいい|くれ|ほしい|おいて|。|$)|(?:記憶|メモ|ルール|記録).*(?:削除|消し|忘れ)"
+    "forget": r"忘れて(?:ください|下さい|いい|もいい|くれ|ほしい|おいて|。|$)|(?:記憶|メモ|ルール|記録).*(?:削除"
+    r"|消し|忘れ)"
     r"|(?:保存|記録|記憶)(?:し)?ないで",
     "deletes": r"削除|消し|取り消",
     "kept": r"記憶|覚え|メモ|記録|保存",
     "not_forget": r"忘れないで|忘れずに|忘れてい(?:た|まし)|忘れ(?:た|まし)",
-    "changed": r"変更|延期|変わり|移り|ではなく|じゃなく|やめました|もう(?:使って)?(?:い)?ません|交代|に(?:なり|変え)ました|前倒し",
+    "changed": r"変更|延期|変わり|移り|ではなく|じゃなく|やめました|もう(?:使って)?(?:い)?ません|交代|に(?:なり"
+    r"|変え)ました|前倒し",
     "void": r"もし.*(?:たら|なら|ば|場合)|仮に|としたら|想像し|冗談|🙃|🙄|(?:笑)$",
-    "unmeant": r"今回(?:だけ|は|のみ)|一回だけ|とりあえず|今(?:は|だけ)|一時的|今日だけ|たぶん|かもしれ|いつも(?:通り|どおり)"
-    r"|(?:同僚|友人|誰か|記事|ブログ|上司|メール|お客様|ネット)(?:が|は|に|で)?.*(?:言って|書いて|言い|書かれ|によると)|[:：]\s*“…”",
+    "unmeant": r"今回(?:だけ|は|のみ)|一回だけ|とりあえず|今(?:は|だけ)|一時的|今日だけ|たぶん|かもしれ"
+    r"|いつも(?:通り|どおり)"
+    r"|(?:同僚|友人|誰か|記事|ブログ|上司|メール|お客様|ネット)(?:が|は|に|で)?.*(?:言って|書いて|言い|書かれ"
+    r"|によると)|[:：]\s*“…”",
     "asks": r"(?:か|かな)[?？。]?$|[?？]\s*$|教えて(?:ください|下さい)?。?$",
-    "requests": r"(?:直して|書いて|追加して|変えて|見て|実行して|作って|出して|説明して|調べて|確認して|更新して|まとめて|置き換えて)"
+    "requests": r"(?:直して|書いて|追加して|変えて|見て|実行して|作って|出して|説明して|調べて|確認して|更新して"
+    r"|まとめて|置き換えて)"
     r"(?:ください|下さい|くれ|もらえ|いただけ|ほしい)?(?:ますか|ませんか)?[。？?!]?$",
-    "filler": r"^(?:ありがとう(?:ございます)?|はい|了解(?:です)?|なるほど|わかりました|OK|お疲れ様(?:です)?|いいですね|助かります|[、。！ ])+$",
+    "filler": r"^(?:ありがとう(?:ございます)?|はい|了解(?:です)?|なるほど|わかりました|OK|お疲れ様(?:です)?"
+    r"|いいですね|助かります|[、。！ ])+$",
 }
 WORDS: Final[dict[Tongue, dict[str, str]]] = {"en": _EN, "de": _DE, "es": _ES, "zh": _ZH, "ja": _JA}
