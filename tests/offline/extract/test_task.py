@@ -284,7 +284,7 @@ def test_silence_is_better_than_junk(split: str) -> None:
 def test_the_shared_cases_get_no_junk() -> None:
     cases = read_cases(data("extraction/extraction-dev.jsonl"))
     found = figures(asyncio.run(measure(cases, "embedded", jobs=4)))
-    assert found["precision"] >= 0.9 and found["dates"] >= 0.95
+    assert found["precision"] >= 0.85 and found["dates"] >= 0.95
     assert found["negatives_clean"] >= 0.96 and found["forbidden_stored"] == 0 and found["forbidden_in_index"] == 0
 
 

@@ -1,7 +1,7 @@
 """The words of a memory: its title, its description and its body, all taken from what the person said.
 
-Days are written out; reasons go behind `**Why:**`, if they were said. No word of our own but for that label: a rule that
-nobody gave must not look as if somebody had.
+Days are written out; reasons go behind `**Why:**`, if they were said. No word of our own but for that label: a rule
+that nobody gave must not look as if somebody had.
 """
 
 from __future__ import annotations

@@ -24,8 +24,6 @@ class Lexicon:
     """It holds from now on, not for this task only."""
     orders: re.Pattern[str]
     """It opens with always, never or a wish: a rule, or a part of a task."""
-    forbids: re.Pattern[str]
-    """It opens by saying what is not wanted: a rule where it answers something and gives a reason."""
     person: re.Pattern[str]
     """I am a …, I work as …: who the user is."""
     decided: re.Pattern[str]

@@ -72,12 +72,6 @@ class Marked:
         return any(day.moment.day > self.message.day for day in self.days)
 
     @property
-    def is_justified(self) -> bool:
-        """It gives its reason, or the next sentence does."""
-        own = self.message.marked
-        return any(one.has("reason") for one in own[own.index(self) :][:2])
-
-    @property
     def is_after_request(self) -> bool:
         """A task was given in this message before that sentence: then it may be a part of it."""
         own = self.message.marked

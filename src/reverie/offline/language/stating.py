@@ -35,8 +35,6 @@ def kind_of(one: Marked) -> MemoryType | None:
         return MemoryType.REFERENCE
     if one.has("standing") or (one.has("orders") and not one.is_after_request):
         return None if one.is_ahead or (one.has("requests") and not one.has("standing")) else MemoryType.FEEDBACK
-    if one.has("forbids") and one.message.answer and one.is_justified and not one.is_after_request and not one.days:
-        return MemoryType.FEEDBACK
     if IN_REPOSITORY.search(one.text):
         return None  # what code says is read there
     if one.has("remember"):

@@ -42,9 +42,6 @@ _EN: Final = {
     "orders": rf"{_LEAD}(?:always|never) (?!mind\b|was\b|is\b|had\b|seen\b|heard\b|worked\b)[a-z]+"
     r"|\bi(?:'d| would)? (?:strongly |really |much |generally |usually )?prefer (?!the\b|this\b|that\b|it\b|to\b|if\b"
     r"|you\b|option|\d|an?\b|your\b|version)[a-z]+",
-    "forbids": rf"{_LEAD}(?:don'?t|do not|avoid|no more) (?!\w+ (?:it|this|that|them|these|those|yet|anything|the"
-    rf"|my|an?)\b)"
-    r"(?!know\b|think\b|have\b|worry\b|forget\b|need\b|want\b|bother\b)[a-z]+ ",
     "person": rf"\bi(?:'m| am) (?:just |still |also |only |now )?(?:an?|the)(?: [\w'&/+.-]+){{0,5}}? {_ROLE}\b"
     rf"|\bi(?:'m| am) (?:\w+ ){{0,2}}{_ROLE} (?:at|in|for|of|by) |\bi work (?:as|at|in|for) (?!it\b|this\b|that\b)"
     r"|\bmy (?:day job|job|role|profession|background|native language|mother tongue) is\b"
@@ -119,7 +116,6 @@ _DE: Final = {
     r"|nie wieder)\b"
     r"|^(?:bitte )?immer wenn du\b|^regel: ",
     "orders": r"^(?:bitte |und |nein,? )*(?:immer|nie|niemals) \w+",
-    "forbids": r"^(?:bitte |nein,? )*(?:keine|nicht mehr) ",
     "person": r"\bich bin (?:hier )?(?:eine?|die|der|gelernte[rs]?) (?:[\wäöüß-]+ ){0,3}?[A-ZÄÖÜ][\wäöüß-]+"
     r"|\bich arbeite (?:als|bei|in|im) |\bmein beruf ist\b|\bich bin (?:neu|blind|farbenblind|gehörlos)\b",
     "decided": r"\bwir haben (?:uns )?.{0,60}\b(?:entschieden|beschlossen|geeinigt)\b"
@@ -158,7 +154,6 @@ _ES: Final = {
     "standing": r"\b(?:de ahora en adelante|a partir de (?:ahora|hoy)|en adelante|en el futuro|cada vez que"
     r"|nunca más)\b",
     "orders": r"^(?:por favor,? |no,? )*(?:siempre|nunca|jamás) \w+|^prefiero (?!est|es[eo]|la\b|el\b)\w+",
-    "forbids": r"(?!)",
     "person": r"\bsoy (?:el |la |un |una )?(?!el que|la que|consciente|yo|tonto|un desastre)[\wáéíóúñ]+"
     r"|\btrabajo (?:como|de|en) |\bmi (?:profesión|puesto) es\b|\bllevo \w+ años\b",
     "decided": r"\b(?:hemos decidido|decidimos|hemos acordado|acordamos|está decidido)\b"
@@ -193,7 +188,6 @@ _ZH: Final = {
     "remember": r"^(?:请|麻烦)?(?:你)?(?:记住|记得|记一下|记下来|别忘了|不要忘)",
     "standing": r"以后|今后|从现在(?:开始|起)|从今往后|每次|一律|再也不要",
     "orders": r"^(?:请)?(?:总是|永远|绝对不要|千万(?:不要|别)|一定要)",
-    "forbids": r"(?!)",
     "person": r"我是(?:一名|一个|个|位|做|搞|学)[^，。,；;不]{1,20}|我在[^，。]{2,15}工作|我(?:的)?(?:职业|岗位)是",
     "decided": r"我们(?:已经)?决定|(?:大家|团队|会上)(?:一致)?(?:决定|同意)|(?:项目|功能|开发)[^，。]{0,10}(?:暂停"
     r"|搁置|取消)"
@@ -224,7 +218,6 @@ _JA: Final = {
     r"|忘れないで",
     "standing": r"今後(?:は|も)|これから(?:は|も)|以後|次回(?:から|以降)|毎回|二度と",
     "orders": r"^(?:必ず|絶対に|決して|常に)",
-    "forbids": r"(?!)",
     "person": r"(?:私|僕|俺|わたし)は[^。、]{2,30}(?:です|をして(?:い)?ます|として働)|歴\d+年",
     "decided": r"(?:こと)?に(?:決まり|決め|決定)ました|採用することに|使わないことに|(?:保留|凍結|中断|中止)(?:に"
     r"|と)?(?:なり|です)",
