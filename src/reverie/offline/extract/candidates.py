@@ -1,9 +1,14 @@
-"""What is worth keeping of the new messages: sentences that state something outright, and what is told beside them."""
+"""What is worth keeping of the new messages: per message one paragraph that states something outright, as it was said.
+
+A sentence cut out of its paragraph loses its reason and what its pronouns stand for. So the paragraph is kept as a
+whole, without greetings, questions and tasks for now.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import MemoryType
@@ -11,16 +16,16 @@ from reverie.offline.language.marks import Marked, Message
 from reverie.offline.language.stating import kind_of, moves_a_day
 from reverie.text.words import content_terms
 
-_BESIDE = 2  # sentences that go along
+_STRENGTH = (MemoryType.USER, MemoryType.REFERENCE, MemoryType.FEEDBACK, MemoryType.PROJECT)
+"""Of several kinds in one paragraph the first one counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something to keep: what was said, and why."""
+    """Something to keep: what was said, sentence by sentence."""
 
     type: MemoryType
     said: tuple[Marked, ...]
-    why: tuple[Marked, ...] = ()
     only_updates: bool = False
     """It is nothing by itself: it puts a memory right, if there is one."""
 
@@ -29,51 +34,47 @@ class Candidate:
         return self.said[0].message
 
     @property
+    def is_asked_for(self) -> bool:
+        """The person asks for it to be kept."""
+        return any(one.has("remember") for one in self.said)
+
+    @property
     def is_change(self) -> bool:
         """It says that something is other than it was."""
         return any(one.has("changed") or one.has("standing") for one in self.message.marked)
 
     @property
     def terms(self) -> frozenset[str]:
-        return content_terms(" ".join(one.text for one in (*self.said, *self.why)))
+        return content_terms(" ".join(one.text for one in self.said))
 
 
 def find_candidates(messages: Sequence[Message]) -> list[Candidate]:
-    """Of all new messages, in order: none up to one that asks to forget something, none that the next takes back."""
+    """Of all new messages, in order: none up to one that asks to forget something, none beside one that is not meant."""
     last = max((at for at, message in enumerate(messages) if message.forgets), default=-1)
-    taken_back = {at - 1 for at, message in enumerate(messages) if message.is_void}
-    meant = [message for at, message in enumerate(messages) if at > last and at not in taken_back]
-    found = [one for message in meant for one in _in_message(message)]
+    unmeant = {at + step for at, message in enumerate(messages) if message.is_play for step in (-1, 0, 1)}
+    meant = [message for at, message in enumerate(messages) if at > last and at not in unmeant and not message.is_void]
+    found = [one for message in meant if (one := next(_in_message(message), None)) is not None]
     persons = [one for one in found if one.type is MemoryType.USER]
     if len(persons) > 1:  # what the person is comes together as one
         found = [one for one in found if one.type is not MemoryType.USER]
         found.insert(0, Candidate(MemoryType.USER, tuple(each for one in persons for each in one.said)))
-    return [one for one in found if not find_secrets(" ".join(each.text for each in (*one.said, *one.why)))]
+    return [one for one in found if not find_secrets(" ".join(each.text for each in one.said))]
 
 
 def _in_message(message: Message) -> Iterator[Candidate]:
-    stated = [kind_of(one) for one in message.marked]
-    kinds = [
-        kind or (MemoryType.PROJECT if moves_a_day(one) else None)
-        for kind, one in zip(stated, message.marked, strict=True)
-    ]
-    at = 0
-    while at < len(kinds):
-        kind, end = kinds[at], at + 1
-        while end < len(kinds) and kinds[end] is kind:
-            end += 1
-        if kind is not None:
-            beside = message.marked[end : end + _BESIDE]
-            told = [one for at, one in enumerate(beside) if all(_goes_along(each) for each in beside[: at + 1])]
-            why = [one for one in told if one.has("reason")]
-            said = [*message.marked[at:end], *(one for one in told if one not in why)]
-            before = message.marked[at - 1] if at and kind is MemoryType.FEEDBACK else None
-            if before is not None and kinds[at - 1] is None and _goes_along(before) and not told:
-                why.insert(0, before)
-            yield Candidate(kind, tuple(said), tuple(why), only_updates=not any(stated[at:end]))
-        at = end
+    for _, group in groupby(message.marked, key=lambda one: one.paragraph):
+        own = list(group)
+        kinds = {kind_of(one, is_led=any(each.is_plain for each in own[:at])) for at, one in enumerate(own)}
+        if any(one.is_only_asking for one in own) and any(map(_is_kept, own)):
+            kinds.add(MemoryType.PROJECT if any(one.is_ahead for one in own) else MemoryType.FEEDBACK)
+        kind = next((kind for kind in _STRENGTH if kind in kinds), None)
+        if kind is None and any(map(moves_a_day, own)):
+            yield Candidate(MemoryType.PROJECT, tuple(filter(_is_kept, own)), only_updates=True)
+        elif kind is not None:
+            is_order = any(one.leans and one.has("standing") for one in own)
+            yield Candidate(kind, tuple(one for one in own if _is_kept(one) or (is_order and one.has("requests"))))
 
 
-def _goes_along(one: Marked) -> bool:
-    """Tells something, and is nothing by itself."""
-    return one.is_plain and not one.has("requests") and not one.asks_to_forget and kind_of(one) is None
+def _is_kept(one: Marked) -> bool:
+    """It is no greeting, question or task for now."""
+    return one.is_plain and (not one.has("requests") or kind_of(one) is not None) and not one.is_only_asking

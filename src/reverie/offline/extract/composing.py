@@ -1,7 +1,6 @@
 """The words of a memory: its title, its description and its body, all taken from what the person said.
 
-Days are written out; reasons go behind `**Why:**`, if they were said. No word of our own but for that label: a rule
-that nobody gave must not look as if somebody had.
+Days are written out. No word of our own is added: a rule that nobody gave must not look as if somebody had.
 """
 
 from __future__ import annotations
@@ -36,12 +35,6 @@ _LEAD_CJK = re.compile(r"^(?:另外|对了|顺便(?:说|提)(?:一下)?|先说(?
 _IDENTITY = re.compile(
     r"^(?:i'm|i am|im|ich bin|soy|我是|私は)\s+(?:an?\s+|the\s+|eine?\s+|la\s+|el\s+|una?\s+|一名|一个)?", re.IGNORECASE
 )
-_BECAUSE = re.compile(
-    r"(?:,|\s[-–—(])?\s*\b(?P<why>(?:because|bc|since(?! (?:\w+day|\d|today|yesterday))|as otherwise|otherwise"
-    r"|so that|weil|da sonst|sonst|damit|porque|ya que|si no)\b.+)$"
-    r"|[，,。]?(?<![是正就只])(?P<whyc>(?:因为|由于|否则|不然).+)$",
-    re.IGNORECASE,
-)
 _CREDENTIALS = re.compile(
     r"\s*\((?=[^()]*(?:/|:|\b(?:user|login|pass\w*|pw|pwd|guest|token"
     r"|key)\b))(?=[^()]*\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{6,})[^()]*\)"
@@ -74,21 +67,9 @@ def compose(candidate: Candidate, taken: Sequence[str]) -> Memory:
 
 
 def statement_lines(candidate: Candidate) -> list[str]:
-    """The body of a memory, line by line: what was said, then why, as far as that was said."""
-    said, why = list[str](), [_spoken(one) for one in candidate.why]
-    explained = candidate.type in (MemoryType.FEEDBACK, MemoryType.PROJECT)
-    for one in candidate.said:
-        text = _spoken(one)
-        if explained:
-            text, reason = _parted(text)
-            why += [reason] if reason else []
-        said += [text] if text else []
-    told = " ".join(_sentence(text) for text in said)
-    reasons = " ".join(map(_sentence, why))
-    if not explained:
-        told = f"{told} {reasons}".rstrip()
-        return [f"In the user's words: “{told}”"] if candidate.type is MemoryType.USER else [told]
-    return [told, "", f"**Why:** {reasons}"] if why else [told]
+    """The body of a memory, line by line: what was said, in its order."""
+    told = " ".join(_sentence(text) for one in candidate.said if (text := _spoken(one)))
+    return [f"In the user's words: “{told}”"] if candidate.type is MemoryType.USER else [told]
 
 
 def _spoken(one: Marked) -> str:
@@ -96,15 +77,6 @@ def _spoken(one: Marked) -> str:
     text = absolute(one.text, one.message.day, one.message.tongue)
     text = _LEAD_CJK.sub("", _LEAD.sub("", _CREDENTIALS.sub("", text))).strip()
     return text.strip(" ,;:-–—")
-
-
-def _parted(text: str) -> tuple[str, str]:
-    """A sentence and the clause in it that gives the reason."""
-    found = _BECAUSE.search(text)
-    if found is None or found.start() < 12:
-        return text, ""
-    clause = next(group for group in found.groups() if group)
-    return text[: found.start()].rstrip(" ,;:-–—("), clause.rstrip(")")
 
 
 def _title(candidate: Candidate) -> str:

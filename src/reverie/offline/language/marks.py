@@ -10,11 +10,13 @@ from reverie.offline.language.lexicon import Lexicon, lexicon
 from reverie.offline.language.prose import Prose, Sentence, read_prose
 from reverie.text.dates.finding import Found, find_days
 from reverie.text.tongue import Tongue, tongue_of
+from reverie.text.words import content_terms
 
 _PRONOUN = re.compile(
     r"^(?:\W|and |but |so |ok |no |yes |well |also |because |please |always |never |remember that )*"
     r"(?:it|its|it's|he|she|they|those|these|both|that|this|thats|that's|them|er|sie|es|das|ella|él|eso|esto|lo)\b"
-    r"(?! (?:repo|project|team|company|codebase|lab)\b)|\b(?:do|make|keep|use|like|write|put) (?:it|that|this|them)\b",
+    r"(?! (?:repo|project|team|company|codebase|lab)\b)|\b(?:do|make|keep|use|like|write|put) (?:it|that|this|them)\b"
+    r"|\b(?:so machen|mach das so|hazlo así)\b|(?:这|那)样|(?:そう|こう)し",
     re.IGNORECASE,
 )
 _PROMPT = re.compile(
@@ -28,6 +30,7 @@ class Marked:
 
     def __init__(self, sentence: Sentence, message: Message) -> None:
         self.text = sentence.text
+        self.paragraph = sentence.paragraph
         self.message = message
         self._is_question = sentence.is_question
         self._found: dict[str, bool] = {}
@@ -47,7 +50,12 @@ class Marked:
     @property
     def is_plain(self) -> bool:
         """It tells something, in the person's own name, and not for this one time."""
-        return not (self.is_asked or self.has("filler") or self.has("unmeant"))
+        return not (self.is_asked or self.has("filler") or self.has("unmeant") or "“…”" in self.text)
+
+    @property
+    def is_only_asking(self) -> bool:
+        """It asks to keep something that other sentences say."""
+        return self.has("remember") and len(content_terms(self.message.words.remember.sub(" ", self.text))) < 1
 
     @property
     def asks_to_forget(self) -> bool:
@@ -92,7 +100,9 @@ class Message:
         self.tongue: Tongue = tongue_of(self.said)
         self.words: Lexicon = lexicon(self.tongue)
         self.marked = [Marked(sentence, self) for sentence in prose.sentences]
-        self.is_void = not self.marked or bool(_PROMPT.search(self.said)) or any(one.has("void") for one in self.marked)
+        self.is_play = any(one.has("void") for one in self.marked)
+        """Supposed, played or mocked."""
+        self.is_void = not self.marked or bool(_PROMPT.search(self.said)) or self.is_play
         """Supposed, mocked, or a pasted text: nothing in it is meant."""
 
     @cached_property

@@ -45,6 +45,7 @@ class Sentence:
     """A sentence as it was typed, but for long quotations: those are somebody else's words."""
 
     text: str
+    paragraph: int = 0
 
     @property
     def is_question(self) -> bool:
@@ -70,10 +71,12 @@ class Prose:
 def read_prose(text: str) -> Prose:
     """The sentences of a message."""
     said = _TAGGED.sub("\n", _FENCE.sub("\n", text[:LONGEST_MESSAGE]))
-    prose = "\n\n".join(kept for block in _BLANK.split(said) if (kept := _spoken(block)))
+    blocks = [kept for block in _BLANK.split(said) if (kept := _spoken(block))]
+    prose = "\n\n".join(blocks)
     bullets, headings = len(_BULLET.findall(prose)), len(_HEADING.findall(prose))
     is_document = len(prose) > _LONG or headings >= 1 or bullets >= _MANY_BULLETS
-    return Prose(tuple(sentences(prose)), is_document)
+    spoken = (Sentence(one.text, number) for number, block in enumerate(blocks) for one in sentences(block))
+    return Prose(tuple(spoken), is_document)
 
 
 def sentences(text: str) -> list[Sentence]:

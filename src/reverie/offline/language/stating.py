@@ -19,28 +19,28 @@ _POINTS = re.compile(rf"(?:[:=]|->|→)\s*(?:the |our )?(?:{SYSTEM.pattern}|http
 _LEAST = 2  # content words
 
 
-def kind_of(one: Marked) -> MemoryType | None:
-    """The kind of memory a sentence is; None for everything that is not said outright."""
-    if one.message.is_void or not one.is_plain or one.leans or one.asks_to_forget:
+def kind_of(one: Marked, *, is_led: bool = False) -> MemoryType | None:
+    """The kind of memory a sentence is; None for everything that is not said outright. `is_led`: a sentence before it
+    says what “like that” stands for."""
+    if one.message.is_void or not one.is_plain or one.asks_to_forget:
         return None
-    if len(content_terms(one.text)) < _LEAST:
-        return None
-    if one.has("person") and not one.has("requests"):
+    if one.leans or len(content_terms(one.text)) < _LEAST:
+        return MemoryType.FEEDBACK if is_led and one.has("standing") and not one.is_ahead else None
+    is_told = not one.has("requests")
+    if one.has("person") and is_told:
         return MemoryType.USER
-    outright = one.has("decided") and not one.has("requests") and not _SELF.match(one.text)
-    if outright:
+    if one.has("decided") and is_told and not _SELF.match(one.text):
         return MemoryType.PROJECT
-    located = one.has("located") or one.has("remember") or _POINTS.search(one.text)
-    if located and _is_place(one) and not one.has("requests"):
+    if is_told and _is_place(one):
         return MemoryType.REFERENCE
-    if one.has("standing") or (one.has("orders") and not one.is_after_request):
-        return None if one.is_ahead or (one.has("requests") and not one.has("standing")) else MemoryType.FEEDBACK
+    if one.has("standing") or (one.has("orders") and is_told and not one.is_after_request):
+        return None if one.is_ahead else MemoryType.FEEDBACK
     if IN_REPOSITORY.search(one.text):
         return None  # what code says is read there
     if one.has("remember"):
         return MemoryType.PROJECT if one.is_ahead else MemoryType.FEEDBACK
     is_dated = one.is_ahead and one.has("event")
-    return MemoryType.PROJECT if is_dated and not one.has("requests") and not _SELF.match(one.text) else None
+    return MemoryType.PROJECT if is_dated and is_told and not _SELF.match(one.text) else None
 
 
 def moves_a_day(one: Marked) -> bool:
@@ -50,7 +50,12 @@ def moves_a_day(one: Marked) -> bool:
 
 
 def _is_place(one: Marked) -> bool:
-    """It names a system outside the code: a product, an address, a channel."""
-    if any(not CODE_HOST.search(found) for found in ADDRESS.findall(one.text)):
+    """It says that something is kept in a system outside the code: a product, an address, a channel."""
+    located = one.message.words.located.search(one.text)
+    if located is None and not one.has("remember") and not _POINTS.search(one.text):
+        return False
+    is_before = located is None or one.message.tongue in ("zh", "ja")  # the place may come first
+    told = one.text if is_before else one.text[located.end() :]
+    if any(not CODE_HOST.search(found) for found in ADDRESS.findall(told)):
         return True
-    return any(name.lower() not in ORDINARY or name[0].isupper() for name in SYSTEM.findall(one.text))
+    return any(name.lower() not in ORDINARY or name[0].isupper() for name in SYSTEM.findall(told))

@@ -7,7 +7,8 @@ from typing import Final
 from reverie.text.tongue import Tongue
 
 _LEAD: Final = (
-    r"^(?:please |pls |and |so |but |also |ok(?:ay)?,? |no,? |yes,? |btw,? |by the way,? |fyi,? |heads[- ]?up:? )*"
+    r"^(?:please |pls |and |so |but |also |ok(?:ay)?,? |no,? |yes,? |btw,? |by the way,? |fyi,? |heads[- ]?up:? "
+    r"|(?:hi|hello|hey|thanks|(?:for |some |quick )?(?:context|background)|just so you know)[,.:!]* )*"
 )
 _VERB: Final = (
     r"(?:(?:add|adjust|apply|ask|bring|build|bump|calculate|change|check|clean|clear|close|combine|commit|compare"
@@ -30,8 +31,8 @@ _ROLE: Final = (
 _NAME: Final = r"\b(?-i:[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)?)"
 
 _EN: Final = {
-    "remember": rf"{_LEAD}(?:remember(?: that| to|:|,)|keep in mind(?: that|:|,)|(?:make|take) a note(?: that|:|,)"
-    r"|don'?t (?:ever )?forget(?: that| to|:|,)|note that|for the record[:,])"
+    "remember": rf"{_LEAD}(?:remember|(?:keep|bear) in mind|(?:make|take) a note|note|don'?t (?:ever )?forget)"
+    r"(?: this| that| please| for [^:.,]{3,40})*(?::|,| that\b|[.!]*$)|^for the record[:,]"
     r"|[,;.–—-] (?:and )?(?:please )?(?:remember (?:that|this)|keep (?:that|this) in mind)[.!]*$",
     "standing": r"\bfrom (?:now|today) on\b|\b(?:going|moving) forward\b|\bhenceforth\b|\bas a (?:general )?rule\b"
     r"|(?:^|[,.;:!] ?|\band |\bplease |\bso )in (?:the )?future\b|\bin (?:the )?future[.!,]?$|\bnever again\b"
@@ -42,8 +43,8 @@ _EN: Final = {
     "orders": rf"{_LEAD}(?:always|never) (?!mind\b|was\b|is\b|had\b|seen\b|heard\b|worked\b)[a-z]+"
     r"|\bi(?:'d| would)? (?:strongly |really |much |generally |usually )?prefer (?!the\b|this\b|that\b|it\b|to\b|if\b"
     r"|you\b|option|\d|an?\b|your\b|version)[a-z]+",
-    "person": rf"\bi(?:'m| am) (?:just |still |also |only |now )?(?:an?|the)(?: [\w'&/+.-]+){{0,5}}? {_ROLE}\b"
-    rf"|\bi(?:'m| am) (?:\w+ ){{0,2}}{_ROLE} (?:at|in|for|of|by) |\bi work (?:as|at|in|for) (?!it\b|this\b|that\b)"
+    "person": rf"{_LEAD}i(?:'m| am) (?:just |still |also |only |now )?(?:an?|the)(?: [\w'&/+.-]+){{0,5}}? {_ROLE}\b"
+    rf"|{_LEAD}i(?:'m| am) (?:\w+ ){{0,2}}{_ROLE} (?:at|in|for|of|by) |\bi work (?:as|at|in|for) (?!it\b|this\b|that\b)"
     r"|\bmy (?:day job|job|role|profession|background|native language|mother tongue) is\b"
     r"|\bi(?:'m| am) (?:\w+ly )?(?:new (?:to|here)|colou?r-?\s?blind|blind|deaf|dyslexic|self-taught|left-handed)\b"
     r"|\bi(?:'ve| have) (?:never|hardly ever|barely) (?:used|written|touched|worked|coded|programmed) "
@@ -81,7 +82,7 @@ _EN: Final = {
     "changed": r"\b(?:moved|pushed|postponed|delayed|rescheduled|brought forward|changed|switched|replaced|renamed"
     r"|migrated|took over|takes over|no longer|any ?more|instead of|is now|are now|not the \d|correction|used to"
     r"|since (?:today|yesterday|monday|last|this)|we left|we dropped|(?:is|are) gone)\b|\bnow[.!]?$",
-    "void": r"\b(?:suppose|supposing|imagine|hypothetically|thought experiment|let'?s (?:say|pretend|assume)|what if"
+    "void": r"\b(?:pretend\w*|role-?\s?play\w*|make[- ]believe|as if|for (?:fun|the exercise)|suppose|supposing|imagine|hypothetically|thought experiment|let'?s (?:say|pretend|assume)|what if"
     r"|in theory|thinking out loud|kidding|joking|never ?mind|scratch that|ignore (?:that|what i)"
     r"|on second thoughts?|haha\w*|lol)\b|🙃|🙄|😂|🤣|😄|😉|;-?\)|(?:^|\s)/s\b|\bwhat could (?:possibly )?go wrong\b"
     r"|\byeah,? right\b|^(?:oh|ah|wow),? (?:great|sure|wonderful|fantastic|brilliant|nice|lovely|perfect)\b"
