@@ -39,9 +39,14 @@ class Candidate:
         return any(one.has("remember") for one in self.said)
 
     @property
+    def turns(self) -> bool:
+        """It speaks of how something was before."""
+        return any(one.has("changed") for one in self.message.marked)
+
+    @property
     def is_change(self) -> bool:
-        """It says that something is other than it was."""
-        return any(one.has("changed") or one.has("standing") for one in self.message.marked)
+        """It says that something is other than it was, or is to be from now on."""
+        return self.turns or any(one.has("standing") for one in self.message.marked)
 
     @property
     def terms(self) -> frozenset[str]:
@@ -64,6 +69,8 @@ def find_candidates(messages: Sequence[Message]) -> list[Candidate]:
 def _in_message(message: Message) -> Iterator[Candidate]:
     for _, group in groupby(message.marked, key=lambda one: one.paragraph):
         own = list(group)
+        if any(one.is_in_doubt for one in own):
+            continue
         kinds = {kind_of(one, is_led=any(each.is_plain for each in own[:at])) for at, one in enumerate(own)}
         if any(one.is_only_asking for one in own) and any(map(_is_kept, own)):
             kinds.add(MemoryType.PROJECT if any(one.is_ahead for one in own) else MemoryType.FEEDBACK)
@@ -77,4 +84,5 @@ def _in_message(message: Message) -> Iterator[Candidate]:
 
 def _is_kept(one: Marked) -> bool:
     """It is no greeting, question or task for now."""
-    return one.is_plain and (not one.has("requests") or kind_of(one) is not None) and not one.is_only_asking
+    is_task = one.has("requests") and not one.has("reason") and kind_of(one) is None
+    return one.is_plain and not is_task and not one.is_only_asking

@@ -24,13 +24,13 @@ _ORDER = re.compile(
 """The words of the order itself: they say nothing of what is to go."""
 
 
-def forgotten(message: Message, before: str, memories: Sequence[Standing]) -> list[Standing]:
-    """The memories a message asks to be forgotten. `before`: what the person had typed, which “that” may stand for."""
+def forgotten(message: Message, memories: Sequence[Standing]) -> list[Standing]:
+    """The memories a message asks to be forgotten. “That” may stand for what was said before it."""
     asked = message.forgets
     if not asked:
         return []
     others = " ".join(one.text for one in message.marked if one not in asked)
-    for named in (" ".join(one.text for one in asked), others, f"{message.answer} {before}"):
+    for named in (" ".join(one.text for one in asked), others, f"{message.answer} {message.before}"):
         if found := _about(memories, content_terms(_ORDER.sub(" ", named))):
             return found
     return []

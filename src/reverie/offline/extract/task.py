@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reverie.layers.l5_extraction.writes import speaks_of
+from reverie.memory.gate.evidence import Ground
 from reverie.models.base import Request
 from reverie.offline.extract.candidates import Candidate, find_candidates
 from reverie.offline.extract.composing import compose, statement_lines
@@ -36,7 +38,7 @@ def next_step(request: Request) -> Step:
     if brief is None or brief.wrote:
         return Say(_NOTHING if brief is None else "done")
     offered = offered_tools(request)
-    messages = [Message(said.text, said.day, said.answer) for said in brief.said]
+    messages = [Message(said.text, said.day, said.answer, said.before) for said in brief.said]
     candidates = find_candidates(messages)
     forgets = any(message.forgets for message in messages)
     if not brief.looked and brief.known and "Read" in offered and (candidates or forgets):
@@ -55,8 +57,8 @@ def writes(brief: Brief, messages: list[Message], candidates: list[Candidate]) -
     """Everything to be written, one file once."""
     memories = [Standing(one, brief.texts[one.file]) for one in brief.known if one.file in brief.texts]
     found: dict[str, Write] = {}
-    for message, said in zip(messages, brief.said, strict=True):
-        for memory in forgotten(message, said.before, memories):
+    for message in messages:
+        for memory in forgotten(message, memories):
             found[memory.known.file] = Write(memory.known.file, "")
     for candidate in candidates:
         lines = statement_lines(candidate)
@@ -67,8 +69,10 @@ def writes(brief: Brief, messages: list[Message], candidates: list[Candidate]) -
         if same is not None:
             found[same.known.file] = Write(same.known.file, updated(same.text, candidate))
             continue
-        if candidate.only_updates:
-            continue
+        ground = Ground([candidate.message.text])
+        is_near = any(speaks_of(ground, one.text) for one in open_still) or (candidate.turns and bool(memories))
+        if candidate.only_updates or (is_near and not candidate.is_asked_for):
+            continue  # it may be about one of them, and which is not plain
         memory = compose(candidate, [*(one.file for one in brief.known), *found])
         found[memory.file] = Write(memory.file, memory.text)
     return list(found.values())

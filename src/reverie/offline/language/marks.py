@@ -53,6 +53,11 @@ class Marked:
         return not (self.is_asked or self.has("filler") or self.has("unmeant") or "“…”" in self.text)
 
     @property
+    def is_in_doubt(self) -> bool:
+        """It is not meant, or not clear: then what is beside it is not clear either."""
+        return not (self.is_plain or self.has("filler") or self.has("asks") or self.has("requests"))
+
+    @property
     def is_only_asking(self) -> bool:
         """It asks to keep something that other sentences say."""
         return self.has("remember") and len(content_terms(self.message.words.remember.sub(" ", self.text))) < 1
@@ -87,12 +92,13 @@ class Marked:
 
 
 class Message:
-    """One message of the person's. `answer`: what the agent had said before it."""
+    """One message of the person's. `answer`: what the agent had said before it; `before`: what they had typed then."""
 
-    def __init__(self, text: str, day: date, answer: str = "") -> None:
+    def __init__(self, text: str, day: date, answer: str = "", before: str = "") -> None:
         self.text = text
         self.day = day
         self.answer = answer
+        self.before = before
         prose = read_prose(text)
         if prose.is_document:
             prose = Prose((), is_document=True)  # nobody is talking: nothing in it is looked at
@@ -108,7 +114,7 @@ class Message:
     @cached_property
     def is_about_memory(self) -> bool:
         """It speaks of what is remembered, or answers that."""
-        return bool(self.words.kept.search(f"{self.said} {self.answer}"))
+        return bool(self.words.kept.search(f"{self.said} {self.answer} {self.before}"))
 
     @property
     def forgets(self) -> list[Marked]:

@@ -33,7 +33,9 @@ def kind_of(one: Marked, *, is_led: bool = False) -> MemoryType | None:
         return MemoryType.PROJECT
     if is_told and _is_place(one):
         return MemoryType.REFERENCE
-    if one.has("standing") or (one.has("orders") and is_told and not one.is_after_request):
+    if (one.has("standing") and (is_told or _holds_by_itself(one))) or (
+        one.has("orders") and is_told and not one.is_after_request
+    ):
         return None if one.is_ahead else MemoryType.FEEDBACK
     if IN_REPOSITORY.search(one.text):
         return None  # what code says is read there
@@ -41,6 +43,13 @@ def kind_of(one: Marked, *, is_led: bool = False) -> MemoryType | None:
         return MemoryType.PROJECT if one.is_ahead else MemoryType.FEEDBACK
     is_dated = one.is_ahead and one.has("event")
     return MemoryType.PROJECT if is_dated and is_told and not _SELF.match(one.text) else None
+
+
+def _holds_by_itself(one: Marked) -> bool:
+    """The “from now on” of an order stands at its beginning or end: inside, it is a part of what is to be written."""
+    found = one.message.words.standing.search(one.text)
+    before, after = (one.text[: found.start()], one.text[found.end() :]) if found else ("", "")
+    return not before.strip() or before.rstrip().endswith((",", ";")) or not after.strip() or after[0] in ",;.!"
 
 
 def moves_a_day(one: Marked) -> bool:

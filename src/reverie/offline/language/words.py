@@ -32,7 +32,7 @@ _NAME: Final = r"\b(?-i:[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)?)"
 
 _EN: Final = {
     "remember": rf"{_LEAD}(?:remember|(?:keep|bear) in mind|(?:make|take) a note|note|don'?t (?:ever )?forget)"
-    r"(?: this| that| please| for [^:.,]{3,40})*(?::|,| that\b|[.!]*$)|^for the record[:,]"
+    r"(?: this| that| please| for (?:later|(?:the )?(?:future|next time)|all [^:.,]{3,40}))*(?::|,| that\b|[.!]*$)|^for the record[:,]"
     r"|[,;.–—-] (?:and )?(?:please )?(?:remember (?:that|this)|keep (?:that|this) in mind)[.!]*$",
     "standing": r"\bfrom (?:now|today) on\b|\b(?:going|moving) forward\b|\bhenceforth\b|\bas a (?:general )?rule\b"
     r"|(?:^|[,.;:!] ?|\band |\bplease |\bso )in (?:the )?future\b|\bin (?:the )?future[.!,]?$|\bnever again\b"
@@ -40,11 +40,12 @@ _EN: Final = {
     r"|\bevery (?:single )?time you\b|\bfor all future\b"
     r"|^(?:please )?(?:stop|quit) \w+ing (?!(?:it|the|that|this)\b)|\bunless i (?:ask|say|tell)\b"
     r"|^(?:house |ground )?rules?(?: of thumb)?(?: (?:for|in|on) [^:.]{2,40})?: ",
-    "orders": rf"{_LEAD}(?:always|never) (?!mind\b|was\b|is\b|had\b|seen\b|heard\b|worked\b)[a-z]+"
+    "orders": rf"{_LEAD}(?:always|never) (?!(?:\w+ed|\w+[^su]s|the|an?|mind|was|had|seen|been|thought|knew|got|saw|fun|good|nice)\b)"
+    r"[a-z]+"
     r"|\bi(?:'d| would)? (?:strongly |really |much |generally |usually )?prefer (?!the\b|this\b|that\b|it\b|to\b|if\b"
     r"|you\b|option|\d|an?\b|your\b|version)[a-z]+",
     "person": rf"{_LEAD}i(?:'m| am) (?:just |still |also |only |now )?(?:an?|the)(?: [\w'&/+.-]+){{0,5}}? {_ROLE}\b"
-    rf"|{_LEAD}i(?:'m| am) (?:\w+ ){{0,2}}{_ROLE} (?:at|in|for|of|by) |\bi work (?:as|at|in|for) (?!it\b|this\b|that\b)"
+    rf"|{_LEAD}i(?:'m| am) (?:\w+ ){{0,2}}{_ROLE} (?:at|in|for|of|by) |\bi work (?:as|at|in|for) (?:an?|our) "
     r"|\bmy (?:day job|job|role|profession|background|native language|mother tongue) is\b"
     r"|\bi(?:'m| am) (?:\w+ly )?(?:new (?:to|here)|colou?r-?\s?blind|blind|deaf|dyslexic|self-taught|left-handed)\b"
     r"|\bi(?:'ve| have) (?:never|hardly ever|barely) (?:used|written|touched|worked|coded|programmed) "
@@ -52,11 +53,10 @@ _EN: Final = {
     r"|\bfor a living\b"
     r"|\bi(?:'ve| have) been (?:an? )?[\w ]{3,40} for (?:\w+ )?(?:years|decades|months)\b",
     "decided": r"\b(?:we|the (?:team|board|client|customer)|management)(?:'ve| have| has)? (?:just |now |finally )?"
-    r"(?:decided|agreed|voted|settled on)\b|\bdecision: |\bwe(?:'re| are) (?:dropping|replacing|migrating"
-    r"|moving (?:to|off"
-    r"|away)|switching|deprecating|retiring|abandoning|phasing out)\b"
-    r"|\b(?:is|are|was|been|stays?) (?:parked|paused|on hold|on ice|shelved|suspended|cancell?ed|postponed|frozen)\b"
-    rf"|{_NAME} (?:now )?(?:owns|leads|takes over|took over|is taking over|is (?:now )?(?:in charge|responsible)) ",
+    r"(?:decided|agreed|voted|settled on)\b|\bdecision: "
+    r"|\bwe(?:'re| are) (?:dropping|migrating|moving (?:off|away)|deprecating|retiring|abandoning|phasing out) "
+    r"|\b(?:is|are|stays?) (?:parked|on hold|on ice|shelved|postponed)\b"
+    rf"|{_NAME} (?:now )?(?:owns|leads|takes over|took over|is taking over|is (?:now )?(?:in charge|responsible)) (?!to )",
     "event": r"\b(?:launch|release|deadline|freeze|demo|delivery|submission|hearing|trial|audit|conference|keynote|exam"
     r"|migration|cutover|go-?live|rollout|inspection|handover|contract|expir(?:es|y)|due|ships?|deliver|goes live"
     r"|starts?|begins?|ends?|launches|closes?)\b",
@@ -76,13 +76,16 @@ _EN: Final = {
     r"|memori[sz]e|write (?:that|this|it) down|noted down|(?:put|kept) in (?:your )?memory)\b|\boff the record\b",
     "deletes": r"\b(?:delete|remove|erase|drop|wipe|clear|scrap|discard|get rid of|throw (?:that|it|this) (?:out"
     r"|away))\b",
-    "kept": r"\b(?:memory|memories|remember\w*|stored|saved|noted|written down|kept|you know about)\b",
+    "kept": r"\b(?:memory|memories|remember\w*|stored|saved|noted|written down|kept|(?:you|u) know about)\b",
     "not_forget": r"\b(?:don'?t|do not|never|didn'?t|before i|i always|lest (?:i|we)|not to|we|you|i) forget\b"
     r"|\bforgot\b",
-    "changed": r"\b(?:moved|pushed|postponed|delayed|rescheduled|brought forward|changed|switched|replaced|renamed"
+    "changed": r"\bi (?:know i )?(?:once |had )?(?:told|asked|said)\b|\b(?:earlier|previously|until now|so far)\b"
+    r"|\b(?:moved|pushed|postponed|delayed|rescheduled|brought forward|changed|switched|replaced|renamed"
     r"|migrated|took over|takes over|no longer|any ?more|instead of|is now|are now|not the \d|correction|used to"
     r"|since (?:today|yesterday|monday|last|this)|we left|we dropped|(?:is|are) gone)\b|\bnow[.!]?$",
-    "void": r"\b(?:pretend\w*|role-?\s?play\w*|make[- ]believe|as if|for (?:fun|the exercise)|suppose|supposing|imagine|hypothetically|thought experiment|let'?s (?:say|pretend|assume)|what if"
+    "void": r"\b(?:pretend\w*|role-?\s?play\w*|make[- ]believe|as if|fiction\w*"
+    r"|for (?:fun|the exercise)|suppose|supposing|imagine|hypothetical\w*|thought experiment|let'?s (?:say|assume)"
+    r"|say i'?m|in (?:this|the) (?:scenario|story|game|novel|scene)|my character|jk|joke|sarcas\w+|what if"
     r"|in theory|thinking out loud|kidding|joking|never ?mind|scratch that|ignore (?:that|what i)"
     r"|on second thoughts?|haha\w*|lol)\b|🙃|🙄|😂|🤣|😄|😉|;-?\)|(?:^|\s)/s\b|\bwhat could (?:possibly )?go wrong\b"
     r"|\byeah,? right\b|^(?:oh|ah|wow),? (?:great|sure|wonderful|fantastic|brilliant|nice|lovely|perfect)\b"
@@ -113,12 +116,12 @@ _EN: Final = {
 }
 _DE: Final = {
     "remember": r"\b(?:merke? dir|bitte merken|denk daran|vergiss nicht|notiere? dir)\b",
-    "standing": r"\b(?:künftig|zukünftig|in zukunft|ab (?:jetzt|sofort)|von (?:nun|jetzt) an|grundsätzlich"
-    r"|nie wieder)\b"
+    "standing": r"\b(?:künftig|zukünftig|in zukunft|ab (?:jetzt|sofort)|von (?:nun|jetzt) an)\b"
     r"|^(?:bitte )?immer wenn du\b|^regel: ",
-    "orders": r"^(?:bitte |und |nein,? )*(?:immer|nie|niemals) \w+",
-    "person": r"\bich bin (?:hier )?(?:eine?|die|der|gelernte[rs]?) (?:[\wäöüß-]+ ){0,3}?[A-ZÄÖÜ][\wäöüß-]+"
-    r"|\bich arbeite (?:als|bei|in|im) |\bmein beruf ist\b|\bich bin (?:neu|blind|farbenblind|gehörlos)\b",
+    "orders": r"^(?:bitte |und |nein,? )*(?:immer|nie|niemals) (?!noch|wieder|das|die|der|ge\w+en\b).*?(?<!ge)\w{3,}en\b",
+    "person": r"\bich bin (?:hier )?(?:eine?|die|der|gelernte[rs]?)? ?(?:[a-zäöüß-]+ ){0,2}?"
+    r"(?-i:[A-ZÄÖÜ][\wäöüß-]*(?:er|in|ist|ent|ant|or|eur|arzt|chef|mann|frau))\b|\bich arbeite als "
+    r"|\bmein beruf ist\b|\bich bin (?:neu|blind|farbenblind|gehörlos)\b",
     "decided": r"\bwir haben (?:uns )?.{0,60}\b(?:entschieden|beschlossen|geeinigt)\b"
     r"|\b(?:liegt|ist|bleibt) (?:\w+ )?(?:auf eis|pausiert|zurückgestellt|ausgesetzt|abgesagt)\b"
     r"|\b[A-ZÄÖÜ]\w+ übernimmt\b",
@@ -133,8 +136,8 @@ _DE: Final = {
     "deletes": r"\b(?:lösch|streich|entfern|wirf)\w*",
     "kept": r"\b(?:gedächtnis|notiz\w*|gemerkt|gespeichert|erinner\w*|notiert)\b",
     "not_forget": r"\bvergiss (?:bitte )?(?:nicht|das nicht)\b|\bnicht vergessen\b|\bhabe? vergessen\b",
-    "changed": r"\b(?:verschoben|geändert|umgezogen|nicht mehr|gewechselt|ersetzt|übernimmt|umgestellt|statt)\b",
-    "void": r"\b(?:angenommen|nehmen wir an|stell dir vor|was wäre|hypothetisch|scherz)\b|🙃|🙄|\bna (?:toll|super"
+    "changed": r"\b(?:bisher|früher|vorher|verschoben|geändert|umgezogen|nicht mehr|gewechselt|ersetzt|übernimmt|umgestellt|statt)\b",
+    "void": r"\b(?:tu so|spiel\w*|rollenspiel|angenommen|nehmen wir an|stell dir vor|was wäre|hypothetisch|scherz)\b|🙃|🙄|\bna (?:toll|super"
     r"|klasse"
     r"|prima)\b|\bja klar\b|^(?:oh|ach) (?:toll|super|wie schön)\b|\bwenn (?:wir|ich) .*\b(?:wäre|würde|hätte)",
     "unmeant": r"\b(?:nur (?:dieses|diesmal|heute|einmal)|diesmal|ausnahmsweise|gerade|momentan|vorerst|erst mal"
@@ -154,9 +157,9 @@ _ES: Final = {
     "remember": r"^(?:por favor,? |y )*(?:recuerda|acuérdate|ten en cuenta|no olvides|toma nota|apunta)\b",
     "standing": r"\b(?:de ahora en adelante|a partir de (?:ahora|hoy)|en adelante|en el futuro|cada vez que"
     r"|nunca más)\b",
-    "orders": r"^(?:por favor,? |no,? )*(?:siempre|nunca|jamás) \w+|^prefiero (?!est|es[eo]|la\b|el\b)\w+",
-    "person": r"\bsoy (?:el |la |un |una )?(?!el que|la que|consciente|yo|tonto|un desastre)[\wáéíóúñ]+"
-    r"|\btrabajo (?:como|de|en) |\bmi (?:profesión|puesto) es\b|\bllevo \w+ años\b",
+    "orders": r"^(?:por favor,? siempre \w+|(?:no,? )?(?:nunca|jamás) \w{3,}[ae]s\b)|^prefiero (?!est|es[eo]|la\b|el\b)\w+",
+    "person": r"\bsoy (?:el |la |una? )?[\wáéíóúñ]+(?:ora?|ista|er[oa]|[ae]nt[ea]|[óo]log[oa]|ic[oa]|ad[oa]|ari[oa]"
+    r"|jef[ea])\b|\btrabajo (?:como|de|en) |\bmi (?:profesión|puesto) es\b|\bllevo \w+ años\b",
     "decided": r"\b(?:hemos decidido|decidimos|hemos acordado|acordamos|está decidido)\b"
     r"|\b(?:está|queda|sigue) (?:en pausa|parad[oa]|aparcad[oa]|suspendid[oa]|cancelad[oa])\b",
     "event": r"\b(?:lanzamiento|entrega|plazo|auditoría|demo|presentación|migración|inspección|examen|juicio|feria"
@@ -171,8 +174,8 @@ _ES: Final = {
     "deletes": r"\b(?:borra|elimina|quita|bórra\w*|elimína\w*)\b",
     "kept": r"\b(?:memoria|recuerd\w*|guarda\w*|anota\w*|nota|apunta\w*)\b",
     "not_forget": r"\bno (?:te |lo )?olvid|\bse me olvidó\b",
-    "changed": r"\b(?:ya no|se (?:movió|ha movido|aplazó|ha aplazado|cambió|ha cambiado)|en (?:vez|lugar) de|pasa a)\b",
-    "void": r"\b(?:supón|supongamos|imagina|imaginemos|hipotéticamente|qué pasaría si|digamos que|es broma)\b|🙃|🙄"
+    "changed": r"\b(?:antes|te dije|hasta ahora|ya no|se (?:movió|ha movido|aplazó|ha aplazado|cambió|ha cambiado)|en (?:vez|lugar) de|pasa a)\b",
+    "void": r"\b(?:finge|finjamos|juguemos|supón|supongamos|imagina|imaginemos|hipotéticamente|qué pasaría si|digamos que|es broma)\b|🙃|🙄"
     r"|\bqué podría salir mal\b|\bsí,? claro\b|\b(?:ah|oh),? (?:genial|perfecto|estupendo)\b|\blo que faltaba\b",
     "unmeant": r"\b(?:solo|sólo)? ?(?:por )?esta vez\b|\bpor ahora\b|\bde momento\b|\bahora mismo\b|\b(?:solo"
     r"|por) hoy\b"
@@ -187,7 +190,8 @@ _ES: Final = {
 }
 _ZH: Final = {
     "remember": r"^(?:请|麻烦)?(?:你)?(?:记住|记得|记一下|记下来|别忘了|不要忘)",
-    "standing": r"以后|今后|从现在(?:开始|起)|从今往后|每次|一律|再也不要",
+    "standing": r"(?:^|[，。；、,])(?:请)?以后|以后(?:都|请|不要|别|一律)|今后|从现在(?:开始|起)|从今往后|再也不要"
+    r"|每次[^，。]*(?:都要|请|必须|务必)",
     "orders": r"^(?:请)?(?:总是|永远|绝对不要|千万(?:不要|别)|一定要)",
     "person": r"我是(?:一名|一个|个|位|做|搞|学)[^，。,；;不]{1,20}|我在[^，。]{2,15}工作|我(?:的)?(?:职业|岗位)是",
     "decided": r"我们(?:已经)?决定|(?:大家|团队|会上)(?:一致)?(?:决定|同意)|(?:项目|功能|开发)[^，。]{0,10}(?:暂停"
@@ -203,8 +207,8 @@ _ZH: Final = {
     "deletes": r"删|去掉|清除",
     "kept": r"记(?:住|忆|录|下|得)|保存|笔记",
     "not_forget": r"别忘|不要忘|不能忘|我忘|忘了(?:说|告诉|提)|没忘",
-    "changed": r"改(?:到|成|为|了)|推迟|延期|提前|不再|换成|搬到|迁到|取消|作废|接手|离职|挪到|不是.*(?:而是|是)",
-    "void": r"假设|假如|如果.*(?:会怎|怎么办|会不会)|要是.*(?:会|呢|怎么)|设想|打个比方|开玩笑|🙃|🙄|呵呵|真是太好了",
+    "changed": r"之前|以前|原来|改(?:到|成|为|了)|推迟|延期|提前|不再|换成|搬到|迁到|取消|作废|接手|离职|挪到|不是.*(?:而是|是)",
+    "void": r"假装|扮演|假设|假如|如果.*(?:会怎|怎么办|会不会)|要是.*(?:会|呢|怎么)|设想|打个比方|开玩笑|🙃|🙄|呵呵|真是太好了",
     "unmeant": r"这(?:一)?次(?:就|先|不)|就这一次|只(?:有)?这(?:一)?次|暂时|目前先|今天先|先临时|现在先|可能|也许"
     r"|大概|据说|老规矩|照旧"
     r"|(?:同事|朋友|有人|网上|文章|书上|教程|客户|邮件|老板|他|她|他们)(?:里|上|中)?(?:说|写|认为|觉得|提到|建议)"
@@ -217,9 +221,10 @@ _ZH: Final = {
 _JA: Final = {
     "remember": r"(?:覚えて(?:おいて)?|記憶して|メモして|記録して)(?:おいて)?(?:ください|下さい|ね)?[。！!]?$"
     r"|忘れないで",
-    "standing": r"今後(?:は|も)|これから(?:は|も)|以後|次回(?:から|以降)|毎回|二度と",
+    "standing": r"今後(?:は|も)|これから(?:は|も)|以後|次回(?:から|以降)|二度と|毎回.*(?:ください|下さい|ほしい)",
     "orders": r"^(?:必ず|絶対に|決して|常に)",
-    "person": r"(?:私|僕|俺|わたし)は[^。、]{2,30}(?:です|をして(?:い)?ます|として働)|歴\d+年",
+    "person": r"(?:私|僕|俺|わたし)は[^。、]{1,30}(?:師|士|者|員|医|家|長|職|生|担当|ア|ー)(?:です|で、|をして|として)"
+    r"|歴\d+年",
     "decided": r"(?:こと)?に(?:決まり|決め|決定)ました|採用することに|使わないことに|(?:保留|凍結|中断|中止)(?:に"
     r"|と)?(?:なり|です)",
     "event": r"リリース|締め?切り|納期|納品|デモ|監査|移行|公開|展示会|試験|検収|フリーズ|引き?継ぎ|ローンチ|提出",
@@ -231,9 +236,9 @@ _JA: Final = {
     "deletes": r"削除|消し|取り消",
     "kept": r"記憶|覚え|メモ|記録|保存",
     "not_forget": r"忘れないで|忘れずに|忘れてい(?:た|まし)|忘れ(?:た|まし)",
-    "changed": r"変更|延期|変わり|移り|ではなく|じゃなく|やめました|もう(?:使って)?(?:い)?ません|交代|に(?:なり"
+    "changed": r"以前|前は|これまで|変更|延期|変わり|移り|ではなく|じゃなく|やめました|もう(?:使って)?(?:い)?ません|交代|に(?:なり"
     r"|変え)ました|前倒し",
-    "void": r"もし.*(?:たら|なら|ば|場合)|仮に|としたら|想像し|冗談|🙃|🙄|(?:笑)$",
+    "void": r"ふりをし|ロールプレイ|になりきっ|もし.*(?:たら|なら|ば|場合)|仮に|としたら|想像し|冗談|🙃|🙄|(?:笑)$",
     "unmeant": r"今回(?:だけ|は|のみ)|一回だけ|とりあえず|今(?:は|だけ)|一時的|今日だけ|たぶん|かもしれ"
     r"|いつも(?:通り|どおり)"
     r"|(?:同僚|友人|誰か|記事|ブログ|上司|メール|お客様|ネット)(?:が|は|に|で)?.*(?:言って|書いて|言い|書かれ"
