@@ -16,6 +16,7 @@ from reverie.memory.taxonomy import MemoryType
 from reverie.offline.consolidate.dating import written_out
 from reverie.offline.consolidate.gather import Said
 from reverie.offline.language.marks import Marked, Message
+from reverie.offline.language.prose import without_lead
 from reverie.offline.language.stating import kind_of
 from reverie.text.words import content_terms
 
@@ -50,14 +51,6 @@ class Lesson:
 
 
 _INJECTED = re.compile(r"<(?P<tag>[a-z][\w-]*+)[^<>]*+>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
-_LEAD = re.compile(
-    r"^(?:(?:no|nope|yes|yeah|ok(?:ay)?|right|well|so|and|also|but|oh|actually|sorry|thanks|hey|please|by the way"
-    r"|btw|fyi"
-    r"|note(?: that)?|for the record|remember(?: that)?|keep in mind(?: that)?|merke? dir|nein|und|bitte"
-    r"|recuerda(?: que)?"
-    r"|请?记住|覚えておいて)\b[\s,.:;!–—-]*)+",
-    re.IGNORECASE,
-)
 _FIRST_PERSON = re.compile(r"^I (?P<really>generally |usually |really |much )?(?P<verb>prefer|like|hate|want)\b")
 _SECRET = re.compile(
     r"\b(?:password|passwort|passphrase|passwd|pwd|contraseña|secret|api[ _-]?key|private key|token|credentials?|pin)\b"
@@ -93,7 +86,7 @@ def _kind(one: Marked) -> Kind | None:
 
 def cleaned(text: str) -> str:
     """A sentence without how it was led in."""
-    said = _LEAD.sub("", text.strip())
+    said = without_lead(text)
     return _FIRST_PERSON.sub(r"The user \g<really>\g<verb>s", said[:1].upper() + said[1:]) or text.strip()
 
 

@@ -9,32 +9,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reverie.memory.note import title_of
 from reverie.memory.taxonomy import MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.extract.candidates import Candidate
 from reverie.offline.language.marks import Marked
+from reverie.offline.language.prose import without_lead
 from reverie.text.cutting import shortened
 from reverie.text.dates.finding import absolute
 from reverie.text.sentences import capital, finished
 
-_TITLE = 60
 _DESCRIPTION = 150
-_LEAD = re.compile(
-    r"^(?:(?:and|also|so|but|btw|fyi|yes|yeah|yep|oh|ah|hm+|hi|hey\w*|hello|alright|heads[- ]?up(?: that)?"
-    r"|just so you know(?=[,:])"
-    r"|remember(?: that| this)?(?: for the future)?|small change|before i forget|quick background[^:]*"
-    r"|keep in mind(?: that)?"
-    r"|context(?: on me| for this)?|background|pls|please|und|also|bitte|kurz zu mir|übrigens|y|por cierto"
-    r"|ojo que)\b[,:!.]?\s*"
-    r"|(?:no|nope|ok(?:ay)?|well|right|wait|no wait|ouch,? no|ouch|whoa|ugh|argh|jeez|look|listen|great|cool"
-    r"|then)[,:!.]\s+"
-    r"|[-–—•,:;…]\s*)+",
-    re.IGNORECASE,
-)
-_LEAD_CJK = re.compile(r"^(?:另外|对了|顺便(?:说|提)(?:一下)?|先说(?:明)?一下|ちなみに|あと|それと|[，,、：:\s])+")
-_IDENTITY = re.compile(
-    r"^(?:i'm|i am|im|ich bin|soy|我是|私は)\s+(?:an?\s+|the\s+|eine?\s+|la\s+|el\s+|una?\s+|一名|一个)?", re.IGNORECASE
-)
 _CREDENTIALS = re.compile(
     r"\s*\((?=[^()]*(?:/|:|\b(?:user|login|pass\w*|pw|pwd|guest|token"
     r"|key)\b))(?=[^()]*\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{6,})[^()]*\)"
@@ -75,23 +60,12 @@ def statement_lines(candidate: Candidate) -> list[str]:
 def _spoken(one: Marked) -> str:
     """A sentence as it is kept: days written out, credentials and what leads in left out."""
     text = absolute(one.text, one.message.day, one.message.tongue)
-    text = _LEAD_CJK.sub("", _LEAD.sub("", _CREDENTIALS.sub("", text))).strip()
-    return text.strip(" ,;:-–—")
+    return without_lead(_CREDENTIALS.sub("", text)).strip(" ,;:-–—")
 
 
 def _title(candidate: Candidate) -> str:
     """The first words of the sentence that made it a memory."""
-    text = _plain(_spoken(candidate.said[0]))
-    if candidate.type is MemoryType.USER:
-        text = _IDENTITY.sub("", text)
-    text = re.sub(r"\s*[(（][^()（）]*[)）]", "", text) or text.strip("()（）")
-    limit = _TITLE // 3 if candidate.message.tongue in ("zh", "ja") else _TITLE
-    parts = re.split(r"[,;(。，；、]\s*|:\s|\s[-–—]\s", text)
-    while len(text) > limit and len(parts) > 1:
-        parts.pop()
-        text = ", ".join(parts)
-    text = re.sub(r"[.!?]\s+(?=\S)", " ", text)  # a title is one piece, also for those who look for sentences in it
-    return capital(shortened(text, limit).strip(" .!?…。！？"))
+    return capital(title_of(_plain(_spoken(candidate.said[0]))))
 
 
 def _plain(text: str) -> str:

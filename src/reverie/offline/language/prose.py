@@ -33,6 +33,16 @@ _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)]|\(?[a-z]\)|\[[ x]\])\s+", re.
 _QUOTE = re.compile(
     r"[\"“„«「『](?P<said>[^\"“”„«»「」『』\n]{2,}?)[\"”“»」』]|(?<!\w)['‘‚](?P<word>[^'’‘‚\n]{2,}?)['’‘](?!\w)"
 )
+_LEAD = re.compile(
+    r"^(?:(?:and|also|so|but|btw|by the way|fyi|yes|yeah|yep|nope|oh|ah|hm+|hi|hey\w*|hello|alright|sorry|thanks"
+    r"|heads[- ]?up(?: that)?|just so you know(?=[,:])|actually|for the record|small change|before i forget"
+    r"|(?:remember|note|keep in mind|bear in mind)(?: this| that| please| for later| for the future)*"
+    r"|(?:quick |for )?(?:background|context)(?: on me| for this)?|pls|please|und|bitte|kurz zu mir|übrigens|nein"
+    r"|merke? dir|y|por cierto|ojo que|recuerda(?: que)?)\b[,:!.]?\s*"
+    r"|(?:no|ok(?:ay)?|well|right|wait|ouch|whoa|ugh|argh|jeez|look|listen|great|cool|then)[,:!.]\s+"
+    r"|[-–—•,:;…，、：\s]+|另外|对了|顺便(?:说|提)(?:一下)?|先说(?:明)?一下|请?记住|ちなみに|あと|それと)+",
+    re.IGNORECASE,
+)
 _BLANK = re.compile(r"\n[ \t]*\n")
 _PASTED: Final = 0.3  # of a paragraph's lines: then all of it was pasted
 _LONG_QUOTE: Final = 24  # characters, and more than three words: no name or title any more
@@ -94,6 +104,11 @@ def without_quotes(text: str) -> str:
         return "“…”" if is_long else match[0]
 
     return _QUOTE.sub(cut, text)
+
+
+def without_lead(text: str) -> str:
+    """A sentence without how it was led in."""
+    return _LEAD.sub("", text.strip()) or text.strip()
 
 
 def _spoken(block: str) -> str:
