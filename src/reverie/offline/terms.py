@@ -26,7 +26,8 @@ _DEFINES = re.compile(
     r"|^\s*[\w.\"'-]+\s*[:=]|^#+ "
 )
 _DEFINITION = re.compile(
-    r"^\s*(?:(?:export|public|private|static|async|pub|default|abstract)\s+)*(?:def|class|function|func|fn|struct|enum)\s+\w"
+    r"^\s*(?:(?:export|public|private|static|async|pub|default|abstract)\s+)*(?:def|class|function|func|fn|struct"
+    r"|enum)\s+\w"
 )
 _STOP_WORDS = frozenset[str]().union(*(STOP_WORDS[tongue] for tongue in ("en", "de", "es"))) | folded_set(
     """after again all also always anything ask asked because before being cannot define defined definition doing done
@@ -37,13 +38,11 @@ _STOP_WORDS = frozenset[str]().union(*(STOP_WORDS[tongue] for tongue in ("en", "
     hace hacemos hacer hay sabes tenemos tiene todo todos usa usamos usar"""
 )
 _ASKING_IN = re.compile(
-    r"而不是|不是|什么|什麼|哪里|哪裡|哪个|哪些|怎么样|怎么|怎麼|为什么|為什麼|为何|谁|多少|几个|几号|几点|"
-    r"是不是|有没有|可以|告诉我|请问|请|我们|我們|你们|"
-    r"他们|这个|那个|这里|那里|关于|知道|记得|使用|需要|时候|的|了|吗|嗎|呢|吧|是|在|我|你|他|和|与|有|用|"
-    r"ですか|ますか|でしょうか|ください|について|教えて|どこ|いつ|なに|なぜ|どの|どう|どれ|だれ|何番|何時|何|誰|"
-    r"この|その|あの|これ|それ|"
-    r"ている|ていますか|ています|します|する|した|です|ます|から|まで|より|には|では|とは|"
-    r"[はがをにへとでのもやか]|私|[?？。、！!，,\s]"
+    r"而不是|不是|什么|什麼|哪里|哪裡|哪个|哪些|怎么样|怎么|怎麼|为什么|為什麼|为何|谁|多少|几个|几号|几点|是不是"
+    r"|有没有|可以|告诉我|请问|请|我们|我們|你们|他们|这个|那个|这里|那里|关于|知道|记得|使用|需要|时候|的|了|吗|嗎|呢"
+    r"|吧|是|在|我|你|他|和|与|有|用|ですか|ますか|でしょうか|ください|について|教えて|どこ|いつ|なに|なぜ|どの|どう"
+    r"|どれ|だれ|何番|何時|何|誰|この|その|あの|これ|それ|ている|ていますか|ています|します|する|した|です|ます|から"
+    r"|まで|より|には|では|とは|[はがをにへとでのもやか]|私|[?？。、！!，,\s]"
 )
 _RUN_ON = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+|[^\u3040-\u30ff\u3400-\u9fff]+")
 _PARTS = re.compile(

@@ -21,34 +21,31 @@ _RULES: Final = (MemoryType.FEEDBACK, MemoryType.USER, MemoryType.REFERENCE)
 _COMMONEST: Final[Tongue] = "en"
 _HINT = re.compile(
     r"\b(?:tomorrow|yesterday|today|tonight|ago|next|last|this|coming|fortnight|end of|eo[wmqy]|from now"
-    r"|(?:with)?in (?:\d|one|an?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a couple)"
-    r"|(?:by|until|till|before|due|on|from) (?:mon|tues|wednes|thurs|fri|satur|sun)day"
-    r"|heute|gestern|morgen|(?:vor|über|ueber)(?:gestern|morgen)|nächste|naechste|letzte|kommende|vergangene|monatsende"
-    r"|vor \w+ (?:tag|woche|monat|jahr)|in \w+ (?:tag|woche|monat)|bis (?:mon|diens|donners|frei|sams|sonn)tag|ende"
-    r"|hoy|ayer|anteayer|mañana|pr[óo]xim[oa]|que viene|pasad[oa]|hace|dentro de|fin de)"
-    r"|[今明昨前后後]天|[下上][个]?(?:周|星期|礼拜|月)|月底|[来先]週|[来先]月|月末|[昨明]日|[后後前]",
+    r"|(?:with)?in (?:\d|one|an?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a couple)|(?:by|until|till"
+    r"|before|due|on|from) (?:mon|tues|wednes|thurs|fri|satur|sun)day|heute|gestern|morgen|(?:vor|über"
+    r"|ueber)(?:gestern|morgen)|nächste|naechste|letzte|kommende|vergangene|monatsende|vor \w+ (?:tag|woche|monat"
+    r"|jahr)|in \w+ (?:tag|woche|monat)|bis (?:mon|diens|donners|frei|sams|sonn)tag|ende|hoy|ayer|anteayer|mañana"
+    r"|pr[óo]xim[oa]|que viene|pasad[oa]|hace|dentro de|fin de)|[今明昨前后後]天|[下上][个]?(?:周|星期|礼拜|月)|月底"
+    r"|[来先]週|[来先]月|月末|[昨明]日|[后後前]",
     re.IGNORECASE,
 )
 _FIRM = re.compile(
-    r"\b(?:tomorrow|yesterday|ago|next|last|past|coming|(?:from|after) (?:now|today|\w+day)|this (?:morning"
-    r"|afternoon|evening)"
-    r"|end of this|gestern|vorgestern|(?:ü|ue)bermorgen|n(?:ä|ae)chste\w*|kommende\w*|letzte\w*|vergangene\w*|vorige\w*"
-    r"|vor \w+ (?:tag|woche|monat|jahr)\w*|ayer|anteayer|pasado mañana|pr[óo]xim[oa]|que viene|pasad[oa]|hace)\b"
-    r"|[明昨前后後]天|[下上][个]?(?:周|星期|礼拜|月)|[来先]週|[来先]月|[昨明]日|[后後前]$",
+    r"\b(?:tomorrow|yesterday|ago|next|last|past|coming|(?:from|after) (?:now|today|\w+day)|this (?:morning|afternoon"
+    r"|evening)|end of this|gestern|vorgestern|(?:ü|ue)bermorgen|n(?:ä|ae)chste\w*|kommende\w*|letzte\w*|vergangene\w*"
+    r"|vorige\w*|vor \w+ (?:tag|woche|monat|jahr)\w*|ayer|anteayer|pasado mañana|pr[óo]xim[oa]|que viene|pasad[oa]"
+    r"|hace)\b|[明昨前后後]天|[下上][个]?(?:周|星期|礼拜|月)|[来先]週|[来先]月|[昨明]日|[后後前]$",
     re.IGNORECASE,
 )
 _LOOSE = re.compile(
-    r"^(?:in \w+|in a couple of) \w+$|^(?:(?:at|by) )?(?:the )?end of (?:the )?\w+$|^eo[wmqy]$|^this \w+$"
-    r"|^(?:today|tonight)$"
-    r"|^heute$|^(?-i:morgen)$|^(?:am )?ende \w+ \w+$|monatsende$|^in \w+ (?:tag|woche|monat)\w*$|^hoy$|^mañana$"
-    r"|fin de|dentro de|^en \w+ \w+$"
-    r"|^今天$|月底$|月末$|^[今本]日$",
+    r"^(?:in \w+|in a couple of) \w+$|^(?:(?:at|by) )?(?:the )?end of (?:the )?\w+$|^eo[wmqy]$|^this \w+$|^(?:today"
+    r"|tonight)$|^heute$|^(?-i:morgen)$|^(?:am )?ende \w+ \w+$|monatsende$|^in \w+ (?:tag|woche|monat)\w*$|^hoy$"
+    r"|^mañana$|fin de|dentro de|^en \w+ \w+$|^今天$|月底$|月末$|^[今本]日$",
     re.IGNORECASE,
 )
 _WEEKDAY = re.compile(r"\w+(?:day|tag|woch)|lunes|martes|mi[eé]rcoles|jueves|viernes|s[áa]bado|domingo", re.IGNORECASE)
 _DEADLINE = re.compile(
-    r"(?:\b(?:by|until|till|before|due|due on|bis|bis zum|hasta el|para el)\s+"
-    r"|\b(?:will|'ll|going to)\b[^.;,]{0,60}\bon\s+)$",
+    r"(?:\b(?:by|until|till|before|due|due on|bis|bis zum|hasta el|para el)\s+|\b(?:will|'ll"
+    r"|going to)\b[^.;,]{0,60}\bon\s+)$",
     re.IGNORECASE,
 )
 _HAPPENED = re.compile(
@@ -57,10 +54,9 @@ _HAPPENED = re.compile(
 _STILL_SO = re.compile(r"\b(?:is|are|be|gets?|must|should|may|can|will|not)\b", re.IGNORECASE)
 _HABIT = re.compile(
     r"\b(?:every|each|always|never|usually|normally|generally|often|sometimes|whenever|weekly|daily|monthly|yearly"
-    r"|per (?:day|week|month|year)|(?:mon|tues|wednes|thurs|fri|satur|sun)days"
-    r"|jede[nrsm]?|immer|nie(?:mals)?|täglich|wöchentlich|monatlich|meist(?:ens)?|(?:mon|diens|donners|frei|sams"
-    r"|sonn)tags"
-    r"|cada|siempre|nunca|todos los|todas las)\b|[每毎]",
+    r"|per (?:day|week|month|year)|(?:mon|tues|wednes|thurs|fri|satur|sun)days|jede[nrsm]?|immer|nie(?:mals)?|täglich"
+    r"|wöchentlich|monatlich|meist(?:ens)?|(?:mon|diens|donners|frei|sams|sonn)tags|cada|siempre|nunca|todos los"
+    r"|todas las)\b|[每毎]",
     re.IGNORECASE,
 )
 _DEFINED = re.compile(r"=\s*$")

@@ -27,8 +27,9 @@ _ABOUT_THE_LIST = re.compile(
     re.IGNORECASE,
 )
 _SELF_POINTER = re.compile(
-    r"^(?:please )?(?:see|read|open|look|details?|more|rest|everything|full|siehe|mehr|ver|véase)\b(?:\s[^\W\d]+){0,3}"
-    r":?\s`?(?P<file>[\w./-]+\.md|(?:the |its )?(?:file|datei|archivo))`?(?:\s[^\W\d]+){0,3}$",
+    r"^(?:please )?(?:see|read|open|look|details?|more|rest|everything|full|siehe|mehr|ver"
+    r"|véase)\b(?:\s[^\W\d]+){0,3}:?\s`?(?P<file>[\w./-]+\.md|(?:the |its )?(?:file|datei"
+    r"|archivo))`?(?:\s[^\W\d]+){0,3}$",
     re.IGNORECASE,
 )
 """Says where more is to be read, and nothing else."""
@@ -39,11 +40,10 @@ _POSITION = re.compile(
 )
 """Says where in the list it stands, and nothing else."""
 _HOUSEKEEPING = re.compile(
-    r"\b(?:meta|(?:written|reviewed|checked|touched|updated|edited|verified) by [\w-]+|check again|fine|open|okay"
-    r"|good|pending"
-    r"|see also|last|first|touched|updated|changed|edited|checked|verified|reviewed|seen|used|still|valid|current"
-    r"|unclear|outdated|stale|ok|to review|to check|to do|todo|needs? (?:review|check)|on|at|by|was|is|ago|date|status"
-    r"|zuletzt|geändert|geprüft|revisado)\b|\d{4}-\d\d-\d\d|[\W\d_]",
+    r"\b(?:meta|(?:written|reviewed|checked|touched|updated|edited|verified) by [\w-]+|check again|fine|open|okay|good"
+    r"|pending|see also|last|first|touched|updated|changed|edited|checked|verified|reviewed|seen|used|still|valid"
+    r"|current|unclear|outdated|stale|ok|to review|to check|to do|todo|needs? (?:review|check)|on|at|by|was|is|ago"
+    r"|date|status|zuletzt|geändert|geprüft|revisado)\b|\d{4}-\d\d-\d\d|[\W\d_]",
     re.IGNORECASE,
 )
 

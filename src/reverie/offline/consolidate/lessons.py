@@ -53,9 +53,10 @@ class Lesson:
 _INJECTED = re.compile(r"<(?P<tag>[a-z][\w-]*+)[^<>]*+>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
 _FIRST_PERSON = re.compile(r"^I (?P<really>generally |usually |really |much )?(?P<verb>prefer|like|hate|want)\b")
 _SECRET = re.compile(
-    r"\b(?:password|passwort|passphrase|passwd|pwd|contraseña|secret|api[ _-]?key|private key|token|credentials?|pin)\b"
-    r".{0,40}?(?:\bis\b|:|=|\bist\b|\bes\b)\s*(?!in\b|stored|kept|at\b|on\b|with\b|not\b|no\b|required|managed|rotated"
-    r"|under|the\b|a\b|an\b|from\b|changed|gone|wrong|im\b|bei\b|en\b)\S|(?:密码|暗証番号|パスワード)[是はが:：]",
+    r"\b(?:password|passwort|passphrase|passwd|pwd|contraseña|secret|api[ _-]?key|private key|token|credentials?"
+    r"|pin)\b.{0,40}?(?:\bis\b|:|=|\bist\b|\bes\b)\s*(?!in\b|stored|kept|at\b|on\b|with\b|not\b|no\b|required|managed"
+    r"|rotated|under|the\b|a\b|an\b|from\b|changed|gone|wrong|im\b|bei\b|en\b)\S|(?:密码|暗証番号"
+    r"|パスワード)[是はが:：]",
     re.IGNORECASE,
 )
 

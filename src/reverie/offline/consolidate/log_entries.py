@@ -23,13 +23,13 @@ _SPOKEN = re.compile(
     r"|told me|reminded me|confirmed|asked (?:me )?to remember))?(?: that|[:,]) (?=\S)"
 )
 _DECIDED = re.compile(
-    r"^(?:decision|decided|agreed|rule|policy|note|reminder|remember|important|entscheidung|beschluss|regel|decisión)"
-    r"\s?[:–—-]\s*",
+    r"^(?:decision|decided|agreed|rule|policy|note|reminder|remember|important|entscheidung|beschluss|regel"
+    r"|decisión)\s?[:–—-]\s*",
     re.IGNORECASE,
 )
 _LASTING = re.compile(
-    r"\b(?:never|always|must(?:n'?t)?|may not|not allowed|no longer|prefers?|wants?|from now on|deadline|decided|agreed"
-    r"|nie|immer|muss|müssen|ab sofort|künftig|beschlossen|nunca|siempre|debe|deben|prefiere|a partir de)\b"
+    r"\b(?:never|always|must(?:n'?t)?|may not|not allowed|no longer|prefers?|wants?|from now on|deadline|decided"
+    r"|agreed|nie|immer|muss|müssen|ab sofort|künftig|beschlossen|nunca|siempre|debe|deben|prefiere|a partir de)\b"
     r"|https?://|必须|总是|不要|决定|必ず|常に|禁止",
     re.IGNORECASE,
 )
@@ -38,15 +38,13 @@ _CHORE = re.compile(
 )
 _UNSURE = re.compile(
     r"\b(?:took (?:it|that|this) back|changed (?:his|her|their) minds?|on second thoughts?|corrected (?:him|her"
-    r"|them)sel"
-    r"|no,? wait|scratch that|or rather|maybe|perhaps|probably)",
+    r"|them)sel|no,? wait|scratch that|or rather|maybe|perhaps|probably)",
     re.IGNORECASE,
 )
 """Somebody wanted one thing and then another, or did not know: what holds is not plain."""
 _RULE = re.compile(
     r"\b(?:never|always|must(?:n'?t)?|not allowed|from now on|prefers?|wants?|nie|immer|muss|nunca|siempre|debe"
-    r"|prefiere)\b"
-    r"|必须|总是|不要|必ず|禁止",
+    r"|prefiere)\b|必须|总是|不要|必ず|禁止",
     re.IGNORECASE,
 )
 

@@ -24,8 +24,8 @@ from reverie.text.values import is_news, values_of
 from reverie.text.words import content_terms
 
 _COPY_NAME = re.compile(
-    r"(?:^|[_\-. (])(copy|kopie|copia|double|dup|new|neu|old|alt|guess|update[ds]?|tmp|temp|draft|v?\d{1,2})"
-    r"(?=[_\-. )]|$)|(副本|复制|拷贝|コピー|[新旧])(?=$|[_\-. )])",
+    r"(?:^|[_\-. (])(copy|kopie|copia|double|dup|new|neu|old|alt|guess|update[ds]?|tmp|temp|draft"
+    r"|v?\d{1,2})(?=[_\-. )]|$)|(副本|复制|拷贝|コピー|[新旧])(?=$|[_\-. )])",
     re.IGNORECASE,
 )
 _ABOUT_NOTHING: Final = word_set(

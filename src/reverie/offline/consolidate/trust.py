@@ -15,10 +15,9 @@ _CONFIRMED = re.compile(
 )
 _GUESSED = re.compile(
     r"\b(?:inferred|seems?(?: to)?|appears? to|apparently|probably|presumably|perhaps|maybe|likely|possibly"
-    r"|guess(?:ed)?"
-    r"|unconfirmed|not confirmed|unverified|not verified|assum(?:ed?|ption)|looks like|suspect"
-    r"|vermutlich|wahrscheinlich|anscheinend|offenbar|scheint|unbestätigt|nicht bestätigt"
-    r"|parece|probablemente|al parecer|quizás?|sin confirmar)\b|可能|似乎|大概|未确认|らしい|ようだ|おそらく|未確認",
+    r"|guess(?:ed)?|unconfirmed|not confirmed|unverified|not verified|assum(?:ed?|ption)|looks like|suspect|vermutlich"
+    r"|wahrscheinlich|anscheinend|offenbar|scheint|unbestätigt|nicht bestätigt|parece|probablemente|al parecer|quizás?"
+    r"|sin confirmar)\b|可能|似乎|大概|未确认|らしい|ようだ|おそらく|未確認",
     re.IGNORECASE,
 )
 _UNDONE = re.compile(

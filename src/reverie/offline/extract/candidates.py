@@ -54,7 +54,7 @@ class Candidate:
 
 
 def find_candidates(messages: Sequence[Message]) -> list[Candidate]:
-    """Of all new messages, in order: none up to one that asks to forget something, none beside one that is not meant."""
+    """Of all new messages, in order: none up to one that asks to forget, none beside one that is not meant."""
     last = max((at for at, message in enumerate(messages) if message.forgets), default=-1)
     unmeant = {at + step for at, message in enumerate(messages) if message.is_play for step in (-1, 0, 1)}
     meant = [message for at, message in enumerate(messages) if at > last and at not in unmeant and not message.is_void]
@@ -79,7 +79,10 @@ def _in_message(message: Message) -> Iterator[Candidate]:
             yield Candidate(MemoryType.PROJECT, tuple(filter(_is_kept, own)), only_updates=True)
         elif kind is not None:
             is_order = any(one.leans and one.has("standing") for one in own)
-            yield Candidate(kind, tuple(one for one in own if _is_kept(one) or (is_order and one.has("requests"))))
+            said = [one for one in own if _is_kept(one) or (is_order and one.has("requests"))]
+            asked = [one.text for one in own if one.is_asked]
+            if not content_terms(" ".join(asked)) & content_terms(" ".join(one.text for one in said)):
+                yield Candidate(kind, tuple(said))  # else what it is about may stand in the question
 
 
 def _is_kept(one: Marked) -> bool:

@@ -22,8 +22,8 @@ from reverie.text.sentences import capital, finished
 _DESCRIPTION = 150
 _CREDENTIALS = re.compile(
     r"\s*\((?=[^()]*(?:/|:|\b(?:user|login|pass\w*|pw|pwd|guest|token"
-    r"|key)\b))(?=[^()]*\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{6,})[^()]*\)"
-    r"|\s*\((?=[^()]*\b(?:user|login|pass\w*|pw|pwd)\b)(?=[^()]*\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{6,})[^()]*\)",
+    r"|key)\b))(?=[^()]*\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{6,})[^()]*\)|\s*\((?=[^()]*\b(?:user|login|pass\w*|pw"
+    r"|pwd)\b)(?=[^()]*\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{6,})[^()]*\)",
     re.IGNORECASE,
 )
 

@@ -15,10 +15,8 @@ _BEHIND = 0.75  # of the nearest: then it is meant as well
 _ORDER = re.compile(
     r"\b(?:forget|delete|remove|erase|drop|wipe|clear|scrap|discard|throw|away|stop|remember\w*|notes?|memor(?:y|ies)"
     r"|rules?|entry|entries|thing|know|known|saved?|stored?|store|keep|kept|noted|written|wrote|want|need|longer"
-    r"|everything"
-    r"|anything|whatever|vergiss|lösche?|notiz(?:en)?|regel|gedächtnis|weißt|alles|olvida|borra|elimina|nota|regla"
-    r"|memoria"
-    r"|sabes|todo)\b|忘(?:掉|了|记)|删(?:掉|除)|记忆|笔记|忘れて|削除|メモ|記憶",
+    r"|everything|anything|whatever|vergiss|lösche?|notiz(?:en)?|regel|gedächtnis|weißt|alles|olvida|borra|elimina"
+    r"|nota|regla|memoria|sabes|todo)\b|忘(?:掉|了|记)|删(?:掉|除)|记忆|笔记|忘れて|削除|メモ|記憶",
     re.IGNORECASE,
 )
 """The words of the order itself: they say nothing of what is to go."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 from functools import cached_property
+from itertools import pairwise
 
 from reverie.offline.language.lexicon import Lexicon, lexicon
 from reverie.offline.language.prose import Prose, Sentence, read_prose
@@ -13,16 +14,18 @@ from reverie.text.tongue import Tongue, tongue_of
 from reverie.text.words import content_terms
 
 _PRONOUN = re.compile(
-    r"^(?:\W|and |but |so |ok |no |yes |well |also |because |please |always |never |remember that )*"
-    r"(?:it|its|it's|he|she|they|those|these|both|that|this|thats|that's|them|er|sie|es|das|ella|él|eso|esto|lo)\b"
-    r"(?! (?:repo|project|team|company|codebase|lab)\b)|\b(?:do|make|keep|use|like|write|put) (?:it|that|this|them)\b"
-    r"|\b(?:so machen|mach das so|hazlo así)\b|(?:这|那)样|(?:そう|こう)し",
+    r"^(?:\W|and |but |so |ok |no |yes |well |also |because |please |always |never |remember that )*(?:it|its|it's|he"
+    r"|she|they|those|these|both|that|this|thats|that's|them|er|sie|es|das|ella|él|eso|esto|lo)\b(?! (?:repo|project"
+    r"|team|company|codebase|lab)\b)|\b(?:do|make|keep|use|like|write|put) (?:it|that|this|them)\b|\b(?:so machen"
+    r"|mach das so|hazlo así)\b|(?:这|那)样|(?:そう|こう)し",
     re.IGNORECASE,
 )
 _PROMPT = re.compile(
     r"^(?:you are (?:an?|the) |act as |your (?:task|job|role) is |du bist ein|eres un|你是一|あなたは)", re.IGNORECASE
 )
 """How a prompt begins that is made for any model."""
+_OPENING = 9  # characters: then a sentence is a question or a task as a whole
+_TENS = ("一", "二", "三", "十", "年")
 
 
 class Marked:
@@ -55,7 +58,16 @@ class Marked:
     @property
     def is_in_doubt(self) -> bool:
         """It is not meant, or not clear: then what is beside it is not clear either."""
-        return not (self.is_plain or self.has("filler") or self.has("asks") or self.has("requests"))
+        gaps = (self.text[one.end : two.start].strip(" ,") for one, two in pairwise(self.days))
+        if any(gap in ("", "the", "of") for gap in gaps) or any(
+            self.text[: day.start].endswith(_TENS) for day in self.days
+        ):
+            return True  # two days that are one, such as Friday next week, or half of a number
+        if self.is_plain or self.has("filler"):
+            return False
+        own = (self.message.words.asks.search(self.text), self.message.words.requests.search(self.text))
+        latest = _OPENING if self.message.tongue in ("en", "de", "es") else len(self.text)  # others ask at the end
+        return not any(found and found.start() < latest for found in own)
 
     @property
     def is_only_asking(self) -> bool:

@@ -14,19 +14,17 @@ from reverie.text.sentences import sentences as split
 
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _TAGGED = re.compile(
-    r"<(system-reminder|persisted-output|command-[\w-]+|local-command-[\w-]+|task-notification|recalled[\w-]*)\b[^<>]*>"
-    r".*?(?:</\1>|\Z)|^[ \t]*<([a-z][\w-]*)\b[^<>]*>.*?</\2>",
+    r"<(system-reminder|persisted-output|command-[\w-]+|local-command-[\w-]+|task-notification"
+    r"|recalled[\w-]*)\b[^<>]*>.*?(?:</\1>|\Z)|^[ \t]*<([a-z][\w-]*)\b[^<>]*>.*?</\2>",
     re.DOTALL | re.MULTILINE,
 )
 _SHOWN = re.compile(
     r"^\s*(?:>|\||[{}\[\]<]|\$ |%|at \S+\(|File \"|Traceback|\+\+|--|@@|//|/\*|\*/|import [\w{*.]+(?:;|$| from)"
-    r"|from \S+ import"
-    r"|(?:async )?def \w+\(|class \w+[:({]|(?:async )?function\b.*\(|(?:const|let|var) \w+ ?[=:]|return\b.*;"
-    r"|#include|#define"
-    r"|(?:public|private|static) (?:class|static|void|fn|func|int|string)|[A-Z][A-Za-z]*(?:Error|Exception)\b)"
-    r"|^\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|^\s*\[?\d\d:\d\d:\d\d|^\s*(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b"
-    r"|[{;\[]\s*$|^\s*[\"\x27][^\"\x27]*[\"\x27],?\s*$|^\s*[\w./-]+:\d+(?::\d+)?[: ]|^\s*-{3,}\s*$|^(?: {4,}"
-    r"|\t)(?!\s*[-*•\d])|^=== .* ===$|^[➜❯⏺⎿]"
+    r"|from \S+ import|(?:async )?def \w+\(|class \w+[:({]|(?:async )?function\b.*\(|(?:const|let|var) \w+ ?[=:]"
+    r"|return\b.*;|#include|#define|(?:public|private|static) (?:class|static|void|fn|func|int|string)"
+    r"|[A-Z][A-Za-z]*(?:Error|Exception)\b)|^\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|^\s*\[?\d\d:\d\d:\d\d|^\s*(?:ERROR"
+    r"|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b|[{;\[]\s*$|^\s*[\"\x27][^\"\x27]*[\"\x27],?\s*$"
+    r"|^\s*[\w./-]+:\d+(?::\d+)?[: ]|^\s*-{3,}\s*$|^(?: {4,}|\t)(?!\s*[-*•\d])|^=== .* ===$|^[➜❯⏺⎿]"
 )
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s+\S|\*\*[^*]+\*\*:?\s*$|={3,}$)", re.MULTILINE)
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)]|\(?[a-z]\)|\[[ x]\])\s+", re.MULTILINE)
@@ -36,11 +34,11 @@ _QUOTE = re.compile(
 _LEAD = re.compile(
     r"^(?:(?:and|also|so|but|btw|by the way|fyi|yes|yeah|yep|nope|oh|ah|hm+|hi|hey\w*|hello|alright|sorry|thanks"
     r"|heads[- ]?up(?: that)?|just so you know(?=[,:])|actually|for the record|small change|before i forget"
-    r"|(?:remember|note|keep in mind|bear in mind)(?: this| that| please| for later| for the future)*"
-    r"|(?:quick |for )?(?:background|context)(?: on me| for this)?|pls|please|und|bitte|kurz zu mir|übrigens|nein"
-    r"|merke? dir|y|por cierto|ojo que|recuerda(?: que)?)\b[,:!.]?\s*"
-    r"|(?:no|ok(?:ay)?|well|right|wait|ouch|whoa|ugh|argh|jeez|look|listen|great|cool|then)[,:!.]\s+"
-    r"|[-–—•,:;…，、：\s]+|另外|对了|顺便(?:说|提)(?:一下)?|先说(?:明)?一下|请?记住|ちなみに|あと|それと)+",
+    r"|(?:remember|note|keep in mind|bear in mind)(?: this| that| please| for later| for the future)*|(?:quick "
+    r"|for )?(?:background|context)(?: on me| for this)?|pls|please|und|bitte|kurz zu mir|übrigens|nein|merke? dir|y"
+    r"|por cierto|ojo que|recuerda(?: esto| que)*)\b[,:!.]?\s*|(?:no|ok(?:ay)?|well|right|wait|ouch|whoa|ugh|argh|jeez"
+    r"|look|listen|great|cool|then)[,:!.]\s+|[-–—•,:;…，、：\s]+|另外|对了|顺便(?:说|提)(?:一下)?|先说(?:明)?一下"
+    r"|请?记住|ちなみに|あと|それと)+",
     re.IGNORECASE,
 )
 _BLANK = re.compile(r"\n[ \t]*\n")

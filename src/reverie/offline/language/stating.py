@@ -11,12 +11,20 @@ import re
 from reverie.memory.taxonomy import MemoryType
 from reverie.offline.language.marks import Marked
 from reverie.offline.language.systems import ADDRESS, CODE_HOST, IN_REPOSITORY, ORDINARY, SYSTEM
+from reverie.offline.language.words import VERB
 from reverie.text.words import content_terms
 
 _SELF = re.compile(r"^(?:\W|and |but |so |btw,? )*(?:i\b|i'm|im\b|let'?s|see you|ich\b|yo\b|我|私)", re.IGNORECASE)
 _POINTS = re.compile(rf"(?:[:=]|->|→)\s*(?:the |our )?(?:{SYSTEM.pattern}|https?://|#[a-z])", re.IGNORECASE)
 """A name, a colon, and the place."""
+_TASK = re.compile(
+    rf"(?:[,;–—]|\bso) (?:(?:so|and|please|then|just) )*(?:please\b|hurry|go ahead|cancel|adapt|{VERB})"
+    r"|[，,](?:先|帮|请|麻烦|看|把)",
+    re.IGNORECASE,
+)
+"""What is to be done about it now: then it was said for that."""
 _LEAST = 2  # content words
+_GROUNDED = 6  # content words of a message that says what, when or why, and not only what was chosen
 
 
 def kind_of(one: Marked, *, is_led: bool = False) -> MemoryType | None:
@@ -26,12 +34,14 @@ def kind_of(one: Marked, *, is_led: bool = False) -> MemoryType | None:
         return None
     if one.leans or len(content_terms(one.text)) < _LEAST:
         return MemoryType.FEEDBACK if is_led and one.has("standing") and not one.is_ahead else None
-    is_told = not one.has("requests")
-    if one.has("person") and is_told:
+    is_told = one.has("remember") or not one.has("requests")
+    is_fact = is_told and (one.has("remember") or not _TASK.search(one.text))
+    is_news = is_fact and not _SELF.match(one.text) and len(content_terms(one.message.said)) >= _GROUNDED
+    if one.has("person") and is_fact and not one.is_ahead:
         return MemoryType.USER
-    if one.has("decided") and is_told and not _SELF.match(one.text):
+    if one.has("decided") and is_news:
         return MemoryType.PROJECT
-    if is_told and _is_place(one):
+    if is_fact and _is_place(one):
         return MemoryType.REFERENCE
     if (one.has("standing") and (is_told or _holds_by_itself(one))) or (
         one.has("orders") and is_told and not one.is_after_request
@@ -41,8 +51,7 @@ def kind_of(one: Marked, *, is_led: bool = False) -> MemoryType | None:
         return None  # what code says is read there
     if one.has("remember"):
         return MemoryType.PROJECT if one.is_ahead else MemoryType.FEEDBACK
-    is_dated = one.is_ahead and one.has("event")
-    return MemoryType.PROJECT if is_dated and is_told and not _SELF.match(one.text) else None
+    return MemoryType.PROJECT if is_news and one.is_ahead and one.has("event") else None
 
 
 def _holds_by_itself(one: Marked) -> bool:

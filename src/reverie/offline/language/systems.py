@@ -28,12 +28,10 @@ _NAMES: Final = """
 """
 _PHRASES: Final = (
     r"google (?:drive|docs?|forms?|sheets?|calendar|chat|groups)|gdrive|azure devops|power ?bi|ms teams|microsoft teams"
-    r"|new relic|rocket\.chat"
-    r"|shared (?:drive|folder|mailbox)|network (?:drive|share)|github (?:issues|projects?|discussions?|wiki)"
-    r"|gitlab (?:issues|boards?|wiki)"
-    r"|gh issues|monday\.com|stack overflow for teams|one ?note|s3 bucket|the (?:company|team|internal) wiki"
-    r"|gemeinsame[sn]? laufwerk|netzlaufwerk"
-    r"|unidad compartida|共享盘|网盘|共有(?:ドライブ|フォルダ)"
+    r"|new relic|rocket\.chat|shared (?:drive|folder|mailbox)|network (?:drive|share)|github (?:issues|projects?"
+    r"|discussions?|wiki)|gitlab (?:issues|boards?|wiki)|gh issues|monday\.com|stack overflow for teams|one ?note"
+    r"|s3 bucket|the (?:company|team|internal) wiki|gemeinsame[sn]? laufwerk|netzlaufwerk|unidad compartida|共享盘|网盘"
+    r"|共有(?:ドライブ|フォルダ)"
 )
 SYSTEM: Final = re.compile(
     "|".join(
@@ -53,9 +51,9 @@ ORDINARY: Final = word_set(
 )
 """Names that are words as well: they count only with a capital."""
 ADDRESS: Final = re.compile(
-    r"https?://[^\s)>\]\"'`，。]+|(?<![\w@/.])(?:[\w-]+\.)+(?:com|org|net|io|app|dev|ai|co|cloud|internal|local"
-    r"|corp|example|edu|gov|de|es|cn|jp|eu|uk|fr|ch)"
-    r"(?:/[\w./#?=&%~-]*)?(?![\w.])|(?<![\w#])#[a-z][\w-]{2,}\b|[\w.+-]+@[\w-]+\.[\w.]+|\bdoi:\s?\S+",
+    r"https?://[^\s)>\]\"'`，。]+|(?<![\w@/.])(?:[\w-]+\.)+(?:com|org|net|io|app|dev|ai|co|cloud|internal|local|corp"
+    r"|example|edu|gov|de|es|cn|jp|eu|uk|fr|ch)(?:/[\w./#?=&%~-]*)?(?![\w.])|(?<![\w#])#[a-z][\w-]{2,}\b"
+    r"|[\w.+-]+@[\w-]+\.[\w.]+|\bdoi:\s?\S+",
 )
 """A link, a host, a channel, an identifier of a data set."""
 CODE_HOST: Final = re.compile(
@@ -63,7 +61,7 @@ CODE_HOST: Final = re.compile(
 )
 """Addresses of code: what is there is found in git."""
 IN_REPOSITORY: Final = re.compile(
-    r"(?<![\w/:.])(?:\.{0,2}/)?(?:[\w.@-]+/)+[\w.@-]*|(?<![\w/@])[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|c|h|cpp|hpp"
-    r"|java|kt|swift|rb|php|cs|sql|ya?ml|json|toml|sh|md|css|html|lock)\b"
+    r"(?<![\w/:.])(?:\.{0,2}/)?(?:[\w.@-]+/)+[\w.@-]*|(?<![\w/@])[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|c|h|cpp|hpp|java|kt"
+    r"|swift|rb|php|cs|sql|ya?ml|json|toml|sh|md|css|html|lock)\b"
 )
 """A path or a file of code."""

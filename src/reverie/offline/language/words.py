@@ -10,7 +10,7 @@ _LEAD: Final = (
     r"^(?:please |pls |and |so |but |also |ok(?:ay)?,? |no,? |yes,? |btw,? |by the way,? |fyi,? |heads[- ]?up:? |(?:hi"
     r"|hello|hey|thanks|(?:for |some |quick )?(?:context|background)|just so you know)[,.:!]* )*"
 )
-_VERB: Final = (
+VERB: Final = (
     r"(?:(?:add|adjust|apply|ask|bring|build|bump|calculate|change|check|clean|clear|close|combine|commit|compare"
     r"|continue|convert|copy|create|debug|delete|deploy|describe|disable|do|download|draw|drop|enable|explain|extend"
     r"|extract|fetch|fill|find|finish|fix|generate|get|give|go|handle|help|implement|improve|include|insert|install"
@@ -30,19 +30,20 @@ _ROLE: Final = (
 _NAME: Final = r"\b(?-i:[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)?)"
 
 _EN: Final = {
-    "remember": rf"{_LEAD}(?:remember|(?:keep|bear) in mind|(?:make|take) a note|note|don'?t (?:ever )?forget)"
-    r"(?: this| that| please| for (?:later|(?:the )?(?:future|next time)|all [^:.,]{3,40}))*(?::|,| that\b|[.!]*$)"
+    "remember": rf"{_LEAD}(?:remember|(?:keep|bear) in mind|(?:make|take) a note|note(?= for|:)|don'?t (?:ever )?forget)"
+    r"(?: this| that| please| for (?:later|(?:the )?(?:future|next time)|all [^:.,]{3,40}))*(?::| that\b|[.!]*$)"
     r"|^for the record[:,]|[,;.–—-] (?:and )?(?:please )?(?:remember (?:that|this)|keep (?:that|this) in mind)[.!]*$",
     "standing": r"\bfrom (?:now|today) on\b|\b(?:going|moving) forward\b|\bhenceforth\b|\bas a (?:general )?rule\b"
-    r"|(?:^|[,.;:!] ?|\band |\bplease |\bso )in (?:the )?future\b|\bin (?:the )?future[.!,]?$|\bnever again\b"
-    r"|\b(?:don'?t|do not|never) ever\b|\bwhenever you (?!can\b|like\b|want\b|have\b)|\bevery (?:single )?time you\b"
-    r"|\bfor all future\b|^(?:please )?(?:stop|quit) \w+ing (?!(?:it|the|that|this)\b)|\bunless i (?:ask|say|tell)\b"
-    r"|^(?:house |ground )?rules?(?: of thumb)?(?: (?:for|in|on) [^:.]{2,40})?: ",
-    "orders": rf"{_LEAD}(?:always|never) (?!(?:\w+ed|\w+[^su]s|the|an?|mind|was|had|seen|been|thought|knew|got|saw|fun|good|nice)\b)"
-    r"[a-z]+|\bi(?:'d| would)? (?:strongly |really |much |generally |usually )?prefer (?!the\b|this\b|that\b|it\b|to\b"
-    r"|if\b|you\b|option|\d|an?\b|your\b|version)[a-z]+",
+    rf"|\bin (?:the )?future(?:[.!]?$|,? (?:please|always|never|only|i want|do not|don'?t|{VERB}))|\bnever again\b"
+    r"|\b(?:don'?t|do not|never) ever\b|\bfor all future\b|\bunless i (?:ask|say|tell)\b"
+    rf"|\b(?:whenever|every (?:single )?time) you [^,.]+, (?:please |also |then )?(?:always|never|i want|don'?t|{VERB})"
+    r"|^(?:please )?(?:stop|quit) \w+ing (?!(?:it|the|that|this)\b)|^(?:house |ground )?rules?(?: of thumb)?(?: (?:for"
+    r"|in|on) [^:.]{2,40})?: ",
+    "orders": rf"{_LEAD}(?:always|never) (?!(?:\w+ed|\w+[^su]s|the|an?|mind|was|had|seen|been)\b)[a-z]+"
+    r"|\bi(?:'d| would)? (?:strongly |really |much |generally |usually )?prefer (?!the\b|this\b|that\b|it\b|to\b|if\b"
+    r"|you\b|option|\d|an?\b|your\b|version)[a-z]+",
     "person": rf"{_LEAD}i(?:'m| am) (?:just |still |also |only |now )?(?:an?|the)(?: [\w'&/+.-]+){{0,5}}? {_ROLE}\b"
-    rf"|{_LEAD}i(?:'m| am) (?:\w+ ){{0,2}}{_ROLE} (?:at|in|for|of|by) |\bi work (?:as|at|in|for) (?:an?|our) "
+    rf"|{_LEAD}i(?:'m| am) (?:\w+ ){{0,2}}{_ROLE} (?:at|in|for|of|by) |\bi work (?:as|at|for) (?:an?|the|our) "
     r"|\bmy (?:day job|job|role|profession|background|native language|mother tongue) is\b|\bi(?:'m"
     r"| am) (?:\w+ly )?(?:new (?:to|here)|colou?r-?\s?blind|blind|deaf|dyslexic|self-taught|left-handed)\b|\bi(?:'ve"
     r"| have) (?:never|hardly ever|barely) (?:used|written|touched|worked|coded|programmed) |\bi (?:lead|manage|teach"
@@ -52,11 +53,11 @@ _EN: Final = {
     r"|finally )?(?:decided|agreed|voted|settled on)\b|\bdecision: |\bwe(?:'re| are) (?:dropping|migrating"
     r"|moving (?:off|away)|deprecating|retiring|abandoning|phasing out) |\b(?:is|are|stays?) (?:parked|on hold|on ice"
     r"|shelved|postponed)\b"
-    rf"|{_NAME} (?:now )?(?:owns|leads|takes over|took over|is taking over|is (?:now )?(?:in charge|responsible)) (?!to )",
+    rf"|{_NAME} (?:now )?(?:owns|leads|takes over|took over|is taking over|is (?:in charge|responsible)) (?!to )",
     "event": r"\b(?:launch|release|deadline|freeze|demo|delivery|submission|hearing|trial|audit|conference|keynote"
     r"|exam|migration|cutover|go-?live|rollout|inspection|handover|contract|expir(?:es|y)|due|ships?|deliver|goes live"
     r"|starts?|begins?|ends?|launches|closes?)\b",
-    "located": r"\b(?:is|are|lives?|sits?|kept|stored|tracked|logged|filed|posted|documented|recorded|hosted|archived"
+    "located": r"\b(?:are|lives?|sits?|kept|stored|tracked|logged|filed|posted|documented|recorded|hosted|archived"
     r"|published|found|moved) (?:now )?(?:all )?(?:in|on|at|under|to)\b|\b(?:goe?s?|belongs?) (?:in ?to|to|in|on)\b",
     "reason": r"\b(?:because|bc|otherwise|so that|that'?s why|due to)\b|^since\b",
     "forget": r"\bforget (?:that|what|my|our|about|the|everything|all|it|this|those|these|any|whatever)\b|\b(?:can"
@@ -77,28 +78,31 @@ _EN: Final = {
     r"|\b(?:moved|pushed|postponed|delayed|rescheduled|brought forward|changed|switched|replaced|renamed|migrated"
     r"|took over|takes over|no longer|any ?more|instead of|is now|are now|not the \d|correction|used to|since (?:today"
     r"|yesterday|monday|last|this)|we left|we dropped|(?:is|are) gone)\b|\bnow[.!]?$",
-    "void": r"\b(?:pretend\w*|role-?\s?play\w*|make[- ]believe|as if|fiction\w*|for (?:fun|the exercise)|suppose"
-    r"|supposing|imagine|hypothetical\w*|thought experiment|let'?s (?:say|assume)|say i'?m|in (?:this|the) (?:scenario"
-    r"|story|game|novel|scene)|my character|jk|joke|sarcas\w+|what if|in theory|thinking out loud|kidding|joking"
-    r"|never ?mind|scratch that|ignore (?:that|what i)|on second thoughts?|haha\w*|lol)\b|🙃|🙄|😂|🤣|😄|😉|;-?\)|(?:^"
-    r"|\s)/s\b|\bwhat could (?:possibly )?go wrong\b|\byeah,? right\b|^(?:oh|ah|wow),? (?:great|sure|wonderful"
-    r"|fantastic|brilliant|nice|lovely|perfect)\b|^(?:great|sure|yes|yeah|right),? (?:another|and (?:from now on"
-    r"|let'?s|then))\b|\bjust what (?:i|we) needed\b|\bthanks for (?:nothing|breaking|losing|deleting|ruining)\b"
-    r"|\bgenius\b|^(?:brilliant|wonderful|fantastic)[,.!]|\bif (?:we|i|you|they|he|she|it|someone) (?:were|had|moved"
-    r"|switched|wanted|decided|ever)\b",
+    "void": r"\b(?:pretend\w*|role-?\s?play\w*|make[- ]believe|as if|fiction\w*|for (?:fun|the exercise)"
+    r"|let'?s (?:rehearse|practi[sc]e)|mock interview|(?:interview|sales|pitch) (?:simulation|practi[sc]e|training)"
+    r"|(?:test|sample|example|dummy) (?:input|sentence|text)|suppose|supposing|imagine|hypothetical\w*"
+    r"|thought experiment|let'?s (?:say|assume)|say i'?m|in (?:this|the) (?:scenario|story|game|novel|scene)"
+    r"|my character|jk|joke|sarcas\w+|what if|in theory|thinking out loud|kidding|joking|never ?mind|scratch that"
+    r"|ignore (?:that|what i)|on second thoughts?|haha\w*|lol)\b|🙃|🙄|😂|🤣|😄|😉|;-?\)|(?:^|\s)/s\b"
+    r"|\bwhat could (?:possibly )?go wrong\b|\byeah,? right\b|^(?:oh|ah|wow),? (?:great|sure|wonderful|fantastic"
+    r"|brilliant|nice|lovely|perfect)\b|^(?:great|sure|yes|yeah|right),? (?:another|and (?:from now on|let'?s|then))\b"
+    r"|\bjust what (?:i|we) needed\b|\bthanks for (?:nothing|breaking|losing|deleting|ruining)\b|\bgenius\b"
+    r"|^(?:brilliant|wonderful|fantastic)[,.!]|\bif (?:we|i|you|they|he|she|it|someone) (?:were|had|moved|switched"
+    r"|wanted|decided|ever)\b",
     "unmeant": r"\b(?:just|only) (?:for )?(?:this|the) (?:once|one|time)\b|\bthis (?:once|time)\b|\bfor (?:this"
     r"|the) (?:one|task|pr|commit|letter|file|run|demo)\b|\bfor (?:now|today|tonight|once|the moment|the time being)\b"
     r"|\bright now\b|\bat the moment\b|\btemporarily\b|\btoday only\b|\bone-?off\b|\bin this (?:file|list|table"
     r"|function|query|case)\b|\b(?!i\b|we\b)\w+ (?:wrote|says?|said|claims?|writes|thinks?|insists?|told (?:me|us)"
     r"|wants? us|recommends?|suggests?)\b|\baccording to\b|[:：]\s*“…”|\bas (?:always|usual|i said|agreed"
     r"|documented)\b|\b(?:already|even) (?:written|documented|noted|know)\b|\bturns? out\b|\bfixed (?:now|it|that)\b"
-    r"|\b(?:maybe|perhaps|probably|might|not sure|i think|i guess|apparently|supposedly|rumou?r|unless we|would)\b",
+    r"|\b(?:maybe|perhaps|probably|might|not sure|i think|i guess|could|apparently|supposedly|rumou?r|unless we"
+    r"|would)\b",
     "asks": r"^(?:ok(?:ay)?,? |so,? |and |but |well,? |then )?(?:(?:who|whom|whose|what|whats|which|why|where|how"
     r"|when)(?:'s|'re)? |(?:is|are|was|were|does|did|should|would|will|has|have|am|can|could|isn'?t|aren'?t) (?:it"
     r"|that|this|there|the|we|you|i|they|he|she|our|my)\b)|\b(?:i wonder|do you know|any idea|do you remember)\b",
     "requests": rf"^(?:ok(?:ay)?,? |so,? |now,? |then,? |and |also,? |but |great,? |cool,? |right,? |first,? "
     rf"|please |pls "
-    rf"|just |next,? |lets? |let's )*{_VERB}|\b(?:can|could|would|will) you (?:please |pls |also |just |now )?{_VERB}"
+    rf"|just |next,? |lets? |let's )*{VERB}|\b(?:can|could|would|will) you (?:please |pls |also |just |now )?{VERB}"
     r"|\bi (?:need|want|would like|'d like) you to\b|^(?:let'?s|lets)\b",
     "filler": r"^(?:(?:ok(?:ay)?|thanks?|thank you|thx|ty|cheers|great|good|nice|cool|perfect|awesome|yes|yeah|yep|no"
     r"|nope|hi|hello|hey|right|sure|fine|alright|works?|done|merged|got it|ah|oh|hm+|haha|lol|sounds good|lgtm|go on"
@@ -117,7 +121,7 @@ _DE: Final = {
     r"|bleibt) (?:\w+ )?(?:auf eis|pausiert|zurückgestellt|ausgesetzt|abgesagt)\b|\b[A-ZÄÖÜ]\w+ übernimmt\b",
     "event": r"(?:freeze|launch|release|termin|frist|abgabe|prüfung|audit|demo|lieferung|messe|umzug|migration|abnahme"
     r"|stichtag)\w*\b|\b(?:beginnt|startet|endet|fällig|geht live|abgeschaltet)\b",
-    "located": r"\b(?:liegt|liegen|steht|stehen|findest|landen|gehören|gehört|verwaltet|gepflegt)\b",
+    "located": r"\b(?:liegen|stehen|findest|landen|gehören|gehört|verwaltet|gepflegt)\b",
     "reason": r"\b(?:weil|denn|sonst|damit|deshalb|nämlich)\b",
     "forget": r"\bvergiss\b|\bkannst du .*\bvergessen\b|\b(?:lösch|streich|entfern)\w*\b.*\b(?:notiz|notizen|regel"
     r"|erinnerung|eintrag|gedächtnis|gespeichert|gemerkt|weißt)|\b(?:nicht|nirgends) (?:\w+ )?(?:speichern|merken"
@@ -131,8 +135,8 @@ _DE: Final = {
     r"|🙃|🙄|\bna (?:toll|super|klasse|prima)\b|\bja klar\b|^(?:oh|ach) (?:toll|super|wie schön)\b|\bwenn (?:wir"
     r"|ich) .*\b(?:wäre|würde|hätte)",
     "unmeant": r"\b(?:nur (?:dieses|diesmal|heute|einmal)|diesmal|ausnahmsweise|gerade|momentan|vorerst|erst mal"
-    r"|fürs erste|vielleicht|vermutlich|wahrscheinlich|laut|wie (?:immer|gesagt|üblich))\b|[:：]\s*“…”|\b(?:sagt|sagte"
-    r"|meint|meinte|schreibt|schrieb|behauptet|stand)\b",
+    r"|fürs erste|vielleicht|könnten?|würden?|vermutlich|wahrscheinlich|laut|wie (?:immer|gesagt|üblich))\b"
+    r"|[:：]\s*“…”|\b(?:sagt|sagte|meint|meinte|schreibt|schrieb|behauptet|stand)\b",
     "asks": r"^(?:wer|was|wie|wo|wann|warum|wieso|weshalb|welche[rsnm]?|ist|sind|hast|kannst|soll|sollen|gibt"
     r"|können)\b",
     "requests": r"^(?:bitte |ok,? |dann |jetzt |und |auch )*(?:schreib|mach|änder|füg|zeig|erklär|erstell|bau|prüf"
@@ -143,8 +147,8 @@ _DE: Final = {
 }
 _ES: Final = {
     "remember": r"^(?:por favor,? |y )*(?:recuerda|acuérdate|ten en cuenta|no olvides|toma nota|apunta)\b",
-    "standing": r"\b(?:de ahora en adelante|a partir de (?:ahora|hoy)|en adelante|en el futuro|cada vez que"
-    r"|nunca más)\b",
+    "standing": r"\b(?:de ahora en adelante|a partir de (?:ahora|hoy)|en adelante|en el futuro"
+    r"|cada vez que (?:me )?\w+[ae]s|nunca más)\b",
     "orders": r"^(?:por favor,? siempre \w+|(?:no,? )?(?:nunca|jamás) \w{3,}[ae]s\b)|^prefiero (?!est|es[eo]|la\b"
     r"|el\b)\w+",
     "person": r"\bsoy (?:el |la |una? )?[\wáéíóúñ]+(?:ora?|ista|er[oa]|[ae]nt[ea]|[óo]log[oa]|ic[oa]|ad[oa]|ari[oa]"
@@ -153,7 +157,7 @@ _ES: Final = {
     r"|sigue) (?:en pausa|parad[oa]|aparcad[oa]|suspendid[oa]|cancelad[oa])\b",
     "event": r"\b(?:lanzamiento|entrega|plazo|auditoría|demo|presentación|migración|inspección|examen|juicio|feria"
     r"|cierre|publicación|vence|empieza|comienza|termina|sale|lanzamos|entregamos)\b",
-    "located": r"\b(?:está|están|se (?:guarda|registra|guardan|registran|encuentra|encuentran|publican|suben))\b",
+    "located": r"\b(?:están|se (?:guarda|registra|guardan|registran|encuentra|encuentran|publican|suben))\b",
     "reason": r"\b(?:porque|ya que|para que|si no|por eso)\b",
     "forget": r"\b(?:olvida|olvídate|puedes olvidar)\b|\b(?:borra|elimina|quita)\b.*\b(?:nota|regla|recuerdo|memoria"
     r"|entrada|sabes|guardado)\b|\bno (?:lo |la |quiero que )?(?:guardes|recuerdes|apuntes|almacenes)\b"
@@ -167,7 +171,7 @@ _ES: Final = {
     r"|digamos que|es broma)\b|🙃|🙄|\bqué podría salir mal\b|\bsí,? claro\b|\b(?:ah|oh),? (?:genial|perfecto"
     r"|estupendo)\b|\blo que faltaba\b",
     "unmeant": r"\b(?:solo|sólo)? ?(?:por )?esta vez\b|\bpor ahora\b|\bde momento\b|\bahora mismo\b|\b(?:solo"
-    r"|por) hoy\b|\b(?:dice|dijo|opina|escribió|según|quizás?|tal vez|como siempre|como dije)\b|[:：]\s*“…”",
+    r"|por) hoy\b|\b(?:dice|dijo|opina|escribió|según|quizás?|podría\w*|tal vez|como siempre|como dije)\b|[:：]\s*“…”",
     "asks": r"^¿|^(?:qué|quién|cómo|cuándo|dónde|por qué|cuáles?)\b",
     "requests": r"^(?:por favor,? |ok,? |vale,? |ahora |y |luego |también )*(?:cambia|haz|crea|añade|agrega|escribe"
     r"|corrige|arregla|ejecuta|corre|muestra|muéstra\w*|explica\w*|renombra|mueve|revisa|busca|abre|genera|actualiza"
@@ -176,11 +180,11 @@ _ES: Final = {
     "filler": r"^(?:(?:ok|vale|gracias|perfecto|genial|bien|sí|no|hola|listo|muy|claro|entendido|muchas)[,.!¡ ]*)+$",
 }
 _ZH: Final = {
-    "remember": r"^(?:请|麻烦)?(?:你)?(?:记住|记得|记一下|记下来|别忘了|不要忘)",
-    "standing": r"(?:^|[，。；、,])(?:请)?以后|以后(?:都|请|不要|别|一律)|今后|从现在(?:开始|起)|从今往后|再也不要"
-    r"|每次[^，。]*(?:都要|请|必须|务必)",
+    "remember": r"^(?:请|麻烦)?(?:你)?(?:记住|记一下|记下来)",
+    "standing": r"(?:^|[，。；、,])(?:请)?以后(?!再|的|就)|以后(?:都|请|不要|别|一律)|今后|从现在(?:开始|起)|从今往后"
+    r"|再也不要|每次[^，。]*(?:都要|请|必须|务必)",
     "orders": r"^(?:请)?(?:总是|永远|绝对不要|千万(?:不要|别)|一定要)",
-    "person": r"我是(?:一名|一个|个|位|做|搞|学)[^，。,；;不]{1,20}|我在[^，。]{2,15}工作|我(?:的)?(?:职业|岗位)是",
+    "person": r"我是(?:一名|一个|个|位|搞|学)[^，。,；;不]{1,20}|我在[^，。]{2,15}工作|我(?:的)?(?:职业|岗位)是",
     "decided": r"我们(?:已经)?决定|(?:大家|团队|会上)(?:一致)?(?:决定|同意)|(?:项目|功能|开发)[^，。]{0,10}(?:暂停"
     r"|搁置|取消)|[^，。]{1,6}(?:接手|接管)",
     "event": r"上线|发布|发版|截止|演示|交付|封网|冻结|评审|验收|审计|迁移|切换|停机|考试|开庭|答辩|到期|下线|改到"
@@ -208,7 +212,7 @@ _JA: Final = {
     "remember": r"(?:覚えて(?:おいて)?|記憶して|メモして|記録して)(?:おいて)?(?:ください|下さい|ね)?[。！!]?$"
     r"|忘れないで",
     "standing": r"今後(?:は|も)|これから(?:は|も)|以後|次回(?:から|以降)|二度と|毎回.*(?:ください|下さい|ほしい)",
-    "orders": r"^(?:必ず|絶対に|決して|常に)",
+    "orders": r"^(?:必ず|絶対に|決して|常に).*(?:ください|下さい|こと|ように)",
     "person": r"(?:私|僕|俺|わたし)は[^。、]{1,30}(?:師|士|者|員|医|家|長|職|生|担当|ア|ー)(?:です|で、|をして|として)"
     r"|歴\d+年",
     "decided": r"(?:こと)?に(?:決まり|決め|決定)ました|採用することに|使わないことに|(?:保留|凍結|中断|中止)(?:に"

@@ -23,12 +23,10 @@ from reverie.offline.terms import pattern, read_question
 from reverie.text.dates.finding import find_days
 
 _VALUE = re.compile(
-    r"\b\d[\d.,:/-]*\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:january|february|march|april|may|"
-    r"june|july|"
-    r"august|september|october|november|december)\b|\b(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|"
-    r"sonntag)s?\b|"
-    r"\b(?:lunes|martes|miércoles|jueves|viernes|sábado|domingo)s?\b|(?:周|星期)[一二三四五六日天]|"
-    r"[月火水木金土日]曜日?",
+    r"\b\d[\d.,:/-]*\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:january|february|march|april|may|june"
+    r"|july|august|september|october|november|december)\b|\b(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag"
+    r"|sonntag)s?\b|\b(?:lunes|martes|miércoles|jueves|viernes|sábado|domingo)s?\b|(?:周|星期)[一二三四五六日天]"
+    r"|[月火水木金土日]曜日?",
     re.IGNORECASE,
 )
 """What a correction changes: numbers, dates, days."""

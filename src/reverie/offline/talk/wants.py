@@ -114,8 +114,8 @@ Want: TypeAlias = (
 )
 
 _POLITE = (
-    r"(?:(?:please|hey|hi|hello|ok(?:ay)?|so|and|now|then|also|btw|by the way|can you|could you|would you|bitte|"
-    r"kannst du|könntest du|por favor|puedes|podrías|请|請|麻烦|ちょっと)[,、，:\s]*)*"
+    r"(?:(?:please|hey|hi|hello|ok(?:ay)?|so|and|now|then|also|btw|by the way|can you|could you|would you|bitte"
+    r"|kannst du|könntest du|por favor|puedes|podrías|请|請|麻烦|ちょっと)[,、，:\s]*)*"
 )
 
 
@@ -124,22 +124,21 @@ def _begins(words: str) -> re.Pattern[str]:
 
 
 _REMEMBER = _begins(
-    r"(?:always )?remember(?: that| this| to|:|,)? |(?:take (?:a )?note|make a note|note down|note)(?: that| of|:|,) ?|"
-    r"keep in mind(?: that|:|,)? |(?:don['’]t|do not|never) forget(?: that|:|,)? |save (?:this|that)(?: down)?:? |"
-    r"merk(?:e)? dir(?:,? dass|[:,])? ?|behalte?,? dass |denk(?:e)? (?:bitte )?daran[:,]? ?(?:dass )?|"
-    r"vergiss (?:bitte )?nicht[:,]? ?(?:dass )?|notier(?:e)?[:,]? |"
-    r"recuerda(?: que|:)? |acuérdate de que |no (?:te )?olvides(?: de)?(?: que|:)? |"
-    r"ten en cuenta que |anota(?: que|:)? |"
-    r"记住|記住|记下|请记|記得|记得|别忘了|不要忘记|覚えておいて(?:ください)?[:、]?|覚えて(?:ください)?[:、]"
+    r"(?:always )?remember(?: that| this| to|:|,)? |(?:take (?:a )?note|make a note|note down|note)(?: that| of|:|,) ?"
+    r"|keep in mind(?: that|:|,)? |(?:don['’]t|do not|never) forget(?: that|:|,)? |save (?:this|that)(?: down)?:? "
+    r"|merk(?:e)? dir(?:,? dass|[:,])? ?|behalte?,? dass |denk(?:e)? (?:bitte )?daran[:,]? ?(?:dass )?"
+    r"|vergiss (?:bitte )?nicht[:,]? ?(?:dass )?|notier(?:e)?[:,]? |recuerda(?: que|:)? |acuérdate de que "
+    r"|no (?:te )?olvides(?: de)?(?: que|:)? |ten en cuenta que |anota(?: que|:)? |记住|記住|记下|请记|記得|记得|别忘了"
+    r"|不要忘记|覚えておいて(?:ください)?[:、]?|覚えて(?:ください)?[:、]"
 )
 _REMEMBER_JA = re.compile(
     r"^(?P<text>.{4,}?)(?:[、,]?(?:ことを|と|って|を)?(?:覚えておいて|記憶して|メモして)(?:ください|ね)?[。!！]?)$"
 )
 _FORGET = _begins(
-    r"forget (?:about |that |what (?:i|we) said about |the memory (?:about|of) |everything about )?|"
-    r"stop remembering (?:that )?|delete the memor(?:y|ies) (?:about|of) |"
-    r"vergiss\b(?! (?:bitte )?nicht)(?: bitte)?,? ?(?:dass |alles über |das mit )?|"
-    r"olvida (?:que |lo de |todo sobre )?|olvídate de (?:que |lo de )?|忘记(?!了)|忘掉(?!了)"
+    r"forget (?:about |that |what (?:i|we) said about |the memory (?:about|of) |everything about )?"
+    r"|stop remembering (?:that )?|delete the memor(?:y|ies) (?:about|of) "
+    r"|vergiss\b(?! (?:bitte )?nicht)(?: bitte)?,? ?(?:dass |alles über |das mit )?|olvida (?:que |lo de |todo sobre )?"
+    r"|olvídate de (?:que |lo de )?|忘记(?!了)|忘掉(?!了)"
 )
 _QUOTED = (">", "+", "-", "|", "#", "「", "『", '"', "“")
 _FORGET_JA = re.compile(r"^(?P<text>.{2,}?)(?:のこと)?(?:を|は)?忘れて(?:ください|ね|いい)?[。!！]?$")
@@ -151,76 +150,67 @@ _BARE_RUN = _begins(r"(?:run|execute|ejecuta|运行|执行)[:：]?\s*")
 _SHELL_LINE = re.compile(r"^\s*[$!]\s*(\S.*)$")
 _COMMAND = re.compile(r"^[A-Za-z0-9_./~-]+(?: +[^\s?？]+)*$")
 _ENGLISH = re.compile(
-    r"\b(?:the|a|an|it|them|this|that|these|those|all|my|our|your|every|tests?|server|again|and|away|into|out|der|die|das|los|las)\b|吗|嗎|了",
+    r"\b(?:the|a|an|it|them|this|that|these|those|all|my|our|your|every|tests?|server|again|and|away|into|out|der|die"
+    r"|das|los|las)\b|吗|嗎|了",
     re.IGNORECASE,
 )
 _KNOWN = re.compile(
-    r"^\W*(?:(?:so|and|ok|hey)[, ]+)*(?:what (?:do|did) you (?:know|remember|have (?:saved|stored|in memory))|"
-    r"what(?:['’]s| is| have you got| do you have) in (?:your |the )?memory|what have you (?:learned|learnt|"
-    r"saved|kept)|"
-    r"(?:show|list)(?: me)? (?:your |the |all |my )*memor(?:y|ies)|do you (?:know|remember) anything|"
-    r"was weißt du|was hast du (?:dir )?gemerkt|woran erinnerst du dich|qué (?:sabes|recuerdas)|"
-    r"你(?:知道|记得|記得)(?:些)?什么|你(?:都)?记住了什么|何を覚えて)"
-    r"(?P<rest>.*)$",
+    r"^\W*(?:(?:so|and|ok|hey)[, ]+)*(?:what (?:do|did) you (?:know|remember|have (?:saved|stored|in memory))"
+    r"|what(?:['’]s| is| have you got| do you have) in (?:your |the )?memory|what have you (?:learned|learnt|saved"
+    r"|kept)|(?:show|list)(?: me)? (?:your |the |all |my )*memor(?:y|ies)|do you (?:know|remember) anything"
+    r"|was weißt du|was hast du (?:dir )?gemerkt|woran erinnerst du dich|qué (?:sabes|recuerdas)|你(?:知道|记得"
+    r"|記得)(?:些)?什么|你(?:都)?记住了什么|何を覚えて)(?P<rest>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
 _ABOUT = re.compile(r"\b(?:about|of|on|über|von|sobre|de)\s+(?P<what>.+?)\W*$|关于(?P<zh>.+?)的?\W*$", re.IGNORECASE)
 _LAST = re.compile(
-    r"\b(?:last (?:time|session|conversation|chat)|previous (?:session|conversation|chat)|"
-    r"(?:did|were) we (?:talk|discuss|do|work|leave off|doing|working)\w*(?: about| on)?(?: (?:yesterday|before|"
-    r"earlier))?\W*$|"
-    r"where (?:did|were) we (?:leave|stop)\w*|letztes mal|letzte (?:sitzung|unterhaltung)|zuletzt gemacht|"
-    r"la última (?:vez|sesión|conversación)|sesión anterior)\b|上次|上一次|上回|前回|この前",
+    r"\b(?:last (?:time|session|conversation|chat)|previous (?:session|conversation|chat)|(?:did|were) we (?:talk"
+    r"|discuss|do|work|leave off|doing|working)\w*(?: about| on)?(?: (?:yesterday|before|earlier))?\W*$|where (?:did"
+    r"|were) we (?:leave|stop)\w*|letztes mal|letzte (?:sitzung|unterhaltung)|zuletzt gemacht|la última (?:vez|sesión"
+    r"|conversación)|sesión anterior)\b|上次|上一次|上回|前回|この前",
     re.IGNORECASE,
 )
 _OVERVIEW = re.compile(
-    r"\b(?:(?:this|the) (?:project|repo(?:sitory)?|codebase|program|app|folder|directory)|(?:dieses|"
-    r"das) (?:projekt|repo)|"
-    r"(?:este|el) (?:proyecto|repositorio))\b|这个(?:项目|仓库)|このプロジェクト|このリポジトリ",
+    r"\b(?:(?:this|the) (?:project|repo(?:sitory)?|codebase|program|app|folder|directory)|(?:dieses|das) (?:projekt"
+    r"|repo)|(?:este|el) (?:proyecto|repositorio))\b|这个(?:项目|仓库)|このプロジェクト|このリポジトリ",
     re.IGNORECASE,
 )
 _GENERAL = re.compile(
-    r"^\W*(?:(?:so|and|ok|hey)[, ]+)*(?:what(?:['’]s| is| does| do we have)?|tell me about|describe|explain|"
-    r"give me an overview|"
-    r"was (?:ist|macht|tut)|worum geht es|qué (?:es|hace)|de qué trata)\b|^.{0,8}(?:是什么|做什么|介绍)|"
-    r"(?:何ですか|とは)",
+    r"^\W*(?:(?:so|and|ok|hey)[, ]+)*(?:what(?:['’]s| is| does| do we have)?|tell me about|describe|explain"
+    r"|give me an overview|was (?:ist|macht|tut)|worum geht es|qué (?:es|hace)|de qué trata)\b|^.{0,8}(?:是什么|做什么"
+    r"|介绍)|(?:何ですか|とは)",
     re.IGNORECASE,
 )
 _DELEGATE = re.compile(
-    r"^\s*(?:please )?(?:send|have|let|ask|use|start|lass|schicke?|pide a|manda)\b[^:：]{0,60}"
-    r"\b(?:agents|forks|agenten|agentes)\b[^:：]{0,40}[:：]\s*(?P<tasks>.+)$|^\s*in parallel[:：]\s*(?P<more>.+)$",
+    r"^\s*(?:please )?(?:send|have|let|ask|use|start|lass|schicke?|pide a|manda)\b[^:：]{0,60}\b(?:agents|forks"
+    r"|agenten|agentes)\b[^:：]{0,40}[:：]\s*(?P<tasks>.+)$|^\s*in parallel[:：]\s*(?P<more>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
 _GREETING = re.compile(
-    r"^\W*(?:hi|hello|hey|good (?:morning|evening|afternoon|day)|greetings|yo|howdy|hallo|guten (?:tag|morgen|"
-    r"abend)|servus|"
-    r"moin|hola|buen(?:os|as) (?:días|tardes|noches)|你好|您好|嗨|こんにちは|おはよう(?:ございます)?|こんばんは)"
-    r"(?:\s+(?:there|reverie|you|all))?\W*$",
+    r"^\W*(?:hi|hello|hey|good (?:morning|evening|afternoon|day)|greetings|yo|howdy|hallo|guten (?:tag|morgen|abend)"
+    r"|servus|moin|hola|buen(?:os|as) (?:días|tardes|noches)|你好|您好|嗨|こんにちは|おはよう(?:ございます)?"
+    r"|こんばんは)(?:\s+(?:there|reverie|you|all))?\W*$",
     re.IGNORECASE,
 )
 _WHO = re.compile(
-    r"\b(?:who|what) are you\b|\bwhat can (?:you|i) (?:do|ask)|\bwhat do you do\b|\bhow (?:do|can) (?:you|"
-    r"i use you) work|"
-    r"^\W*help(?: me)?\W*$|\bare you (?:an? )?(?:ai|llm|model|gpt|claude|chatgpt|real|human|bot)\b|"
-    r"\bwer bist du\b|\bwas kannst du\b|\bquién eres\b|\bqué puedes hacer\b|你是谁|你能做什么|你会什么|"
-    r"あなたは誰|何ができ",
+    r"\b(?:who|what) are you\b|\bwhat can (?:you|i) (?:do|ask)|\bwhat do you do\b|\bhow (?:do|can) (?:you"
+    r"|i use you) work|^\W*help(?: me)?\W*$|\bare you (?:an? )?(?:ai|llm|model|gpt|claude|chatgpt|real|human|bot)\b"
+    r"|\bwer bist du\b|\bwas kannst du\b|\bquién eres\b|\bqué puedes hacer\b|你是谁|你能做什么|你会什么|あなたは誰"
+    r"|何ができ",
     re.IGNORECASE,
 )
 _THANKS = re.compile(
-    r"^\W*(?:(?:thanks?(?: you)?|thx|ty|cheers|great|perfect|nice|cool|ok(?:ay)?|got it|good|fine|bye|goodbye|"
-    r"see you|yes|no|"
-    r"sure|danke(?: schön| dir)?|super|tschüss|gracias|vale|adiós|muchas|谢谢|多谢|好的|好|再见|"
-    r"ありがとう(?:ございます)?|了解|はい)"
-    r"[\s,!.]*(?:so much|a lot|you|very much|all)?[\s,!.]*)+\W*$",
+    r"^\W*(?:(?:thanks?(?: you)?|thx|ty|cheers|great|perfect|nice|cool|ok(?:ay)?|got it|good|fine|bye|goodbye|see you"
+    r"|yes|no|sure|danke(?: schön| dir)?|super|tschüss|gracias|vale|adiós|muchas|谢谢|多谢|好的|好|再见"
+    r"|ありがとう(?:ございます)?|了解|はい)[\s,!.]*(?:so much|a lot|you|very much|all)?[\s,!.]*)+\W*$",
     re.IGNORECASE,
 )
 _WORK = _begins(
-    r"(?:fix|write|implement|refactor|add|create|change|rename|delete|remove|translate|rewrite|review|debug|"
-    r"optimi[sz]e|"
-    r"generate|build|update|improve|convert|migrate|port|clean up|set up|make|solve|design|draft|compose|summari[sz]e|"
-    r"schreibe?|behebe?|erstelle?|ändere?|füge|lösche?|übersetze?|baue?|korrigiere?|fasse?|"
-    r"escribe|arregla|crea|cambia|añade|borra|traduce|corrige|implementa|resume)\b|"
-    r"(?:帮我)?(?:写|修复|修改|实现|创建|添加|删除|翻译|重构|优化|总结)"
+    r"(?:fix|write|implement|refactor|add|create|change|rename|delete|remove|translate|rewrite|review|debug|optimi[sz]e"
+    r"|generate|build|update|improve|convert|migrate|port|clean up|set up|make|solve|design|draft|compose|summari[sz]e"
+    r"|schreibe?|behebe?|erstelle?|ändere?|füge|lösche?|übersetze?|baue?|korrigiere?|fasse?|escribe|arregla|crea|cambia"
+    r"|añade|borra|traduce|corrige|implementa|resume)\b|(?:帮我)?(?:写|修复|修改|实现|创建|添加|删除|翻译|重构|优化"
+    r"|总结)"
 )
 _WORK_JA = re.compile(
     r"(?:書いて|修正して|直して|作って|実装して|追加して|削除して|翻訳して|変更して|要約して)(?:ください|ね)?\W*$"
@@ -229,24 +219,22 @@ _SPEAKER = re.compile(
     r"\b(?:i|i['’]m|my|we|we['’]re|our|ich|wir|mein|unser|yo|mi|nosotros|nuestr[oa]s?)\b|我|我们|私|僕|弊社", re.I
 )
 _RULE = re.compile(
-    r"^\W*(?:no[,.! ]|always\b|never\b|don['’]t\b|do not\b|stop\b|instead\b|prefer\b|use\b|from now on\b|"
-    r"nein[,.! ]|immer\b|nie\b|"
-    r"nunca\b|siempre\b|不要|别|以后|总是|いつも|必ず)",
+    r"^\W*(?:no[,.! ]|always\b|never\b|don['’]t\b|do not\b|stop\b|instead\b|prefer\b|use\b|from now on\b|nein[,.! ]"
+    r"|immer\b|nie\b|nunca\b|siempre\b|不要|别|以后|总是|いつも|必ず)",
     re.IGNORECASE,
 )
 _ASKING = re.compile(
-    r"[?？]\s*$|^\W*(?:(?:so|and|ok|hey|please)[, ]+)*(?:what|which|where|when|who|whose|why|how|is|are|was|"
-    r"were|do|does|did|can|"
-    r"could|should|would|will|has|have|tell|show|find|list|look|search|explain|read|open|give|was|welche[rsnm]?|"
-    r"wo|wann|wer|"
-    r"warum|wie|gibt|zeig|suche?|qué|cuál|dónde|cuándo|quién|por qué|cómo|busca|muestra)\b|吗[?？。]?$|什么|哪|"
-    r"怎么|为什么|谁|多少|何|どこ|いつ|誰|なぜ|どう|ですか|ますか",
+    r"[?？]\s*$|^\W*(?:(?:so|and|ok|hey|please)[, ]+)*(?:what|which|where|when|who|whose|why|how|is|are|was|were|do"
+    r"|does|did|can|could|should|would|will|has|have|tell|show|find|list|look|search|explain|read|open|give|was"
+    r"|welche[rsnm]?|wo|wann|wer|warum|wie|gibt|zeig|suche?|qué|cuál|dónde|cuándo|quién|por qué|cómo|busca|muestra)\b"
+    r"|吗[?？。]?$|什么|哪|怎么|为什么|谁|多少|何|どこ|いつ|誰|なぜ|どう|ですか|ますか",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"[^.!?。！？\n]*(?:[?？]|[吗嗎呢か][。\s]*(?:\n|$))|.*[?？]$", re.DOTALL)
 """It asks with its first sentence, or its last."""
 _KEPT_NOT = re.compile(
-    r"(?:(?:das|dies|es|so|bitte|mir|this|that|it|esto|eso)\s+)*(?:nicht|not|nie|never|kein\w*)[.!,\s]*(?:dass\b|that\b|$)",
+    r"(?:(?:das|dies|es|so|bitte|mir|this|that|it|esto|eso)\s+)*(?:nicht|not|nie|never|kein\w*)[.!,\s]*(?:dass\b"
+    r"|that\b|$)",
     re.IGNORECASE,
 )
 
