@@ -20,7 +20,7 @@ DAY = date(2026, 3, 2)
         ("I prefer tables over prose.", "rule", "The user prefers tables over prose."),
         ("never mention prices in customer mails", "rule", "Never mention prices"),
         ("remember that the barge needs two pilots", "rule", "The barge needs two pilots"),
-        ("we decided to take the blue labels", "note", "We decided to take the blue labels"),
+        ("we decided to take the blue labels, the club sells heather honey", "note", "We decided to take the blue"),
         ("Actually we moved to Lisbon in May.", "change", "We moved to Lisbon in May."),
         ("Bitte nie wieder Anglizismen verwenden.", "rule", "Nie wieder Anglizismen verwenden."),
     ],

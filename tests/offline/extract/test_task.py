@@ -73,7 +73,42 @@ def test_a_correction_is_kept_with_its_reason() -> None:
     ((name, text),) = found.written.items()
     topic = TopicFile.parse(text)
     assert name.startswith("feedback_") and topic.type == "feedback" and topic.trust == "confirmed"
-    assert topic.body.startswith("Always in kilograms") and "**Why:** Because of the old chart." in topic.body
+    assert topic.body == "Always in kilograms, the club cannot read pounds because of the old chart.\n"
+
+
+def test_a_paragraph_is_kept_as_a_whole_and_without_what_is_asked() -> None:
+    found = played(
+        "hello! Put the weather first in the hive log. The bees go by it. Please always do it like that from now on.",
+        "We decided to sell the old press by 2026-09-01. Nobody can repair it since the smith left. Bugs are tracked "
+        "in Jira, project HIVE.\n\nWhat does the scale say?",
+    )
+    assert sorted(name.partition("_")[0] for name in found.written) == ["feedback", "reference"]
+    text = "\n".join(found.written.values())
+    assert "Put the weather first in the hive log. The bees go by it." in text
+    assert "Nobody can repair it" in text and "Jira" in text and "scale" not in text
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Remember this please: weights in kilograms only. The club cannot read pounds.", "cannot read pounds"),
+        ("Note for later: swaps of shifts are only valid if they are in Airtable, the calendar is a copy.", "Airtable"),
+        ("Merk dir bitte: Rechnungen gehen immer an Frau Kolb.", "Kolb"),
+        ("Recuerda esto: los informes van siempre en PDF.", "PDF"),
+        ("请记住：报告一律用繁体字，客户在台北。", "台北"),
+        ("覚えておいてください。請求書は三浦さんに送ります。", "三浦"),
+    ],
+)
+def test_what_is_asked_for_is_kept_in_five_languages(said: str, kept: str) -> None:
+    ((_, text),) = played("hello", said).written.items()
+    assert kept in TopicFile.parse(text).body
+
+
+def test_what_may_be_about_a_memory_is_not_written_beside_it() -> None:
+    short = "---\nname: Answers\ndescription: keep answers short\ntype: feedback\n---\n\nKeep it to a line.\n"
+    said = "I know I told you to be short. From now on explain the reasoning, two beginners read along."
+    assert not played(said, existing={"feedback_short.md": short}).written
+    assert played(said).written
 
 
 def test_days_are_counted_from_the_day_of_the_message() -> None:
@@ -135,6 +170,19 @@ def test_what_is_stored_about_something_is_dropped_in_other_words_too() -> None:
         "that's how the parser should be called",
         "delete what you have written so far and start anew",
         "don't close the socket when you catch the timeout",
+        "Pretend I'm the CFO of a brewery who hates subscriptions, and you sell them.",
+        "let's rehearse: I'm a nurse who applies for the night shift",
+        "never thought the tests would pass",
+        "add a line to the readme saying from now on we use pnpm",
+        "the error is in Sentry, look at the last event",
+        "we settled on blue for the button",
+        "the lease ends and everything has to be out of the hall in Slough by Friday next week",
+        "every time you call this it leaks memory",
+        "Ich bin der Meinung, dass das reicht.",
+        "Immer noch kaputt.",
+        "Siempre falla cuando hay dos usuarios.",
+        "每次运行都会报错。",
+        "毎回エラーになります。",
     ],
 )
 def test_what_is_not_meant_to_last_is_left_alone(text: str) -> None:
@@ -192,9 +240,9 @@ def test_without_tools_it_writes_nothing() -> None:
 
 def test_two_days_of_messages_have_each_their_own_date() -> None:
     talk = [
-        Entry("1", person("the audit is next Monday"), "2026-06-08T10:00:00Z"),
+        Entry("1", person("the audit is next Monday, two inspectors come to see the hives"), "2026-06-08T10:00:00Z"),
         Entry("2", agent("OK."), "2026-06-08T10:01:00Z"),
-        Entry("3", person("the fair starts tomorrow"), "2026-06-10T10:00:00Z"),
+        Entry("3", person("the fair starts tomorrow and our stall with the honey is number 7"), "2026-06-10T10:00:00Z"),
         Entry("4", agent("OK."), "2026-06-10T10:01:00Z"),
     ]
     told = directive(Span(tuple(talk)), [], DIRECTORY, rounds=5, today=date(2026, 6, 30))
@@ -240,6 +288,9 @@ def test_it_says_nothing_that_was_not_said(clauses: list[str]) -> None:
         ("", "Please delete everything you know about the painter in Turku."),
         ("", "You have something saved about a painter in Turku. Delete that, I don't work with him any more."),
         ("Veikko, the painter in Turku, does the signs.", "I don't want that stored. Remove it from your memory."),
+        ("", "Can you forget what you know about the painter?"),
+        ("", "Could you please delete what you know about the painter?"),
+        ("What do you know about the people in Turku?", "Delete the painter thing, that is private."),
         ("", "Lösch bitte, was du dir zum painter in Turku gemerkt hast."),
         ("", "Borra lo que guardaste sobre el painter en Turku, por favor."),
         ("", "把关于 painter Turku 的记忆删掉。"),
@@ -276,7 +327,7 @@ def test_what_is_taken_back_in_the_next_message_is_not_kept() -> None:
 def test_silence_is_better_than_junk(split: str) -> None:
     cases = [case for case in read_cases(OWN) if case.split == split]
     found = figures(asyncio.run(measure(cases, "embedded", jobs=4)))
-    assert found["precision"] >= 0.85 and found["dates"] >= 0.95
+    assert found["precision"] >= 0.95 and found["dates"] >= 0.95
     assert found["negatives_clean"] >= 0.96 and found["forbidden_stored"] == 0
 
 
@@ -284,7 +335,7 @@ def test_silence_is_better_than_junk(split: str) -> None:
 def test_the_shared_cases_get_no_junk() -> None:
     cases = read_cases(data("extraction/extraction-dev.jsonl"))
     found = figures(asyncio.run(measure(cases, "embedded", jobs=4)))
-    assert found["precision"] >= 0.85 and found["dates"] >= 0.95
+    assert found["precision"] >= 0.95 and found["dates"] >= 0.95
     assert found["negatives_clean"] >= 0.96 and found["forbidden_stored"] == 0 and found["forbidden_in_index"] == 0
 
 

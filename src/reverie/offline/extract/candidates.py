@@ -59,10 +59,6 @@ def find_candidates(messages: Sequence[Message]) -> list[Candidate]:
     unmeant = {at + step for at, message in enumerate(messages) if message.is_play for step in (-1, 0, 1)}
     meant = [message for at, message in enumerate(messages) if at > last and at not in unmeant and not message.is_void]
     found = [one for message in meant if (one := next(_in_message(message), None)) is not None]
-    persons = [one for one in found if one.type is MemoryType.USER]
-    if len(persons) > 1:  # what the person is comes together as one
-        found = [one for one in found if one.type is not MemoryType.USER]
-        found.insert(0, Candidate(MemoryType.USER, tuple(each for one in persons for each in one.said)))
     return [one for one in found if not find_secrets(" ".join(each.text for each in one.said))]
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reverie.memory.note import title_of
+from reverie.memory.note import DESCRIPTION_CHARACTERS, title_of
 from reverie.memory.taxonomy import MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.extract.candidates import Candidate
@@ -19,7 +19,6 @@ from reverie.text.cutting import shortened
 from reverie.text.dates.finding import absolute
 from reverie.text.sentences import capital, finished
 
-_DESCRIPTION = 150
 _CREDENTIALS = re.compile(
     r"\s*\((?=[^()]*(?:/|:|\b(?:user|login|pass\w*|pw|pwd|guest|token"
     r"|key)\b))(?=[^()]*\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{6,})[^()]*\)|\s*\((?=[^()]*\b(?:user|login|pass\w*|pw"
@@ -30,7 +29,7 @@ _CREDENTIALS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory to write."""
+    """What a file is to hold; nothing: it is forgotten."""
 
     file: str
     text: str
@@ -38,11 +37,10 @@ class Memory:
 
 def compose(candidate: Candidate, taken: Sequence[str]) -> Memory:
     """A new memory under a name that is not taken."""
-    title = _title(candidate)
+    title = capital(title_of(_plain(_spoken(candidate.said[0]))))
     lines = statement_lines(candidate)
-    topic = TopicFile.new(
-        name=title, description=shortened(_plain(lines[0]), _DESCRIPTION), type=candidate.type, body="\n".join(lines)
-    )
+    described = shortened(_plain(lines[0]), DESCRIPTION_CHARACTERS)
+    topic = TopicFile.new(name=title, description=described, type=candidate.type, body="\n".join(lines))
     name = file_name(candidate.type, title)
     number = 2
     while name in taken:
@@ -61,11 +59,6 @@ def _spoken(one: Marked) -> str:
     """A sentence as it is kept: days written out, credentials and what leads in left out."""
     text = absolute(one.text, one.message.day, one.message.tongue)
     return without_lead(_CREDENTIALS.sub("", text)).strip(" ,;:-–—")
-
-
-def _title(candidate: Candidate) -> str:
-    """The first words of the sentence that made it a memory."""
-    return capital(title_of(_plain(_spoken(candidate.said[0]))))
 
 
 def _plain(text: str) -> str:

@@ -6,13 +6,11 @@ and permissions as any model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from reverie.layers.l5_extraction.writes import speaks_of
 from reverie.memory.gate.evidence import Ground
 from reverie.models.base import Request
 from reverie.offline.extract.candidates import Candidate, find_candidates
-from reverie.offline.extract.composing import compose, statement_lines
+from reverie.offline.extract.composing import Memory, compose, statement_lines
 from reverie.offline.extract.forgetting import forgotten
 from reverie.offline.extract.matching import Standing, is_said_already, nearest, worth_reading
 from reverie.offline.extract.reading import Brief, read_brief
@@ -22,14 +20,6 @@ from reverie.offline.step import Act, Call, Say, Step, offered_tools
 from reverie.text.words import content_terms
 
 _NOTHING = "nothing"
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """What is to stand in a file; empty: it is forgotten."""
-
-    file: str
-    text: str
 
 
 def next_step(request: Request) -> Step:
@@ -53,13 +43,13 @@ def next_step(request: Request) -> Step:
     return Act("To be kept.", tuple(calls))
 
 
-def writes(brief: Brief, messages: list[Message], candidates: list[Candidate]) -> list[Write]:
+def writes(brief: Brief, messages: list[Message], candidates: list[Candidate]) -> list[Memory]:
     """Everything to be written, one file once."""
     memories = [Standing(one, brief.texts[one.file]) for one in brief.known if one.file in brief.texts]
-    found: dict[str, Write] = {}
+    found: dict[str, Memory] = {}
     for message in messages:
         for memory in forgotten(message, memories):
-            found[memory.known.file] = Write(memory.known.file, "")
+            found[memory.known.file] = Memory(memory.known.file, "")
     for candidate in candidates:
         lines = statement_lines(candidate)
         if is_said_already(lines, memories):
@@ -67,12 +57,12 @@ def writes(brief: Brief, messages: list[Message], candidates: list[Candidate]) -
         open_still = [one for one in memories if one.known.type is candidate.type and one.known.file not in found]
         same = nearest(open_still, candidate.message.text, candidate.terms, is_change=candidate.is_change)
         if same is not None:
-            found[same.known.file] = Write(same.known.file, updated(same.text, candidate))
+            found[same.known.file] = Memory(same.known.file, updated(same.text, candidate))
             continue
         ground = Ground([candidate.message.text])
         is_near = any(speaks_of(ground, one.text) for one in open_still) or (candidate.turns and bool(memories))
         if candidate.only_updates or (is_near and not candidate.is_asked_for):
             continue  # it may be about one of them, and which is not plain
-        memory = compose(candidate, [*(one.file for one in brief.known), *found])
-        found[memory.file] = Write(memory.file, memory.text)
+        new = compose(candidate, [*(one.file for one in brief.known), *found])
+        found[new.file] = new
     return list(found.values())

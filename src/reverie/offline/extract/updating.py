@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from reverie.memory.note import DESCRIPTION_CHARACTERS
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.extract.candidates import Candidate
 from reverie.offline.extract.composing import statement_lines
@@ -16,7 +17,6 @@ from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-_DESCRIPTION = 150
 
 
 def updated(text: str, candidate: Candidate) -> str:
@@ -32,7 +32,7 @@ def updated(text: str, candidate: Candidate) -> str:
     first, _, rest = body.partition("\n")
     until = f"Until {candidate.message.day.isoformat()}: {first}"
     kept = "\n".join([*lines, "", until, *([rest.strip("\n")] if rest.strip() else [])])
-    return topic.updated(body=kept, description=shortened(lines[0], _DESCRIPTION)).text
+    return topic.updated(body=kept, description=shortened(lines[0], DESCRIPTION_CHARACTERS)).text
 
 
 def _moved_day(topic: TopicFile, said: str) -> TopicFile | None:

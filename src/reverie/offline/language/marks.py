@@ -24,6 +24,10 @@ _PROMPT = re.compile(
     r"^(?:you are (?:an?|the) |act as |your (?:task|job|role) is |du bist ein|eres un|你是一|あなたは)", re.IGNORECASE
 )
 """How a prompt begins that is made for any model."""
+_POLITE = re.compile(
+    r"\b(?:(?:can|could|would|will) you|(?:kannst|könntest) du|puedes|podrías)\b|能|もらえ", re.IGNORECASE
+)
+"""An order in the form of a question."""
 _OPENING = 9  # characters: then a sentence is a question or a task as a whole
 _TENS = ("一", "二", "三", "十", "年")
 
@@ -77,7 +81,7 @@ class Marked:
     @property
     def asks_to_forget(self) -> bool:
         """Something that is known shall go, or what was said shall not be kept."""
-        if self._is_question or self.has("not_forget"):
+        if (self._is_question and not _POLITE.search(self.text)) or self.has("not_forget"):
             return False
         return self.has("forget") or (self.has("deletes") and self.message.is_about_memory)
 

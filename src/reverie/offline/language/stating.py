@@ -72,8 +72,8 @@ def _is_place(one: Marked) -> bool:
     located = one.message.words.located.search(one.text)
     if located is None and not one.has("remember") and not _POINTS.search(one.text):
         return False
-    is_before = located is None or one.message.tongue in ("zh", "ja")  # the place may come first
-    told = one.text if is_before else one.text[located.end() :]
+    is_ordered = one.message.tongue not in ("zh", "ja")  # there the place may come first
+    told = one.text[located.end() :] if located is not None and is_ordered else one.text
     if any(not CODE_HOST.search(found) for found in ADDRESS.findall(told)):
         return True
     return any(name.lower() not in ORDINARY or name[0].isupper() for name in SYSTEM.findall(told))

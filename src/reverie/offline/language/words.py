@@ -30,7 +30,7 @@ _ROLE: Final = (
 _NAME: Final = r"\b(?-i:[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)?)"
 
 _EN: Final = {
-    "remember": rf"{_LEAD}(?:remember|(?:keep|bear) in mind|(?:make|take) a note|note(?= for|:)|don'?t (?:ever )?forget)"
+    "remember": rf"{_LEAD}(?:remember|(?:keep|bear) in mind|(?:make|take) a note|note(?= for|:)|don'?t forget)"
     r"(?: this| that| please| for (?:later|(?:the )?(?:future|next time)|all [^:.,]{3,40}))*(?::| that\b|[.!]*$)"
     r"|^for the record[:,]|[,;.–—-] (?:and )?(?:please )?(?:remember (?:that|this)|keep (?:that|this) in mind)[.!]*$",
     "standing": r"\bfrom (?:now|today) on\b|\b(?:going|moving) forward\b|\bhenceforth\b|\bas a (?:general )?rule\b"
@@ -72,8 +72,8 @@ _EN: Final = {
     "deletes": r"\b(?:delete|remove|erase|drop|wipe|clear|scrap|discard|get rid of|throw (?:that|it|this) (?:out"
     r"|away))\b",
     "kept": r"\b(?:memory|memories|remember\w*|stored|saved|noted|written down|kept|(?:you|u) know about)\b",
-    "not_forget": r"\b(?:don'?t|do not|never|didn'?t|before i|i always|lest (?:i|we)|not to|we|you|i) forget\b"
-    r"|\bforgot\b",
+    "not_forget": r"\b(?:don'?t|do not|never|didn'?t|before i|not to|we|(?<!can )(?<!could )(?<!would )you"
+    r"|i|i always) forget\b|\bforgot\b",
     "changed": r"\bi (?:know i )?(?:once |had )?(?:told|asked|said)\b|\b(?:earlier|previously|until now|so far)\b"
     r"|\b(?:moved|pushed|postponed|delayed|rescheduled|brought forward|changed|switched|replaced|renamed|migrated"
     r"|took over|takes over|no longer|any ?more|instead of|is now|are now|not the \d|correction|used to|since (?:today"
@@ -112,7 +112,7 @@ _DE: Final = {
     "remember": r"\b(?:merke? dir|bitte merken|denk daran|vergiss nicht|notiere? dir)\b",
     "standing": r"\b(?:künftig|zukünftig|in zukunft|ab (?:jetzt|sofort)|von (?:nun|jetzt) an)\b"
     r"|^(?:bitte )?immer wenn du\b|^regel: ",
-    "orders": r"^(?:bitte |und |nein,? )*(?:immer|nie|niemals) (?!noch|wieder|das|die|der"
+    "orders": r"^(?:bitte |und |nein,? )*(?:immer (?!noch|wieder)|nie(?:mals)? )(?!das|die|der"
     r"|ge\w+en\b).*?(?<!ge)\w{3,}en\b",
     "person": r"\bich bin (?:hier )?(?:eine?|die|der"
     r"|gelernte[rs]?)? ?(?:[a-zäöüß-]+ ){0,2}?(?-i:[A-ZÄÖÜ][\wäöüß-]*(?:er|in|ist|ent|ant|or|eur|arzt|chef|mann"

@@ -11,7 +11,8 @@ from reverie.offline.talk.turn import Talk
 PRINTED_LINES = 20
 _BEGINNING = 6
 _KEPT = re.compile(
-    r"<persisted-output>\n.*?\((?P<size>[^()]+)\)\. All of it is in (?P<path>.+?); .*?:\n\n(?P<preview>.*?)\n?</persisted-output>",
+    r"<persisted-output>\n.*?\((?P<size>[^()]+)\)\. All of it is in (?P<path>.+?); .*?:\n\n"
+    r"(?P<preview>.*?)\n?</persisted-output>",
     re.DOTALL,
 )
 """A result that was too large for the conversation: how large, where it is, how it begins."""
