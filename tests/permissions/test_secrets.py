@@ -69,6 +69,8 @@ READS_SECRETS = [
     "ls | grep x .env",
     "ls; cat .env",
     "cat a.md | grep -rn foo",
+    "grep -rn fo*o",  # the glob may stay a pattern
+    "grep -rn -f a.md",
     "grep -rh PRIVATE ~ --include=id_*",
     "grep -rh PRIVATE ~",
     "grep -r PRIVATE ..",

@@ -168,12 +168,17 @@ def is_recursive(arguments: Arguments) -> bool:
 
 
 def opened_by(program: str, arguments: Arguments) -> tuple[Word, ...]:
-    """The words that name files whose contents a program reads, also those it reads patterns from."""
-    operands = arguments.operands
+    """The words that name files whose contents a program reads, and files it reads patterns from.
+
+    A recursive grep that names no file reads the current folder.
+    """
+    operands, files = arguments.operands, arguments.operands
     if program == "grep" and arguments.options.isdisjoint({"-e", "--regexp", "-f", "--file"}):
-        pattern, *rest = operands or (None,)
+        files = operands[1:]
         # What a glob expands to may be a pattern and further files.
-        operands = operands if pattern is not None and pattern.globs else tuple(word for word in rest if word)
+        operands = operands if operands and operands[0].globs else files
+    if program == "grep" and not files and is_recursive(arguments):  # even behind a pipe
+        operands = (*operands, Word(".", ".", frozenset()))
     named = tuple(value for option, value in arguments.values if option in ("-f", "--file", "--exclude-from"))
     return tuple(word for word in (*operands, *named) if word.text != "-")
 
