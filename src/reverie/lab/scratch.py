@@ -30,12 +30,12 @@ class Silent:
 
 
 def recordings(paths: Sequence[Path], pattern: str = "*.jsonl") -> list[Path]:
-    """These transcripts, and those in these folders. UserError if one of them is not there."""
+    """These transcripts, and those anywhere in these folders. Raises UserError if a path does not exist."""
     found = list[Path]()
     for path in paths:
         if not path.exists():
             raise UserError(f"{path} does not exist; name a folder of transcripts, or transcripts (*.jsonl).")
-        found += sorted(path.glob(pattern)) if path.is_dir() else [path]
+        found += sorted(path.rglob(pattern)) if path.is_dir() else [path]
     return found
 
 
