@@ -23,7 +23,7 @@ SKEW_S: Final = 300.0
 """Clocks of two machines that share a folder differ a little: so much in the future is still now."""
 
 
-def moment(seconds: float) -> datetime:
+def to_datetime(seconds: float) -> datetime:
     """The time so many seconds after 1970, in UTC; what no calendar holds becomes the first or the last day it does."""
     if math.isnan(seconds):
         return datetime.fromtimestamp(0, UTC)
@@ -32,15 +32,15 @@ def moment(seconds: float) -> datetime:
 
 def iso(seconds: float) -> str:
     """The same as text, to the second: `2026-03-01T12:00:00+00:00`."""
-    return moment(seconds).isoformat(timespec="seconds")
+    return to_datetime(seconds).isoformat(timespec="seconds")
 
 
 def local_minutes(seconds: float) -> str:
     """The same in the zone of this machine, to the minute: `2026-03-01 13:00`."""
-    return f"{moment(seconds).astimezone():%Y-%m-%d %H:%M}"
+    return f"{to_datetime(seconds).astimezone():%Y-%m-%d %H:%M}"
 
 
-def parsed(text: object, *, needs_zone: bool = False) -> datetime | None:
+def parse_time(text: object, *, needs_zone: bool = False) -> datetime | None:
     """The time that a time stamp (ISO 8601) says; one without a zone is in UTC. None if it says none.
 
     With `needs_zone`, one without a zone is none.
@@ -63,11 +63,11 @@ def local_day(text: object) -> date | None:
 
     What is reckoned from such a day (`in two weeks`) then always is a date.
     """
-    found = parsed(text)
+    found = parse_time(text)
     return found.astimezone().date() if found is not None and 1970 < found.year < 2200 else None
 
 
-def happened(seconds: float | None, now: float) -> float | None:
+def past_time(seconds: float | None, now: float) -> float | None:
     """A time that something is said to have happened at; None if that is in the future, so that it cannot have.
 
     A wrong clock, or a file from elsewhere, then delays nothing for decades. A few minutes ahead count as now.
@@ -77,10 +77,10 @@ def happened(seconds: float | None, now: float) -> float | None:
     return min(seconds, now)
 
 
-def changed(status: os.stat_result) -> float:
+def modified_time(status: os.stat_result) -> float:
     """When a file was last changed, in seconds. A time to come tells nothing: then it is when that time was set."""
     now = time.time()
-    found = happened(status.st_mtime, now)
+    found = past_time(status.st_mtime, now)
     return min(status.st_ctime, now) if found is None else found
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from reverie.types import Origin, TextBlock
 
-Said: TypeAlias = str | Sequence[TextBlock]
+UserInput: TypeAlias = str | Sequence[TextBlock]
 SHORT_PASTE = 300
 """A paste of one line up to this many characters is entered; a longer one is pasted."""
 NO_REQUEST = "The user sent this and wrote nothing beside it. Say what it is, or answer what it asks."
@@ -47,7 +47,7 @@ def tag_of(origin: Origin) -> str:
     return _TAGS.get(origin, f"{origin.value}-text")
 
 
-def broken_tags(text: str) -> str:
+def escape_tags(text: str) -> str:
     """The text with every tag of ours in it made harmless, also one in other letters or with unseen ones in it."""
     return _OPENING.sub(lambda found: "&lt;" if _is_tag(text, found.end()) else found[0], text)
 
@@ -61,7 +61,7 @@ def fence(origin: Origin, text: str, note: str = "") -> TextBlock:
     """The text between the tags of its origin. `note` is ours: what to know about it."""
     tag = tag_of(origin)
     opening = f'<{tag} note="{note}">' if note else f"<{tag}>"
-    return TextBlock(f"{opening}\n{broken_tags(text)}\n</{tag}>", origin)
+    return TextBlock(f"{opening}\n{escape_tags(text)}\n</{tag}>", origin)
 
 
 def task(text: str) -> TextBlock:
@@ -70,13 +70,13 @@ def task(text: str) -> TextBlock:
     return TextBlock(f"<{_TASK}>\n{safe}\n</{_TASK}>", Origin.CODE)
 
 
-def untagged(text: str) -> str:
+def strip_tags(text: str) -> str:
     """A text without the tags around it."""
     found = _TAGGED.match(text)
     return found["text"] if found else text
 
 
-def fenced(block: TextBlock) -> TextBlock:
+def fence_block(block: TextBlock) -> TextBlock:
     """The block as it may stand in a user message: the user's own and what has its tags already stay as they are."""
     if block.origin.is_users or block.origin is Origin.MODEL or _has_tags(block) or not block.text.strip():
         return block
@@ -88,8 +88,8 @@ def _has_tags(block: TextBlock) -> bool:
     own = (tag_of(block.origin), *_ALSO.get(block.origin, ()))
     text = block.text.strip()
     is_inside = any(text.startswith((f"<{tag}>", f"<{tag} ")) and text.endswith(f"</{tag}>") for tag in own)
-    inside = untagged(text)
-    return is_inside and (inside == text or broken_tags(inside) == inside)
+    inside = strip_tags(text)
+    return is_inside and (inside == text or escape_tags(inside) == inside)
 
 
 def split_material(text: str, origin: Origin) -> list[TextBlock]:
@@ -112,7 +112,7 @@ def split_material(text: str, origin: Origin) -> list[TextBlock]:
     return blocks if any(block.origin is Origin.PASTED for block in blocks) else [TextBlock(text, origin)]
 
 
-def said_blocks(said: Said) -> list[TextBlock]:
+def input_blocks(said: UserInput) -> list[TextBlock]:
     """What a caller hands over: a string is entered, with the material in it set apart; blocks know their origin."""
     if isinstance(said, str):
         return split_material(said, Origin.ENTERED) if said.strip() else []

@@ -111,7 +111,7 @@ def load_yaml(text: str) -> Any:
     _check_size(len(text), MAX_YAML)
     loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        return _built(cast(Any, yaml).parse(text, Loader=loader))
+        return _build_yaml(cast(Any, yaml).parse(text, Loader=loader))
     except yaml.YAMLError as error:
         mark: Any = getattr(error, "problem_mark", None)
         what = getattr(error, "problem", None) or str(error)
@@ -120,7 +120,7 @@ def load_yaml(text: str) -> Any:
         raise Unparsable("holds half of a surrogate pair") from error
 
 
-def _built(events: Any) -> Any:
+def _build_yaml(events: Any) -> Any:
     """One value from YAML events. An alias may stand for a text only: lists of lists of aliases grow without end."""
     above: list[tuple[Any, str | None]] = [([], None)]  # the lists and mappings that are open, each with its next key
     texts, spread = dict[str, str](), 0
@@ -161,7 +161,7 @@ def _built(events: Any) -> Any:
     return above[0][0][0] if above[0][0] else None
 
 
-def in_stretches(text: str, most: int = LONGEST_SENTENCE) -> Iterator[str]:
+def split_long(text: str, most: int = LONGEST_SENTENCE) -> Iterator[str]:
     """The text in pieces that are not longer, cut at blanks where there are some; together they are the text."""
     at = 0
     while len(text) - at > most:

@@ -370,8 +370,8 @@ def test_a_question_from_the_background_is_denied_after_a_while(tmp_path: Path) 
         assert "toucher has reported (read with your next message)" in [
             event.text for event in told if isinstance(event, Notice)
         ], "whoever sits there is told"
-        (letter,) = session.letters.drain()
-        assert "Nobody answered within 0.2 s" in letter.text
+        (message,) = session.messages.drain()
+        assert "Nobody answered within 0.2 s" in message.text
 
     overrides = {"agents.ask_s": 0.2}
     in_session(work, cwd=tmp_path, model=script(tmp_path, play), interactive=True, overrides=overrides)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from reverie.agents.fork import ForkPoint, noting
+from reverie.agents.fork import ForkPoint, recording_denials
 from reverie.agents.messages.roster import Member
-from reverie.agents.messages.structured import marked_cut_off
+from reverie.agents.messages.structured import mark_cut_off
 from reverie.context.conversation import Conversation
 from reverie.events import Event, RoundFinished, TextStreamed, ThinkingStreamed, ToolStarted
 from reverie.loop import Outcome, Thread, run
@@ -24,7 +24,7 @@ from reverie.storage.transcript.view import View
 from reverie.tools.base import AgentOrder, Caller, PermissionFunction, ReadCache, ToolOutput
 from reverie.types import Block, Json, Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 
-PLACEHOLDER = "Started. It goes on in the background; what comes of it will arrive as a letter."
+PLACEHOLDER = "Started. It goes on in the background; what comes of it will arrive as a message."
 """The result that every call of the message has in a fork child, whatever the tool."""
 MARKER = "<fork-directive>"
 NO_REPORT = "(It ended without a report.)"
@@ -49,7 +49,7 @@ class AgentResult:
             case "answered":
                 return said
             case "cut_off":
-                return marked_cut_off(said)
+                return mark_cut_off(said)
             case "max_rounds":
                 return f"It was stopped after {self.rounds} rounds, before it was done. It said last:\n\n{said}"
             case reason:
@@ -111,7 +111,7 @@ def fork_child(
 ) -> Running:
     """A fork child: the parent's bytes up to the directive. `cwd`: it works in another folder, which it was told."""
     point = batch.point
-    log = point.conversation.log.forked(member.id)
+    log = point.conversation.log.fork(member.id)
     log.view.cursors.clear()  # what a writer of the parent's has looked at is the parent's business
     conversation = point.conversation.forked(log, purpose=Purpose.AGENT, thread=member.id, reused=max_rounds > 1)
     results = tuple(ToolResultBlock(call.id, PLACEHOLDER, origin=Origin.CODE) for call in batch.calls)
@@ -159,7 +159,7 @@ def _running(
         context=replace(
             point.context,
             caller=Caller(Purpose.AGENT, member.id),
-            permission=noting(permission, denied),
+            permission=recording_denials(permission, denied),
             spawn=own.spawn,
         ),
         emit=emit,

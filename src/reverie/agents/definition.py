@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from reverie.memory.frontmatter import split
 from reverie.memory.sharing.agent_memory import Scope
-from reverie.origins import broken_tags
+from reverie.origins import escape_tags
 from reverie.paths import Places
 from reverie.prompts import render
 from reverie.regular_files import read_head
@@ -77,7 +77,7 @@ def load_definitions(places: Places, *, bare: bool = False) -> Definitions:
     """Every kind for this working directory. A bare session has the built-in ones only."""
     kinds = {kind.name: kind for kind in built_in()}
     problems = list[str]()
-    for kind, parts in () if bare else _found(places, problems):
+    for kind, parts in () if bare else _read_all(places, problems):
         ignored = [part for part in parts if part.ignored]
         if not ignored:
             kinds[kind.name] = kind
@@ -89,23 +89,23 @@ def load_definitions(places: Places, *, bare: bool = False) -> Definitions:
     return Definitions(MappingProxyType(kinds), tuple(problems))
 
 
-def acting_parts(places: Places) -> list[Part]:
+def trusted_parts(places: Places) -> list[Part]:
     """What the project's files choose that needs the user's trust."""
-    return [part for _, parts in _found(places, []) for part in parts]
+    return [part for _, parts in _read_all(places, []) for part in parts]
 
 
-def _found(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefinition, list[Part]]]:
+def _read_all(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefinition, list[Part]]]:
     """Every kind that a file defines, with what needs the user's trust in it."""
     taken = {kind.name for kind in built_in()}
     book: TrustBook | None = None
-    for folder in folders(places):
+    for folder in definition_folders(places):
         is_own = folder == places.home / "agents"
         for path in _files(folder, problems):
             found = read_definition(path)
             if isinstance(found, str):
                 problems.append(found)
                 continue
-            parts = [] if is_own else list(_acting(found, path, places.checkout, taken))
+            parts = [] if is_own else list(_trusted_parts(found, path, places.checkout, taken))
             if parts:
                 book = book or TrustBook.read(places.home)
                 state = book.state(places.checkout, digests(parts)[str(places.checkout)], places.root)
@@ -113,7 +113,7 @@ def _found(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefinitio
             yield found, parts
 
 
-def _acting(kind: AgentDefinition, path: Path, folder: Path, taken: set[str]) -> Iterator[Part]:
+def _trusted_parts(kind: AgentDefinition, path: Path, folder: Path, taken: set[str]) -> Iterator[Part]:
     chosen: tuple[tuple[str, str, bool, Risk], ...] = (
         ("model", kind.model, bool(kind.model), Risk.SPEND),
         ("memory", "user", kind.memory is Scope.USER, Risk.MOVE),
@@ -125,7 +125,7 @@ def _acting(kind: AgentDefinition, path: Path, folder: Path, taken: set[str]) ->
             yield Part(folder, path.relative_to(folder).as_posix(), 1, key, value, risk, look)
 
 
-def folders(places: Places) -> list[Path]:
+def definition_folders(places: Places) -> list[Path]:
     """Where definitions are looked for, the general ones first."""
     above = [places.cwd, *places.cwd.parents]
     inside = [folder for folder in above if folder == places.checkout or places.checkout in folder.parents]
@@ -163,10 +163,10 @@ def read_definition(path: Path) -> AgentDefinition | str:
         return f"{path}: not UTF-8 text, so this agent is left out; save it as UTF-8."
     if not head.present or not head.after:
         return f"{path}: begin it with `---`, name, description and `---`, so that it defines an agent."
-    return _defined(path, head.values, head.body.strip())
+    return _parse(path, head.values, head.body.strip())
 
 
-def _defined(path: Path, values: Mapping[str, str], prompt: str) -> AgentDefinition | str:
+def _parse(path: Path, values: Mapping[str, str], prompt: str) -> AgentDefinition | str:
     name, description = values.get("name", "").strip() or path.stem, " ".join(values.get("description", "").split())
     if not _NAME.fullmatch(name):
         return f"{path}: {name[:80]!r} is no name for an agent; use letters, digits, `-`, `_`, `.` and `:`, at most 64."
@@ -196,15 +196,15 @@ def _tools(given: str) -> tuple[str, ...] | None:
     return None if not names or "*" in names else names
 
 
-def listing(definitions: Definitions) -> str:
+def list_kinds(definitions: Definitions) -> str:
     """What the model is told of the kinds that files define; empty if there are none."""
     own = definitions.own
     if not own:
         return ""
-    lines = "\n".join(f"- {kind.name}: {broken_tags(kind.description)}" for kind in own)
+    lines = "\n".join(f"- {kind.name}: {escape_tags(kind.description)}" for kind in own)
     return render("reverie.agents", "kinds.md", {"kinds": lines})
 
 
-def coordinating() -> str:
+def coordinator_prompt() -> str:
     """What an agent that coordinates is told of that."""
     return render("reverie.agents", "coordinator.md")

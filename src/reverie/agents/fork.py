@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from reverie.agents.messages.structured import marked_cut_off
+from reverie.agents.messages.structured import mark_cut_off
 from reverie.context.conversation import Conversation
 from reverie.errors import ReverieError
 from reverie.events import Event
@@ -57,7 +57,7 @@ class ForkPoint:
         account = self.conversation.account
         kept = replace(
             self.conversation,
-            log=self.conversation.log.forked("kept"),
+            log=self.conversation.log.fork("kept"),
             account=account.forked() if account is not None else None,  # what is cached now is what it will find
         )
         context = replace(self.context, read_cache=self.context.read_cache.copy())
@@ -107,7 +107,7 @@ class ForkPoint:
         under. A fork that `enough` may end early writes no cache entry of its own.
         """
         name = f"{purpose.value}-{kind}-{next(_numbers)}" if kind else f"{purpose.value}-{next(_numbers)}"
-        log = self.conversation.log.forked(name)
+        log = self.conversation.log.fork(name)
         read_cache = self.context.read_cache.copy()
         for path, known in (seen or {}).items():
             read_cache.note(path, known)
@@ -121,7 +121,7 @@ class ForkPoint:
             context=replace(
                 self.context,
                 caller=Caller(purpose, name),
-                permission=noting(permission, denied, progress),
+                permission=recording_denials(permission, denied, progress),
                 read_cache=read_cache,
                 map_path=map_path or self.context.map_path,
                 keeper=keeper or self.context.keeper,
@@ -141,7 +141,7 @@ class ForkPoint:
         return ForkResult(outcome.reason, outcome.text, thread.usage, thread.rounds, tuple(denied))
 
 
-def noting(
+def recording_denials(
     permission: PermissionFunction, denied: list[str], progress: Callable[[str], None] = lambda _tool: None
 ) -> PermissionFunction:
     """The same permission for one who can ask nobody: a question is a no, and each no is noted in `denied`."""
@@ -173,7 +173,7 @@ async def ask_aside(point: ForkPoint, question: str) -> str:
     directive, asked = render("reverie.agents", "side_question.md"), question.strip()
     result = await point.run(directive, purpose=Purpose.SIDE_QUESTION, permission=deny, max_rounds=1, question=asked)
     if result.text.strip():
-        return marked_cut_off(result.text) if result.reason == "cut_off" else result.text
+        return mark_cut_off(result.text) if result.reason == "cut_off" else result.text
     if result.denied:
         raise ReverieError("The answer would need tools, and a side question has none: ask it as a message.")
     raise ReverieError("There was no answer to the side question.")

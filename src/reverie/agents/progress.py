@@ -58,7 +58,7 @@ def question(steps: Steps) -> Message:
     return Message("user", (TextBlock(render("reverie.agents", "progress.md", {"steps": steps.text}), Origin.CODE),))
 
 
-def judged(answer: str, steps: Steps) -> str | None:
+def check_answer(answer: str, steps: Steps) -> str | None:
     """The answer if it is one: three to five words, in the present, that name what is at hand; else None."""
     line = " ".join(answer.split()).strip("\"'`“”.*… ")
     words = line.split(" ")

@@ -43,7 +43,7 @@ class PrefixFlags:
 
     def on(self, name: str) -> bool:
         """Whether a prefix flag is on; any other name is a programming error."""
-        _known(name, prefix=True)
+        _find_flag(name, prefix=True)
         # A flag that did not exist when the header was written cannot have shaped that prefix.
         return self.values.get(name, False)
 
@@ -91,9 +91,9 @@ class Flags:
 
         An unknown name, or one that shapes the prefix (ask `snapshot()`), is a programming error.
         """
-        known = self._asked()
+        known = self._cached_answers()
         if name not in known:
-            known[name] = self._client.get_boolean_value(name, _known(name, prefix=False).default)
+            known[name] = self._client.get_boolean_value(name, _find_flag(name, prefix=False).default)
         return bool(known[name])
 
     def number(self, name: str, default: N) -> N:
@@ -104,7 +104,7 @@ class Flags:
         kind = number_kind(name)
         if kind is None:
             raise KeyError(f"{name} is not a setting that a flag may change; mark it `live` in the schema")
-        known = self._asked()
+        known = self._cached_answers()
         if name not in known:
             known[name] = self._client.get_float_value(name, float("nan"))
         given = known[name]
@@ -118,7 +118,7 @@ class Flags:
             self._warn(f"flag `{name}` is {given:g}, but must be {misfit.wanted}; {default} holds.")
             return default
 
-    def _asked(self) -> dict[str, float]:
+    def _cached_answers(self) -> dict[str, float]:
         """What was asked since the flags files last changed. Other providers are asked at each use."""
         state = self._files.state() if self._files is not None else None
         if state is None or state != self._state:
@@ -175,7 +175,7 @@ class Flags:
             self._warnings.append(sentence)
 
 
-def _known(name: str, *, prefix: bool) -> Flag:
+def _find_flag(name: str, *, prefix: bool) -> Flag:
     flag = FLAGS.get(name)
     if flag is None:
         raise KeyError(f"there is no flag {name!r}; flags are listed in flags/registry.py")

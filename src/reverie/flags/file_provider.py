@@ -17,7 +17,7 @@ from openfeature.flag_evaluation import FlagResolutionDetails, Reason
 from openfeature.provider import AbstractProvider, Metadata
 
 from reverie.errors import SettingsError
-from reverie.flags.registry import ENV_PREFIX, FLAGS, all_names, env_name, flattened, number_kind
+from reverie.flags.registry import ENV_PREFIX, FLAGS, all_names, env_name, flatten, number_kind
 from reverie.settings.kinds import NOWHERE, Misfit, Switch
 from reverie.settings.loading import nearest
 from reverie.settings.toml_file import TomlFile, visible
@@ -151,7 +151,7 @@ class _Watched:
         signature = self._signature()
         if signature == self._seen and (signature is not None or self._absent):
             return
-        if self.values and (signature is None or signature[1] == 0) and not self._doubted_long():
+        if self.values and (signature is None or signature[1] == 0) and not self._is_doubt_over():
             return
         self._doubted_since = None
         try:
@@ -181,7 +181,7 @@ class _Watched:
             return None
         return found.st_ctime_ns, found.st_size, found.st_ino  # not the mtime: whoever writes can set that back
 
-    def _doubted_long(self) -> bool:
+    def _is_doubt_over(self) -> bool:
         now = time.monotonic()
         if self._doubted_since is None:
             self._doubted_since = now
@@ -196,7 +196,7 @@ if TYPE_CHECKING:
 
 def _values_of(file: TomlFile, warn: _Warn) -> _Values:
     values: _Values = {}
-    for name, given, keys in flattened(file.data):
+    for name, given, keys in flatten(file.data):
         where = f"{file.path}:{file.line(keys)}"
         if name not in FLAGS and number_kind(name) is None:
             near = nearest(name, all_names())

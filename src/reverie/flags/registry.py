@@ -88,7 +88,7 @@ def env_name(name: str) -> str:
     return ENV_PREFIX + name.upper().replace(".", "_")
 
 
-def flattened(table: Mapping[str, object], above: str = "") -> Iterable[tuple[str, object, tuple[str, ...]]]:
+def flatten(table: Mapping[str, object], above: str = "") -> Iterable[tuple[str, object, tuple[str, ...]]]:
     """(name, value, keys as written) of every flag in a TOML table.
 
     `on` inside a table is the flag that has the table's name, so that `extraction` can stand beside
@@ -97,7 +97,7 @@ def flattened(table: Mapping[str, object], above: str = "") -> Iterable[tuple[st
     for key, value in table.items():
         name = above if key == "on" and above else f"{above}.{key}" if above else key
         if isinstance(value, dict):
-            for inner, given, keys in flattened(cast("dict[str, object]", value), name):
+            for inner, given, keys in flatten(cast("dict[str, object]", value), name):
                 yield inner, given, (key, *keys)
         else:
             yield name, value, (key,)

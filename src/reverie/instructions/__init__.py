@@ -6,8 +6,8 @@ have written them; what they say is never judged.
 
 from __future__ import annotations
 
-from reverie.instructions.find import Scope
+from reverie.instructions.find import InstructionScope
 from reverie.instructions.load import InstructionFile, Instructions, load_instructions
 from reverie.instructions.rules import ConditionalRule
 
-__all__ = ["ConditionalRule", "InstructionFile", "Instructions", "Scope", "load_instructions"]
+__all__ = ["ConditionalRule", "InstructionFile", "Instructions", "InstructionScope", "load_instructions"]

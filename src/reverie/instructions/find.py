@@ -25,7 +25,7 @@ MAX_RULES = 1_000
 _MAX_RULE_DEPTH = 8
 
 
-class Scope(StrEnum):
+class InstructionScope(StrEnum):
     """Whose word a file is."""
 
     MANAGED = "managed"
@@ -39,33 +39,33 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class InstructionCandidate:
     """A file that exists where instructions may stand."""
 
     path: Path
-    scope: Scope
+    scope: InstructionScope
     folder: Path
     """The folder it speaks for; patterns of a rule are relative to it."""
     rule: bool = False
 
 
-def candidates(places: Places, managed_dir: Path | None = None) -> Iterator[Candidate]:
+def candidates(places: Places, managed_dir: Path | None = None) -> Iterator[InstructionCandidate]:
     """Every instruction file there is, the least specific first. `managed_dir` stands in for `/etc/reverie`."""
     managed = managed_dir or MANAGED
-    yield from _named(managed, NAMES, Scope.MANAGED, places.checkout)
-    yield from _rules(managed / RULES, Scope.MANAGED, places.checkout)
-    yield from _named(managed.parent / "claude-code", ("CLAUDE.md",), Scope.MANAGED, places.checkout)
-    yield from _named(places.home, NAMES, Scope.USER, places.checkout)
-    yield from _rules(places.home / RULES, Scope.USER, places.checkout)
+    yield from _named(managed, NAMES, InstructionScope.MANAGED, places.checkout)
+    yield from _rules(managed / RULES, InstructionScope.MANAGED, places.checkout)
+    yield from _named(managed.parent / "claude-code", ("CLAUDE.md",), InstructionScope.MANAGED, places.checkout)
+    yield from _named(places.home, NAMES, InstructionScope.USER, places.checkout)
+    yield from _rules(places.home / RULES, InstructionScope.USER, places.checkout)
     for folder in reversed((places.cwd, *places.cwd.parents)):
         # A worktree that lies inside its own repository has these files itself, as they are on its branch.
         if not _is_shadowed(folder, places):
-            yield from _named(folder, NAMES, Scope.PROJECT, folder)
+            yield from _named(folder, NAMES, InstructionScope.PROJECT, folder)
             for hidden in HIDDEN:
-                yield from _named(folder / hidden, NAMES, Scope.PROJECT, folder)
+                yield from _named(folder / hidden, NAMES, InstructionScope.PROJECT, folder)
             for hidden in HIDDEN:
-                yield from _rules(folder / hidden / RULES, Scope.PROJECT, folder)
-        yield from _named(folder, LOCAL_NAMES, Scope.LOCAL, folder)
+                yield from _rules(folder / hidden / RULES, InstructionScope.PROJECT, folder)
+        yield from _named(folder, LOCAL_NAMES, InstructionScope.LOCAL, folder)
 
 
 def _is_shadowed(folder: Path, places: Places) -> bool:
@@ -74,14 +74,14 @@ def _is_shadowed(folder: Path, places: Places) -> bool:
     return folder.is_relative_to(places.root) and not folder.is_relative_to(places.checkout)
 
 
-def _named(where: Path, names: tuple[str, ...], scope: Scope, folder: Path) -> Iterator[Candidate]:
+def _named(where: Path, names: tuple[str, ...], scope: InstructionScope, folder: Path) -> Iterator[InstructionCandidate]:
     for name in names:
         path = where / name
         if os.path.lexists(path) and not _is_folder(path):
-            yield Candidate(path, scope, folder)
+            yield InstructionCandidate(path, scope, folder)
 
 
-def _rules(where: Path, scope: Scope, folder: Path) -> Iterator[Candidate]:
+def _rules(where: Path, scope: InstructionScope, folder: Path) -> Iterator[InstructionCandidate]:
     """Every `.md` file below a rules folder, by name; linked folders are followed, each once."""
     if not _is_folder(where):
         return
@@ -107,7 +107,7 @@ def _rules(where: Path, scope: Scope, folder: Path) -> Iterator[Candidate]:
                 walk(Path(entry.path), depth + 1)
 
     walk(where, 0)
-    yield from (Candidate(path, scope, folder, rule=True) for path in found)
+    yield from (InstructionCandidate(path, scope, folder, rule=True) for path in found)
 
 
 def _is_folder(path: Path) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from reverie.instructions.markdown import Prose
+from reverie.instructions.markdown import MarkdownProse
 
 MAX_WORDS = 500
 """Words with an `@` that are looked at in one file; no file written by a person has more."""
@@ -63,12 +63,12 @@ def includes(text: str) -> Iterator[Include]:
         yield Include(start, end, found[1], (line_start, line_end) if alone else None)
 
 
-def expanded(text: str, means: Callable[[Include], bool], content: Callable[[Include], Expansion]) -> str:
+def expand(text: str, means: Callable[[Include], bool], content: Callable[[Include], Expansion]) -> str:
     """The text with what its includes name. `means` says whether a word names a file at all, `content` what it holds.
 
     An include alone on its line is replaced; one inside a sentence stays, and the content follows at the end.
     """
-    prose = Prose(text)
+    prose = MarkdownProse(text)
     out: list[str] = []
     behind: list[str] = []
     done = 0

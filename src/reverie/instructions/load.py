@@ -12,10 +12,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from reverie.instructions.find import Candidate, Scope, candidates, read_text
-from reverie.instructions.includes import MAX_WORDS, Include, expanded, includes
+from reverie.instructions.find import InstructionCandidate, InstructionScope, candidates, read_text
+from reverie.instructions.includes import MAX_WORDS, Include, expand, includes
 from reverie.instructions.markdown import without_comments
-from reverie.instructions.rules import ConditionalRule, gitignore, matching, split_rule
+from reverie.instructions.rules import ConditionalRule, gitignore, match_rules, split_rule
 from reverie.models.window import REFERENCE_WINDOW, scaled
 from reverie.paths import Places
 from reverie.settings import Settings
@@ -29,7 +29,7 @@ class InstructionFile:
     """One file as the model is shown it: what it includes in place, comments left out."""
 
     path: Path
-    scope: Scope
+    scope: InstructionScope
     text: str
 
 
@@ -43,7 +43,7 @@ class Instructions:
 
     def matching_rules(self, touched: Path, shown: Collection[Path] = ()) -> list[ConditionalRule]:
         """The rules for a file that was touched, without those whose `path` is in `shown`."""
-        return matching(self.conditional_rules, touched, shown)
+        return match_rules(self.conditional_rules, touched, shown)
 
 
 def load_instructions(
@@ -74,7 +74,7 @@ class _Loader:
         self._user_home = settings.places.user_home
         self._warn_from = max(1, scaled(given.warn_characters, window))
         self._most = self._left = max(1, scaled(given.max_characters, window))
-        self._exclude = tuple(_excluded_spelling(pattern, self._user_home) for pattern in given.exclude)
+        self._exclude = tuple(_expand_home(pattern, self._user_home) for pattern in given.exclude)
         self._approved = [os.path.realpath(path) for path in given.approved_includes]
         self._project = os.path.realpath(places.checkout)
         self._shown: set[str] = set()
@@ -82,7 +82,7 @@ class _Loader:
 
     def load(self, managed_dir: Path | None) -> Instructions:
         files: list[InstructionFile] = []
-        later: dict[str, tuple[Candidate, tuple[str, ...], str]] = {}
+        later: dict[str, tuple[InstructionCandidate, tuple[str, ...], str]] = {}
         texts: set[tuple[Path, str]] = set()
         for one in candidates(self._places, managed_dir):
             read = self._open(one)
@@ -96,7 +96,7 @@ class _Loader:
             if not self._fits(one.path, text):
                 continue
             self._shown.add(real)
-            text = self._finished(text, one, real)
+            text = self._finish(text, one, real)
             # A copy beside its original (AGENTS.md and CLAUDE.md with the same words) is shown once.
             if text and (one.folder, text) not in texts:
                 texts.add((one.folder, text))
@@ -105,28 +105,28 @@ class _Loader:
         rules = [self._rule(real, *one) for real, one in later.items() if real not in self._shown]
         return Instructions(tuple(files), tuple(filter(None, rules)), tuple(dict.fromkeys(self._warnings)))
 
-    def _rule(self, real: str, one: Candidate, patterns: tuple[str, ...], text: str) -> ConditionalRule | None:
+    def _rule(self, real: str, one: InstructionCandidate, patterns: tuple[str, ...], text: str) -> ConditionalRule | None:
         """A rule is shown beside what was shown at the start, but not beside every other rule."""
         if not self._fits(one.path, text):
             return None
         shown = set(self._shown)
         self._shown.add(real)
-        text = self._finished(text, one, real)
+        text = self._finish(text, one, real)
         self._shown = shown
         return ConditionalRule(one.path, one.folder, patterns, text) if text else None
 
     # -- one file -------------------------------------------------------------------------------------------------
 
-    def _open(self, one: Candidate) -> tuple[str, str] | None:
+    def _open(self, one: InstructionCandidate) -> tuple[str, str] | None:
         """The real path and the text of a file found by its name; None if it is not to be used."""
         try:
             real = os.path.realpath(one.path, strict=True)
         except OSError as error:
             self._warn(f"{one.path} cannot be read ({error.strerror}); it was left out.")
             return None
-        if real in self._shown or (one.scope is not Scope.MANAGED and self._is_excluded(one.path, real)):
+        if real in self._shown or (one.scope is not InstructionScope.MANAGED and self._is_excluded(one.path, real)):
             return None
-        if one.scope in (Scope.PROJECT, Scope.LOCAL) and not self._may_stand_for(one, real):
+        if one.scope in (InstructionScope.PROJECT, InstructionScope.LOCAL) and not self._may_stand_for(one, real):
             self._warn(
                 f"{one.path} leads to {real}, outside the project, and was left out; to allow it, list that file under "
                 "`instructions.approved_includes` in your own settings."
@@ -145,8 +145,8 @@ class _Loader:
             )
         return real, read.text
 
-    def _finished(self, text: str, one: Candidate, real: str) -> str:
-        reach = _Reach(anywhere=one.scope in (Scope.MANAGED, Scope.USER))
+    def _finish(self, text: str, one: InstructionCandidate, real: str) -> str:
+        reach = _Reach(anywhere=one.scope in (InstructionScope.MANAGED, InstructionScope.USER))
         text = self._with_includes(text, one.path, real, reach).strip()
         if len(text) > self._warn_from:
             self._warn(
@@ -165,14 +165,14 @@ class _Loader:
         self._left -= len(text)
         return True
 
-    def _may_stand_for(self, one: Candidate, real: str) -> bool:
+    def _may_stand_for(self, one: InstructionCandidate, real: str) -> bool:
         """A name in the project may be a link, but not one that leaves it: a clone must not fetch the user's files."""
         inside = one.folder.is_relative_to(self._project)
         return _is_under(real, self._project if inside else os.path.realpath(one.folder)) or self._is_approved(real)
 
-    def _is_strangers(self, one: Candidate, real: str, owner: int) -> bool:
+    def _is_strangers(self, one: InstructionCandidate, real: str, owner: int) -> bool:
         """Above the project lie folders such as /tmp, where anybody may put a file."""
-        if one.scope in (Scope.MANAGED, Scope.USER) or _is_under(real, self._project) or self._is_approved(real):
+        if one.scope in (InstructionScope.MANAGED, InstructionScope.USER) or _is_under(real, self._project) or self._is_approved(real):
             return False
         return owner not in (os.getuid(), 0)
 
@@ -190,11 +190,11 @@ class _Loader:
             return target is not None
 
         def content(include: Include) -> str | None:
-            return self._included(found[include.start], include, path, reach)
+            return self._include(found[include.start], include, path, reach)
 
         if sum(1 for _ in includes(text)) == MAX_WORDS:
             self._warn(f"{path} has more than {MAX_WORDS} words that begin with @; only the first are looked at.")
-        return expanded(text, means, content)
+        return expand(text, means, content)
 
     def _target(self, include: Include, folders: tuple[Path, ...]) -> str | None:
         """The real path of the regular file an include names, or None if it names none."""
@@ -213,7 +213,7 @@ class _Loader:
                     continue
         return None
 
-    def _included(self, real: str, include: Include, by: Path, reach: _Reach) -> str | None:
+    def _include(self, real: str, include: Include, by: Path, reach: _Reach) -> str | None:
         if self._is_excluded(Path(real), real):
             return None
         in_project = _is_under(real, self._project)
@@ -262,7 +262,7 @@ def _is_under(path: str, folder: str) -> bool:
     return path.startswith(f"{folder.rstrip('/')}/")
 
 
-def _excluded_spelling(pattern: str, user_home: Path) -> str:
+def _expand_home(pattern: str, user_home: Path) -> str:
     negated = "!" if pattern.startswith("!") else ""
     rest = pattern.removeprefix("!")
     return f"{negated}{user_home}/{rest[2:]}" if rest.startswith("~/") else pattern

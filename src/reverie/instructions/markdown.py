@@ -24,7 +24,7 @@ _BLOCK_COMMENT = re.compile(r"^[ \t>*+\-\d.)]*(<!--)", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->(?:[ \t]*<!--.*?-->)*", re.DOTALL)
 
 
-class Prose:
+class MarkdownProse:
     """One text, asked where its prose is. The parser runs at the first question that needs it."""
 
     def __init__(self, text: str) -> None:
@@ -51,7 +51,7 @@ def without_comments(text: str) -> str:
     """
     out: list[str] = []
     done = 0
-    prose: Prose | None = None
+    prose: MarkdownProse | None = None
     for opening in _BLOCK_COMMENT.finditer(text):
         at = opening.start(1)
         if at < done:
@@ -59,7 +59,7 @@ def without_comments(text: str) -> str:
         closed = _COMMENT.match(text, at)
         if closed is None:
             break
-        prose = prose or Prose(text)
+        prose = prose or MarkdownProse(text)
         if not prose.holds(at):
             continue
         end = closed.end()

@@ -48,7 +48,7 @@ def split_rule(text: str) -> tuple[tuple[str, ...], str]:
     return _patterns(front.lines)[:MAX_PATTERNS], front.body.lstrip("\n")
 
 
-def matching(rules: Iterable[ConditionalRule], touched: Path, shown: Collection[Path] = ()) -> list[ConditionalRule]:
+def match_rules(rules: Iterable[ConditionalRule], touched: Path, shown: Collection[Path] = ()) -> list[ConditionalRule]:
     """The rules for a file that was touched, without those in `shown`, in order."""
     ways = dict.fromkeys((os.path.normpath(touched), os.path.realpath(touched)))
     found: list[ConditionalRule] = []

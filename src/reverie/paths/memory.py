@@ -60,18 +60,18 @@ def memory_place(places: Places, settings: Settings, check: RootCheck) -> Memory
     """
     home = settings.places.user_home
     if settings.memory.path:
-        directory = _checked(check, settings.memory.path, home, False, "environment REVERIE_MEMORY_PATH")
+        directory = _check(check, settings.memory.path, home, False, "environment REVERIE_MEMORY_PATH")
         return MemoryPlace(directory, "REVERIE_MEMORY_PATH")
     if settings.memory.directory:
         source = _source(settings, "memory.directory")
-        directory = _checked(check, settings.memory.directory, home, True, f"{source}: `memory.directory`")
+        directory = _check(check, settings.memory.directory, home, True, f"{source}: `memory.directory`")
         return MemoryPlace(directory, f"setting memory.directory ({source})")
     if places.remote_memory is not None:
         return MemoryPlace(places.default_memory, "REVERIE_REMOTE_MEMORY_DIR")
     return MemoryPlace(places.default_memory, "default, by the repository")
 
 
-def _checked(check: RootCheck, path: str, home: Path, expand_tilde: bool, who: str) -> Path:
+def _check(check: RootCheck, path: str, home: Path, expand_tilde: bool, who: str) -> Path:
     try:
         return check(path, home=home, expand_tilde=expand_tilde)
     except UserError as error:

@@ -203,7 +203,7 @@ class Places:
     def inbox(self, team: str, agent: str) -> Path:
         return self.team(team) / "inboxes" / f"{check_name(agent, 'agent name')}.json"
 
-    def letters(self, session_id: str) -> Path:
+    def session_inbox(self, session_id: str) -> Path:
         """The mailbox of what arrives over a session's socket."""
         return self.session(session_id) / "letters.json"
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reverie.errors import StorageError
-from reverie.moments import parsed
+from reverie.moments import parse_time
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
@@ -152,7 +152,7 @@ def _parse(line: bytes) -> LogEntry | None:
         if not isinstance(raw, dict):
             return None
         fields = dict(cast(JsonObject, raw))
-        time = parsed(fields.pop("time"), needs_zone=True)
+        time = parse_time(fields.pop("time"), needs_zone=True)
         kind, session = fields.pop("kind"), fields.pop("session", None)
     except (ValueError, KeyError, TypeError):
         return None

@@ -20,7 +20,7 @@ from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.types import JsonObject, Usage
 
-FAILURES_TOLD: Final = 3
+REPORTED_FAILURES: Final = 3
 """So many in a row are told to the person, once, until the next success."""
 
 
@@ -80,7 +80,7 @@ class Heartbeat:
         before = self.read()
         beat = replace(before, failed=self._time(), error=error[:300], failures=before.failures + 1)
         self._write(beat)
-        return beat.failures == FAILURES_TOLD
+        return beat.failures == REPORTED_FAILURES
 
     def stop(self, gate: str) -> None:
         """A gate kept it from running; written only when that is news, so that a closed gate costs nothing."""

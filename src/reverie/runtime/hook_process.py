@@ -26,7 +26,7 @@ _DEATH_GRACE_S = 5.0  # SIGKILL cannot be refused, but a process stuck in the ke
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     """What came of a command. `exit_code` is None if it was killed at the time limit; `cut`: it printed more."""
 
     exit_code: int | None
@@ -35,14 +35,14 @@ class Ran:
     cut: bool
 
 
-async def run_command(command: str, *, stdin: bytes, cwd: Path, env: Mapping[str, str], timeout_s: float) -> Ran:
+async def run_command(command: str, *, stdin: bytes, cwd: Path, env: Mapping[str, str], timeout_s: float) -> CommandResult:
     """Runs `command` in `/bin/sh`. Raises OSError if it cannot be started; a command's own failure is an exit code.
 
     Processes it leaves behind on purpose live on after a normal end; at the time limit they die with it.
     """
     process = _start(command, cwd, env)
     exited = _watch(process)
-    talk = _Talk(process)
+    talk = _Pipes(process)
     try:
         await talk.begin(stdin)
         in_time = await _within(timeout_s, exited)
@@ -58,7 +58,7 @@ async def run_command(command: str, *, stdin: bytes, cwd: Path, env: Mapping[str
             talk.end()
     stdout, stderr = talk.printed
     cut = stdout.cut or stderr.cut
-    return Ran(process.returncode if in_time else None, bytes(stdout.kept), bytes(stderr.kept), cut)
+    return CommandResult(process.returncode if in_time else None, bytes(stdout.kept), bytes(stderr.kept), cut)
 
 
 def _start(command: str, cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -94,13 +94,13 @@ async def _within(seconds: float, event: asyncio.Event) -> bool:
     return event.is_set()
 
 
-class _Talk:
+class _Pipes:
     """The three pipes of a process: what it is told, and the beginning of what it prints."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         pipes = cast("tuple[IO[bytes], IO[bytes], IO[bytes]]", (process.stdin, process.stdout, process.stderr))
         self.over = asyncio.Event()
-        self.printed = (_Printed(self._lost), _Printed(self._lost))
+        self.printed = (_OutputBuffer(self._lost), _OutputBuffer(self._lost))
         self._stdin, *self._outputs = pipes
         self._readers: list[asyncio.ReadTransport] = []
         self._rest = memoryview(b"")
@@ -142,7 +142,7 @@ class _Talk:
             self.over.set()
 
 
-class _Printed(asyncio.Protocol):
+class _OutputBuffer(asyncio.Protocol):
     """Keeps the beginning of one stream and throws the rest away."""
 
     def __init__(self, on_lost: Callable[[], None]) -> None:

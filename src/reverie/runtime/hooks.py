@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from reverie.errors import UserError
 from reverie.events import Notice
 from reverie.parsing import load_json
-from reverie.runtime.hook_process import KEPT_BYTES, Ran, run_command
+from reverie.runtime.hook_process import KEPT_BYTES, CommandResult, run_command
 from reverie.types import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -67,15 +67,15 @@ class HookRule:
         if not self.command.strip():
             raise UserError("A hook has no command to run; give it one or remove it.")
         if re.search("[\0\ud800-\udfff]", self.command):
-            raise UserError(f"The command of hook {_named(self)} holds a character no command can hold.")
+            raise UserError(f"The command of hook {_hook_name(self)} holds a character no command can hold.")
         if not 0 < self.timeout_s < float("inf"):
-            raise UserError(f"The time limit of hook {_named(self)} is {self.timeout_s}; give seconds above 0.")
+            raise UserError(f"The time limit of hook {_hook_name(self)} is {self.timeout_s}; give seconds above 0.")
         if self.matcher not in ("", "*"):
             try:
                 re.compile(self.matcher)
             except re.error as error:
                 raise UserError(
-                    f"The matcher {self.matcher!r} of hook {_named(self)} is not a regular expression: {error}."
+                    f"The matcher {self.matcher!r} of hook {_hook_name(self)} is not a regular expression: {error}."
                 ) from error
 
     def matches(self, name: str | None) -> bool:
@@ -106,7 +106,7 @@ class HookOutcome:
 NOTHING = HookOutcome()
 
 
-def configured(settings: HookSettings) -> dict[HookEvent, tuple[HookRule, ...]]:
+def hook_rules(settings: HookSettings) -> dict[HookEvent, tuple[HookRule, ...]]:
     """The rules of the `[hooks]` section of the settings; UserError if one cannot be used."""
     return {
         event: tuple(
@@ -178,7 +178,7 @@ class _Answer:
     notices: tuple[Notice, ...] = field(default=())
 
 
-def _read(event: HookEvent, rule: HookRule, ran: Ran) -> _Answer:
+def _read(event: HookEvent, rule: HookRule, ran: CommandResult) -> _Answer:
     """From exit code and output to an answer."""
     if ran.exit_code is None:
         return _Answer(notices=(_warning(event, rule, f"ran longer than {rule.timeout_s:g} s and was ended."),))
@@ -199,11 +199,11 @@ def _read(event: HookEvent, rule: HookRule, ran: Ran) -> _Answer:
     if ran.cut:
         kept = f"printed more than {KEPT_BYTES:,} bytes; the rest was ignored."
         answer.notices = (*answer.notices, _warning(event, rule, kept))
-    return _bounded(event, rule, answer)
+    return _limit_context(event, rule, answer)
 
 
 def _refusal(event: HookEvent, rule: HookRule, stderr: str) -> _Answer:
-    reason = _cut(stderr, CONTEXT_CHARACTERS) or f"Hook {_named(rule)} refused without saying why."
+    reason = _cut(stderr, CONTEXT_CHARACTERS) or f"Hook {_hook_name(rule)} refused without saying why."
     if event in _CANNOT_BLOCK:
         return _Answer(notices=(_warning(event, rule, f"refused, but nothing can be refused now: {reason}"),))
     return _Answer(block=reason, permission="deny" if event is HookEvent.PRE_TOOL_USE else None)
@@ -328,7 +328,7 @@ def _whole_characters(value: Json) -> Json:
     return value
 
 
-def _bounded(event: HookEvent, rule: HookRule, answer: _Answer) -> _Answer:
+def _limit_context(event: HookEvent, rule: HookRule, answer: _Answer) -> _Answer:
     """Cleans and limits what would reach the model."""
     too_long = any(len(text) > CONTEXT_CHARACTERS for text in answer.context)
     answer.context = tuple(_cut(_clean(text), CONTEXT_CHARACTERS) for text in answer.context)
@@ -347,9 +347,9 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _named(rule: HookRule) -> str:
+def _hook_name(rule: HookRule) -> str:
     return f"`{_cut(' '.join(_clean(rule.command).split()), _SHOWN_COMMAND)}`"
 
 
 def _warning(event: HookEvent, rule: HookRule, what: str) -> Notice:
-    return Notice(f"The {event.value} hook {_named(rule)} {_cut(what, _NOTICE_CHARACTERS)}", "warning", "hook")
+    return Notice(f"The {event.value} hook {_hook_name(rule)} {_cut(what, _NOTICE_CHARACTERS)}", "warning", "hook")

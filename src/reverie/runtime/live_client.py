@@ -87,7 +87,7 @@ def ask_live(path: Path, request: JsonObject, timeout_s: float = 10.0) -> JsonOb
         raise NobodyListening(f"No live session listens at {path}; it has ended or never had a socket.") from None
     except OSError as error:
         raise NobodyListening(f"Cannot reach the session at {path}: {error.strerror or error}.") from error
-    return _checked(answer, path)
+    return _check_answer(answer, path)
 
 
 def is_own_socket(path: Path) -> bool:
@@ -134,7 +134,7 @@ def _exchange(connection: socket.socket, line: bytes, until: float) -> bytes:
     return bytes(answer)
 
 
-def _checked(raw: bytes, path: Path) -> JsonObject:
+def _check_answer(raw: bytes, path: Path) -> JsonObject:
     try:
         answer: Any = load_json(raw)
     except ValueError:

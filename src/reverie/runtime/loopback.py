@@ -28,13 +28,13 @@ class LoopbackOnly:
         self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (reason := why_not(scope["headers"])):
+        if scope["type"] == "http" and (reason := refusal_reason(scope["headers"])):
             await self._refuse(str(scope["path"]), reason)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
 
-def why_not(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+def refusal_reason(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     """Why a request with these headers is not answered; None if it is."""
     found: dict[bytes, list[str]] = {}
     for name, value in headers:

@@ -37,13 +37,13 @@ class Parts:
     """The model the conversation is held with, where another one serves this opening."""
 
     @property
-    def held_with(self) -> str:
+    def model_name(self) -> str:
         """The name of the model the conversation is held with."""
         return self.named or self.model.name
 
     def limits_now(self) -> Thresholds:
         """The thresholds as settings and flags hold now."""
-        return limits_of(self.held_with, self.facts, self.settings, self.flags)
+        return limits_of(self.model_name, self.facts, self.settings, self.flags)
 
     def numbers(self, kind: type[T], section: str) -> T:
         """The numbers of a layer as they hold now: what the settings say, and what flags change of it."""

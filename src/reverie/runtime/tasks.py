@@ -259,9 +259,9 @@ class Tasks:
             task.result = done.result()
             self._end(task, TaskState.COMPLETED)
         elif done.cancelling():  # asked to stop, it fell over on the way out
-            self._end(task, TaskState.KILLED, **_told(error))
+            self._end(task, TaskState.KILLED, **_error_fields(error))
         else:
-            self._end(task, TaskState.FAILED, **_told(error))
+            self._end(task, TaskState.FAILED, **_error_fields(error))
 
     def _end(self, task: Task[Any], state: TaskState, *, error: str | None = None, where: str | None = None) -> None:
         if task.info.state.is_over:  # left to itself earlier, and over only now
@@ -271,7 +271,7 @@ class Tasks:
         info = task.info = replace(task.info, state=state, ended=now, error=error)
         del self._live[info.id]
         self._finished.append(info)
-        self._counts[info.purpose] = _counted(self.counts(info.purpose), state, now)
+        self._counts[info.purpose] = _count_outcome(self.counts(info.purpose), state, now)
         about: JsonObject = {"task": info.id, "purpose": info.purpose.value, "seconds": round(info.seconds, 3)}
         if error is not None:
             about |= {"error": error, "where": where, "in_a_row": self.failures_in_a_row(info.purpose)}
@@ -280,7 +280,7 @@ class Tasks:
         self._on_change(info)
 
 
-def _counted(counts: TaskCounts, state: TaskState, now: datetime) -> TaskCounts:
+def _count_outcome(counts: TaskCounts, state: TaskState, now: datetime) -> TaskCounts:
     match state:
         case TaskState.COMPLETED:
             return replace(counts, completed=counts.completed + 1, failures_in_a_row=0, last_success=now)
@@ -293,7 +293,7 @@ def _counted(counts: TaskCounts, state: TaskState, now: datetime) -> TaskCounts:
             return counts
 
 
-def _told(error: BaseException) -> dict[str, str | None]:
+def _error_fields(error: BaseException) -> dict[str, str | None]:
     """What may be shown and logged of an error. Text of errors that are not ours may quote the conversation: only the
     kind and the place are told."""
     if isinstance(error, ReverieError):

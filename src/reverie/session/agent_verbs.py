@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from reverie.agents.messages.roster import Member, Mode
+from reverie.agents.messages.roster import Member, AgentMode
 from reverie.agents.spawn import Spawner
 from reverie.errors import UserError
 from reverie.runtime.tasks import Tasks
@@ -48,7 +48,7 @@ def agent_json(spawner: Spawner, tasks: Tasks, member: Member) -> JsonObject:
         "state": member.state.value,
         "title": member.title,
         "doing": member.doing,
-        "parent": member.parent if member.mode is not Mode.MAIN else None,
+        "parent": member.parent if member.mode is not AgentMode.MAIN else None,
         "depth": spawner.roster.depth(member.id),
         "seconds": round(seconds.get(member.id, 0.0), 1),
     }

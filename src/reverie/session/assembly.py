@@ -20,16 +20,16 @@ from reverie.loop import Thread
 from reverie.permissions.policy import Mode, Rules
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import TaskInfo, Tasks
-from reverie.session.correspondence import Correspondence
+from reverie.session.messages import SessionMessages
 from reverie.session.forks import SessionForks
-from reverie.session.gate import Gate
+from reverie.session.gate import PermissionGate
 from reverie.session.hook_points import HookPoints
 from reverie.session.outlet import Outlet
 from reverie.session.parts import SessionParts, new_header, open_accounts
-from reverie.session.remembering import Remembering
-from reverie.session.spawning import Spawning
+from reverie.session.memory_companion import MemoryCompanion
+from reverie.session.session_agents import SessionAgents
 from reverie.session.team_sync import TeamSync
-from reverie.session.teammate_here import OpenSession
+from reverie.session.local_teammate import OpenSession
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock
 from reverie.tools.base import Caller, Tool, ToolContext
@@ -63,9 +63,9 @@ class Assembly:
         self._schemas = tool_schemas(tools)
         self.tasks = Tasks(parts.background, self._task_changed)
         self.hook_points = HookPoints(parts.hooks, emit)
-        self.memory = Remembering.open(parts, emit, clock)
+        self.memory = MemoryCompanion.open(parts, emit, clock)
         given = parts.settings.permissions
-        self.gate = Gate(
+        self.gate = PermissionGate(
             parts.hooks,
             Mode(given.mode),
             Rules.parse(given.allow, given.ask, given.deny),
@@ -74,15 +74,15 @@ class Assembly:
             writes_memory=self.memory.may_write if self.memory is not None else lambda _call: False,
             is_read_only=read_only_by(tools),
         )
-        self.letters = Correspondence(parts, emit, lambda: self.busy)
+        self.messages = SessionMessages(parts, emit, lambda: self.busy)
         self.accounts = open_accounts(parts, emit, clock)
         self._forks = SessionForks(
             parts, self.accounts, emit, lambda: ForkPoint.of(self._thread, self.engine.conversation)
         )
-        self.agents = Spawning(
+        self.agents = SessionAgents(
             parts,
             tasks=self.tasks,
-            letters=self.letters,
+            messages=self.messages,
             gate=self.gate,
             points=self.hook_points,
             accounts=self.accounts,
@@ -101,9 +101,9 @@ class Assembly:
                 render_header=self._render_header,
                 ensure_header=self.ensure_header,
                 in_turn=lambda: self._turn is not None and not self._turn_is_over,
-                on_clear=lambda: self.hook_points.started("clear"),
+                on_clear=lambda: self.hook_points.session_started("clear"),
                 run_hook=self.hook_points.run,
-                attached=self.agents.attached,
+                attached=self.agents.attachments,
             ),
             tasks=self.tasks,
             accounts=self.accounts,
@@ -134,7 +134,7 @@ class Assembly:
                 keep_dir=parts.places.tool_results(parts.log.session_id),
                 keeper=self.memory.keeper if self.memory is not None else lambda _path: None,
                 spawn=self.agents.spawner.main.spawn,
-                post=self.letters.send,
+                post=self.messages.send,
             ),
             emit=self.emit,
             max_rounds=parts.flags.number("tools.max_rounds", settings.tools.max_rounds),
@@ -165,9 +165,9 @@ class Assembly:
             log.hold(new_header(parts, self._schemas, self._today(), self.emit))
             if log.view.entries:
                 self.conversation.announce(BreakCause.HEADER, "the conversation came without a header")
-        elif header.model != parts.held_with:
-            log.hold(replace(header, model=parts.held_with))
-            why = f"the model changed from {header.model} to {parts.held_with}"
+        elif header.model != parts.model_name:
+            log.hold(replace(header, model=parts.model_name))
+            why = f"the model changed from {header.model} to {parts.model_name}"
             self.conversation.announce(BreakCause.MODEL, why)
 
     def _render_header(self, old: SessionHeader) -> SessionHeader:

@@ -46,7 +46,7 @@ class SessionForks:
         self._parts = parts
         self._accounts = accounts
         self._emit = emit
-        self._told = set[str]()
+        self._reported = set[str]()
         self._model: Model | None = None
         self.now = point
 
@@ -112,9 +112,9 @@ class SessionForks:
         """Logs it, and tells the user the first time for each reason."""
         self._parts.background.write("stand_in", purpose=purpose.value, reason=why)
         kind = why if why == KEPT_FROM_IT else purpose.value if "(budget." in why else "failed"
-        if kind in self._told:
+        if kind in self._reported:
             return
-        self._told.add(kind)
+        self._reported.add(kind)
         level = "info" if why == KEPT_FROM_IT else "warning"
         text = f"{_WORK.get(purpose, f'{purpose.value} is')} done by the embedded model for now: {why}"
         self._emit(Notice(text, level, "background"))

@@ -20,7 +20,7 @@ from reverie.types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class OnBehalf:
+class Requester:
     """Whose call it is, where it is not the main agent's: who the person is told, how long a question may wait, and
     what it may write without one."""
 
@@ -30,7 +30,7 @@ class OnBehalf:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OpenQuestion:
     """A question that is open: `answer` settles it by its id."""
 
     id: str
@@ -38,10 +38,10 @@ class Question:
     reason: str
 
 
-_MAIN = OnBehalf()
+_MAIN = Requester()
 
 
-class Gate:
+class PermissionGate:
     """Decides calls. `answer` settles a question that was asked with `PermissionAsked`."""
 
     def __init__(
@@ -64,14 +64,14 @@ class Gate:
         self._writes_memory = writes_memory
         self._is_read_only = is_read_only
         self._always = frozenset[str]()
-        self._waiting: dict[str, tuple[Question, asyncio.Future[Decision]]] = {}
+        self._waiting: dict[str, tuple[OpenQuestion, asyncio.Future[Decision]]] = {}
         self._numbers = count(1)
 
     async def __call__(self, call: ToolCall) -> Decision:
         """Allow, possibly with another input, or deny with a reason; never a question."""
         return await self.judge(call)
 
-    async def judge(self, call: ToolCall, whose: OnBehalf = _MAIN) -> Decision:
+    async def judge(self, call: ToolCall, whose: Requester = _MAIN) -> Decision:
         """The same for a call that somebody else makes."""
         outcome = await self._before(call)
         if outcome.blocked:
@@ -92,7 +92,7 @@ class Gate:
         """The call with a hook's input: what only read before may write now."""
         return replace(call, input=given, read_only=self._is_read_only(call.tool, given))
 
-    def _policy(self, call: ToolCall, whose: OnBehalf) -> Policy:
+    def _policy(self, call: ToolCall, whose: Requester) -> Policy:
         """A memory can be undone and passes a gate of its own: nobody is asked about it, but rules still hold."""
         rules = self._rules.allowing(self._always)
         is_free = self.mode is not Mode.READ_ONLY and (self._writes_memory(call) or whose.is_free(call))
@@ -108,13 +108,13 @@ class Gate:
             return replace(outcome, blocked=True, reason=reason)
         return outcome
 
-    async def _ask(self, call: ToolCall, reason: str, whose: OnBehalf) -> Decision:
+    async def _ask(self, call: ToolCall, reason: str, whose: Requester) -> Decision:
         if not self._can_ask:
             return Deny(reason)
         name = f"ask-{next(self._numbers)}"
         answer = asyncio.get_running_loop().create_future()
         told = f"{whose.name}: {reason}" if whose.name else reason
-        self._waiting[name] = (Question(name, call, told), answer)
+        self._waiting[name] = (OpenQuestion(name, call, told), answer)
         self._emit(PermissionAsked(name, call.tool, call.input, told, str(call.cwd)))
         try:
             async with asyncio.timeout(whose.wait_s):
@@ -124,7 +124,7 @@ class Gate:
         finally:
             del self._waiting[name]
 
-    def questions(self) -> list[Question]:
+    def questions(self) -> list[OpenQuestion]:
         """The questions that are open, oldest first."""
         return [question for question, _ in self._waiting.values()]
 

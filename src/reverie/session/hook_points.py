@@ -36,12 +36,12 @@ class HookPoints(Companion):
         self._for_next_message: list[Block] = []
         self._stop_refusals = 0
 
-    async def started(self, source: str) -> None:
+    async def session_started(self, source: str) -> None:
         """A session began (`startup`, `resume`, `clear`, `compact`); what the hooks say goes with the next message."""
         outcome = await self._fire(HookEvent.SESSION_START, {"source": source}, match_on=source)
         self._for_next_message += _blocks(outcome.context)
 
-    async def prompted(self, text: str) -> tuple[str | None, list[Block]]:
+    async def check_prompt(self, text: str) -> tuple[str | None, list[Block]]:
         """A person sent a message: why it is refused, or None and what is added to it."""
         outcome = await self._fire(HookEvent.USER_PROMPT_SUBMIT, {"prompt": text})
         if outcome.blocked or outcome.stop:
@@ -96,7 +96,7 @@ class HookPoints(Companion):
         outcome = await self._fire(HookEvent(effect.event), effect.payload, match_on=effect.match_on)
         return EffectResult(ok=not outcome.blocked, text=outcome.reason or "\n".join(outcome.context))
 
-    async def ended(self, reason: str) -> None:
+    async def session_ended(self, reason: str) -> None:
         await self._fire(HookEvent.SESSION_END, {"reason": reason})
 
     async def _fire(self, event: HookEvent, payload: JsonObject, *, match_on: str | None = None) -> HookOutcome:

@@ -36,7 +36,7 @@ from reverie.tools.registry import builtin_tools, tool_schemas
 
 
 @asynccontextmanager
-async def opened_learner(
+async def open_learner(
     cwd: Path,
     settings: Settings,
     memory: MemoryDirectory,

@@ -15,9 +15,9 @@ from reverie.paths import Places
 from reverie.runtime.tasks import Tasks
 from reverie.session.agent_verbs import agent_verbs
 from reverie.session.context_verbs import context_verbs
-from reverie.session.correspondence import Correspondence
-from reverie.session.gate import Gate
-from reverie.session.spawning import Spawning
+from reverie.session.messages import SessionMessages
+from reverie.session.gate import PermissionGate
+from reverie.session.session_agents import SessionAgents
 from reverie.storage.transcript.view import View
 from reverie.types import JsonObject, Purpose
 
@@ -42,9 +42,9 @@ class LiveSession(Protocol):
 
     engine: Engine
     tasks: Tasks
-    letters: Correspondence
-    gate: Gate
-    agents: Spawning
+    messages: SessionMessages
+    gate: PermissionGate
+    agents: SessionAgents
 
     def cancel(self) -> bool: ...
 
@@ -86,7 +86,7 @@ def verbs(session: LiveSession) -> Mapping[str, Verb]:
         }
 
     async def permit(request: JsonObject) -> JsonObject:
-        if session.letters.post.team is None:
+        if session.messages.messenger.team is None:
             raise UserError("The questions of this session are answered where it is open.")
         allow, always = request.get("allow") is True, request.get("always") is True
         return {"settled": session.gate.answer(str(request.get("id")), allow=allow, always=always)}
@@ -98,7 +98,7 @@ def verbs(session: LiveSession) -> Mapping[str, Verb]:
         "cancel": cancel,
         "context": context,
         **session.tasks.verbs(),
-        **session.letters.verbs(),
+        **session.messages.verbs(),
         **context_verbs(session.engine.compactor, session.engine.notes),
         **agent_verbs(session.agents.spawner, session.tasks, session.ask_aside),
     }

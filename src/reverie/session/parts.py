@@ -27,7 +27,7 @@ from reverie.models.wire import model_id
 from reverie.paths import Places, check_session_id, make_private
 from reverie.paths.repo import current_branch, find_repo
 from reverie.runtime.background_log import BackgroundLog
-from reverie.runtime.hooks import Hooks, configured
+from reverie.runtime.hooks import Hooks, hook_rules
 from reverie.runtime.parts import Parts
 from reverie.settings import Settings, load_settings
 from reverie.storage.lease import Lease
@@ -166,7 +166,7 @@ def new_header(
         own = tuple(ttl for ttl in _TTLS if ttl in parts.facts.ttls) if parts.facts.cache_markers else ()
     kept = choose_ttl(parts.places.project, parts.facts, own, skip=parts.log.session_id)
     return SessionHeader(
-        model=parts.held_with,
+        model=parts.model_name,
         system=prefix.system,
         tools=tools,
         reminder=prefix.reminder,
@@ -222,6 +222,6 @@ def _model(
 
 
 def _hooks(settings: Settings, places: Places, session_id: str) -> Hooks:
-    rules = {} if settings.session.bare else configured(settings.hooks)
+    rules = {} if settings.session.bare else hook_rules(settings.hooks)
     transcript = places.transcript(session_id)
     return Hooks(rules, places.cwd, session_id, transcript, project_dir=places.checkout)

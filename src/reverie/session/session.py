@@ -26,7 +26,7 @@ from reverie.events import Event, Notice, TurnEnded, TurnStarted
 from reverie.layers.base import ForkResult
 from reverie.loop import INTERRUPTED, close_open_calls, run
 from reverie.models.base import Model
-from reverie.origins import Said, fence, said_blocks
+from reverie.origins import UserInput, fence, input_blocks
 from reverie.paths import Places
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.runtime.live import LiveServer
@@ -36,7 +36,7 @@ from reverie.session.live_verbs import verbs
 from reverie.session.outlet import Outlet
 from reverie.session.parts import gather
 from reverie.settings import Settings
-from reverie.storage.cleanup import clean_tool_results, may_need_cleaning
+from reverie.storage.cleanup import clean_tool_results, needs_cleaning
 from reverie.storage.transcript.session_log import Clock, SessionLog, utc_now
 from reverie.storage.transcript.view import Entry, View
 from reverie.tools.base import Tool, ToolContext
@@ -93,8 +93,8 @@ class Session(Assembly):
         if parts.log.view.entries and parts.log.view.header is None:
             session.ensure_header()
         await session._listen()
-        await session.letters.look()
-        await session.hook_points.started("resume" if parts.resumed else "startup")
+        await session.messages.look()
+        await session.hook_points.session_started("resume" if parts.resumed else "startup")
         session._clean_up()
         if session._team_sync is not None:
             session._team_sync.look()
@@ -105,7 +105,7 @@ class Session(Assembly):
     def _clean_up(self) -> None:
         """Old tool results that nobody can ask for any more go in the background."""
         project, kept = self.parts.places.project, self.parts.settings.tool_results
-        if not may_need_cleaning(project, skip=self.id):
+        if not needs_cleaning(project, skip=self.id):
             return
 
         async def work(task: TaskHandle) -> None:
@@ -136,12 +136,12 @@ class Session(Assembly):
             await asyncio.wait([self._turn])
         parts = self.parts
         try:
-            await self.agents.wind_up()
+            await self.agents.end_waiting()
             await self.tasks.drain(parts.settings.background.exit_wait_s)
-            await self.hook_points.ended("exit")
+            await self.hook_points.session_ended("exit")
         finally:
             await self.agents.close()
-            await self.letters.close()
+            await self.messages.close()
             if self._server is not None:
                 await self._server.close()
             await self.engine.close()
@@ -195,15 +195,15 @@ class Session(Assembly):
         """Hands over what happens between turns (background tasks, notices), and what happened while opening."""
         self._outlet.listen(listener)
 
-    async def send(self, text: Said, *, images: Sequence[ImageBlock] = ()) -> AsyncGenerator[Event, None]:
+    async def send(self, text: UserInput, *, images: Sequence[ImageBlock] = ()) -> AsyncGenerator[Event, None]:
         """Runs one turn. The last event is always `TurnEnded`. Leaving the loop early cancels the turn, and
-        `contextlib.aclosing` around it does so at once. Without a text: about the letters that wait, if any.
+        `contextlib.aclosing` around it does so at once. Without a text: about the messages that wait, if any.
         A string is what the user entered, with material in it set apart; a front end that knows more gives blocks."""
-        said = said_blocks(text)
+        said = input_blocks(text)
         if self.busy:
             what = "a turn is running" if self._turn is not None else "the conversation is being compacted"
             raise UserError(f"{what} in this session: wait for it, or cancel it")
-        if not any(block.text.strip() for block in said) and not images and not self.letters.waiting:
+        if not any(block.text.strip() for block in said) and not images and not self.messages.waiting:
             raise UserError("there is nothing to send: the message is empty")
         queue = self._outlet.open_turn()
         self._turn_is_over = False
@@ -345,18 +345,18 @@ class Session(Assembly):
         """Records what the user said, and what the hooks add to it. A reason means that a hook refused it."""
         text = "\n\n".join(block.text for block in said)
         is_said = bool(text.strip() or images)
-        refusal, added = await self.hook_points.prompted(text) if is_said else (None, [])
+        refusal, added = await self.hook_points.check_prompt(text) if is_said else (None, [])
         if refusal is not None:
             return refusal
         self.ensure_header()
         log, today = self.parts.log, self._today()
         if date_changed(log.records, today):
             added.append(date_change(today))
-        added += self.agents.told_beside(log.view)
+        added += self.agents.new_reminders(log.view)
         if added:
             log.append_message(Message("user", tuple(added)), isMeta=True, knownDate=today.isoformat())
         record = (
-            log.append_message(Message("user", tuple(came)), isMeta=True) if (came := self.letters.drain()) else None
+            log.append_message(Message("user", tuple(came)), isMeta=True) if (came := self.messages.drain()) else None
         )
         blocks: tuple[Block, ...] = (*said, *(replace(image, origin=Origin.ENTERED) for image in images))
         if blocks or record is None:

@@ -35,7 +35,7 @@ class TeamSync:
         self._seen: _Seen | None = None
         self._last = 0.0
         self._running = False
-        self._told = ""
+        self._reported = ""
 
     def look(self) -> None:
         """Starts a sync if ours has changed since the last one, or theirs may have. Costs a look at one folder."""
@@ -60,14 +60,14 @@ class TeamSync:
         try:
             done = await asyncio.to_thread(sync, memory.directory, self._parts.settings, keep, memory.gate)
         except ReverieError as error:
-            if str(error) != self._told:
+            if str(error) != self._reported:
                 self._emit(Notice(f"the team's memory was not synced: {error}", "warning", source="memory"))
-            self._told = str(error)
+            self._reported = str(error)
             raise
         finally:
             self._seen = self._files()
             self._running = False
-        self._told = ""
+        self._reported = ""
         task.progress(done.told)
         if done.changed or done.held_back:
             self._emit(Notice(f"the team's memory: {done.told}", source="memory"))

@@ -43,7 +43,7 @@ _CAUSES: dict[int, str] = {
 
 def storage_error(error: OSError, path: Path, doing: str) -> StorageError:
     """What the disk said, as one sentence: `Cannot <doing> <path>: <cause and what to do>.`"""
-    return StorageError(f"Cannot {doing} {_shown(path)}: {cause_of(error)}.")
+    return StorageError(f"Cannot {doing} {_printable(path)}: {cause_of(error)}.")
 
 
 def cause_of(error: OSError) -> str:
@@ -55,7 +55,7 @@ def cause_of(error: OSError) -> str:
 
 def _no_temporary() -> str:
     """Why no folder takes temporary files: Python tries each of them and keeps the reason to itself."""
-    probe = _beside(_TEMPORARY / "probe")
+    probe = _temporary_path(_TEMPORARY / "probe")
     try:
         write_new(probe, b"probe", 0o600, fsync=False)
     except OSError as error:
@@ -69,7 +69,7 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool = Tr
 
     With `fsync` it survives a power cut once this returns. Raises StorageError; the old content then still stands.
     """
-    temporary = _beside(path)
+    temporary = _temporary_path(path)
     try:
         write_new(temporary, data, mode, fsync)
         try:
@@ -91,7 +91,7 @@ def create_exclusive(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool 
     try:
         if os.path.lexists(path):  # cheap answer to the usual repetition; the link below decides
             return False
-        temporary = _beside(path)
+        temporary = _temporary_path(path)
         write_new(temporary, data, mode, fsync)
         try:
             created = _link(temporary, path)
@@ -124,7 +124,7 @@ def make_private_dir(path: Path) -> None:
         raise storage_error(error, path, "make the folder") from error
 
 
-def _beside(path: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     return path.with_name(f".{secrets.token_hex(8)}.tmp")
 
 
@@ -184,6 +184,6 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
-def _shown(path: Path) -> str:
+def _printable(path: Path) -> str:
     """A path fit for a sentence: names that are not valid UTF-8 are shown escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode("utf-8")

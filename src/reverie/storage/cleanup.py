@@ -27,7 +27,7 @@ _STARTING_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
+class CleanupResult:
     """What went."""
 
     files: int = 0
@@ -35,30 +35,30 @@ class Cleaned:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _ResultFile:
     path: Path
     modified: float
     size: int
 
 
-def may_need_cleaning(project: Path, *, skip: str = "") -> bool:
+def needs_cleaning(project: Path, *, skip: str = "") -> bool:
     """Whether there are results of other sessions, or what a killed one left: a look, to save starting a task."""
-    return any(True for _ in _folders(project, skip)) or any(True for _ in _abandoned(project, skip))
+    return any(True for _ in _folders(project, skip)) or any(True for _ in _abandoned_folders(project, skip))
 
 
 def clean_tool_results(
     project: Path, *, keep_days: int, keep_bytes: int, skip: str = "", now: float | None = None
-) -> Cleaned:
+) -> CleanupResult:
     """Deletes results of a project's sessions that nobody can ask for: those older than `keep_days`, then the oldest
     until the rest is within `keep_bytes` (0: no limit of that kind). `skip` is the session that asks."""
     limit = (time.time() if now is None else now) - keep_days * _DAY_S
     files_of = {folder: _files(folder) for folder in _folders(project, skip)}
     crowded = 0 < keep_bytes < sum(file.size for files in files_of.values() for file in files)
-    lost = list[_Kept]()
+    lost = list[_ResultFile]()
     for folder, files in files_of.items():
         # Transcripts can be large: one is read only if something of its session might go.
         if crowded or (keep_days > 0 and any(file.modified < limit for file in files)):
-            lost += _unasked(project, folder, files)
+            lost += _unreferenced(project, folder, files)
     lost.sort(key=lambda file: file.modified)
     left = sum(file.size for file in lost)
     gone = freed = 0
@@ -73,7 +73,7 @@ def clean_tool_results(
             continue
         gone, freed, left = gone + 1, freed + file.size, left - file.size
     _drop_empty(project, skip)
-    return Cleaned(gone, freed)
+    return CleanupResult(gone, freed)
 
 
 def _folders(project: Path, skip: str) -> Iterator[Path]:
@@ -89,28 +89,28 @@ def _folders(project: Path, skip: str) -> Iterator[Path]:
                 yield folder
 
 
-def _files(folder: Path) -> list[_Kept]:
-    found = list[_Kept]()
+def _files(folder: Path) -> list[_ResultFile]:
+    found = list[_ResultFile]()
     try:
         for entry in os.scandir(folder):
             if entry.is_file(follow_symlinks=False):
                 status = entry.stat(follow_symlinks=False)
-                found.append(_Kept(Path(entry.path), status.st_mtime, status.st_size))
+                found.append(_ResultFile(Path(entry.path), status.st_mtime, status.st_size))
     except OSError:
         return []
     return found
 
 
-def _unasked(project: Path, folder: Path, files: list[_Kept]) -> list[_Kept]:
+def _unreferenced(project: Path, folder: Path, files: list[_ResultFile]) -> list[_ResultFile]:
     """Those files of one session that nothing refers to."""
     session = folder.parent
     if Lease.holder(session / Lease.NAME) is not None:
         return []
-    named = _named(project / f"{session.name}.jsonl")
+    named = _read_transcript(project / f"{session.name}.jsonl")
     return [] if named is None else [file for file in files if file.path.name.encode() not in named]
 
 
-def _named(transcript: Path) -> bytes | None:
+def _read_transcript(transcript: Path) -> bytes | None:
     """What a session's transcript says; nothing if there is none, None if it is there and cannot be read."""
     try:
         return read_regular(transcript, LARGEST)
@@ -120,7 +120,7 @@ def _named(transcript: Path) -> bytes | None:
         return None
 
 
-def _abandoned(project: Path, skip: str) -> Iterator[Path]:
+def _abandoned_folders(project: Path, skip: str) -> Iterator[Path]:
     """Folders of sessions without a transcript that hold at most a lease and results, and are not just beginning."""
     try:
         entries = {entry.name: entry for entry in os.scandir(project)}
@@ -137,7 +137,7 @@ def _abandoned(project: Path, skip: str) -> Iterator[Path]:
 
 
 def _drop_empty(project: Path, skip: str) -> None:
-    for folder in list(_abandoned(project, skip)):
+    for folder in list(_abandoned_folders(project, skip)):
         # What is not empty, or in use, stays.
         with suppress(OSError, SessionBusy, StorageError):
             if (folder / FOLDER).is_dir():

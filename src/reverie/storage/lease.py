@@ -66,7 +66,7 @@ class Lease:
                     body = _body_of_holder(fd, path)
                     if body is not None:
                         raise _busy(path, body)
-                elif _still_named(fd, path):  # else its last holder removed it while we opened it: take the new one
+                elif _is_current(fd, path):  # else its last holder removed it while we opened it: take the new one
                     lease = Lease(path, fd)
                     kept = True
                     try:
@@ -118,7 +118,7 @@ class Lease:
         if os.getpid() == self._owner:
             # Removed while still locked: whoever opened it meanwhile finds the name gone and opens it again.
             with suppress(OSError, StorageError):
-                if _still_named(fd, self.path):
+                if _is_current(fd, self.path):
                     self.path.unlink()
                     _drop_folder(self.path)
             with suppress(OSError):
@@ -154,7 +154,7 @@ def _try_lock(fd: int, path: Path, kind: int) -> bool:
     return try_lock(fd, path, kind, "set REVERIE_HOME to a folder on a local disk")
 
 
-def _still_named(fd: int, path: Path) -> bool:
+def _is_current(fd: int, path: Path) -> bool:
     try:
         there = path.lstat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,6 +1,6 @@
 """Who lives in this process: the main agent and everyone it started, each with a name, an inbox and a parent.
 
-A letter to a name in this process is put into an inbox here and read at the end of the reader's tool round. One event
+A message to a name in this process is put into an inbox here and read at the end of the reader's tool round. One event
 loop, no locks. It starts and stops nobody: it only knows who there is.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
-    from reverie.agents.messages.message import Letter
+    from reverie.agents.messages.message import AgentMessage
 
 MAIN = "main"
 """The name of the agent a person talks to."""
@@ -24,7 +24,7 @@ EVERYONE = "*"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-class Mode(StrEnum):
+class AgentMode(StrEnum):
     """How an agent came to be, which decides its context, its prompt, its cache and whether it may start others."""
 
     MAIN = "main"
@@ -42,29 +42,29 @@ class MemberState(StrEnum):
     IDLE = "idle"
 
 
-class Inbox:
-    """Letters that wait for one agent. `arrived` is set while there are any."""
+class AgentInbox:
+    """Messages that wait for one agent. `arrived` is set while there are any."""
 
     def __init__(self) -> None:
-        self._letters: list[Letter] = []
+        self._messages: list[AgentMessage] = []
         self.arrived = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._letters)
+        return len(self._messages)
 
-    def __iter__(self) -> Iterator[Letter]:
-        return iter(tuple(self._letters))
+    def __iter__(self) -> Iterator[AgentMessage]:
+        return iter(tuple(self._messages))
 
-    def put(self, letter: Letter) -> None:
-        """Adds a letter; the order of each sender is kept."""
-        self._letters.append(letter)
+    def put(self, message: AgentMessage) -> None:
+        """Adds a message; the order of each sender is kept."""
+        self._messages.append(message)
         self.arrived.set()
 
-    def drain(self) -> list[Letter]:
-        """Takes all letters out, oldest first."""
-        letters, self._letters = self._letters, []
+    def drain(self) -> list[AgentMessage]:
+        """Takes all messages out, oldest first."""
+        messages, self._messages = self._messages, []
         self.arrived.clear()
-        return letters
+        return messages
 
 
 @dataclass(slots=True, eq=False)
@@ -76,8 +76,8 @@ class Member:
 
     name: str
     id: str
-    mode: Mode
-    inbox: Inbox = field(default_factory=Inbox)
+    mode: AgentMode
+    inbox: AgentInbox = field(default_factory=AgentInbox)
     parent: str | None = None
     state: MemberState = MemberState.RUNNING
     title: str = ""
@@ -124,7 +124,7 @@ class Roster:
     def why_not(self, name: str) -> str | None:
         """Why nobody can be given this name now, if so."""
         if not _NAME.fullmatch(name):
-            return f"{name[:80]!r} is no name for an agent: letters, digits, '-', '_' and '.', at most 64"
+            return f"{name[:80]!r} is no name for an agent: messages, digits, '-', '_' and '.', at most 64"
         if any(name in (member.name, member.id) for member in self):
             return f"there is an agent called {name} already: choose another name"
         return None

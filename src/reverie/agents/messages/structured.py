@@ -1,8 +1,8 @@
-"""Letters that are for the program: a closed union, read from and written as JSON text.
+"""Messages that are for the program: a closed union, read from and written as JSON text.
 
 Ending a process, approving a plan, going idle and asking for a permission are states, not talk; each has a class.
 Text that is not exactly one of these is plain text for the model: reading never fails and never guesses.
-`in_words` says what a model is shown of one.
+`describe` says what a model is shown of one.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias, assert_never, cast, get_args
 
-from reverie.agents.messages.message import Letter
+from reverie.agents.messages.message import AgentMessage
 from reverie.parsing import load_json
-from reverie.storage.transcript.records import built
+from reverie.storage.transcript.records import build
 from reverie.types import JsonObject
 
 _LONGEST = 1_000_000
@@ -60,7 +60,7 @@ class PlanApprovalResponse:
 
 @dataclass(frozen=True, slots=True)
 class IdleNotification:
-    """A teammate has nothing to do now. `text`: what it said last, unless it wrote that in a letter; or what failed."""
+    """A teammate has nothing to do now. `text`: what it said last, unless it wrote that in a message; or what failed."""
 
     kind: ClassVar[str] = "idle_notification"
     state: IdleState
@@ -130,7 +130,7 @@ def from_json(raw: JsonObject) -> Structured | None:
         if raw.get("state") not in list(IdleState):
             return None
         raw = {**raw, "state": IdleState(raw["state"])}
-    return built(kind, raw)
+    return build(kind, raw)
 
 
 def render(message: Structured) -> str:
@@ -139,9 +139,9 @@ def render(message: Structured) -> str:
     return json.dumps({"type": message.kind, **body}, ensure_ascii=False)
 
 
-def in_words(letter: Letter, message: Structured) -> Letter:
-    """The letter as the model is to read it."""
-    return replace(letter, text=_text(letter.sender, message))
+def describe(message: AgentMessage, content: Structured) -> AgentMessage:
+    """Returns the message with the text that the model reads."""
+    return replace(message, text=_text(message.sender, content))
 
 
 def _text(sender: str, message: Structured) -> str:
@@ -176,6 +176,6 @@ def _because(reason: str) -> str:
     return f": {said}" if said else ""
 
 
-def marked_cut_off(text: str) -> str:
+def mark_cut_off(text: str) -> str:
     """An answer that was cut off, as another agent or the user reads it."""
     return f"{text}\n\n[This answer is not complete: it was cut off at a limit of the model.]"

@@ -80,11 +80,11 @@ def load_team(path: Path) -> TeamPlan:
     except ValueError as error:
         raise UserError(f"{path}: is not TOML that can be used: {error}.") from error
     plan = _plan(raw, str(path))
-    teammates = tuple(_beside(member, path.parent) for member in plan.teammates)
-    return replace(plan, lead=_beside(plan.lead, path.parent), teammates=teammates)
+    teammates = tuple(_resolve_script(member, path.parent) for member in plan.teammates)
+    return replace(plan, lead=_resolve_script(plan.lead, path.parent), teammates=teammates)
 
 
-def _beside(member: MemberPlan, folder: Path) -> MemberPlan:
+def _resolve_script(member: MemberPlan, folder: Path) -> MemberPlan:
     """A script is looked for beside the team file first, so that a team can be started from anywhere."""
     provider, _, name = member.model.partition(":")
     script = folder.resolve() / name

@@ -19,8 +19,8 @@ from reverie.parsing import load_json
 from reverie.regular_files import read_regular, read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history.objects import blob_id
-from reverie.storage.history.purge import PurgeReport, Rename, Replace, finish_purge, purge_history
-from reverie.storage.history.state import SEEN, FolderState, Seen, Staged, flush_where_possible, seen
+from reverie.storage.history.purge import HistoryPurge, Rename, Replace, finish_purge, purge_history
+from reverie.storage.history.state import STATE_FILE, FolderState, SeenFile, Staged, flush_where_possible, see_file
 from reverie.storage.history.versions import PACK_ABOVE, FileChange, History, HistoryDamaged, Version, VersionInfo
 from reverie.storage.locks import exclusive
 
@@ -82,7 +82,7 @@ class VersionedFolder:
         self.history = History(git_dir, pack_above=pack_above)
         self._path_for = path_for
         self._timeout_s = lock_timeout_s
-        self._state = FolderState(git_dir / SEEN)
+        self._state = FolderState(git_dir / STATE_FILE)
         self._journal = git_dir / "reverie-journal.json"
 
     @property
@@ -91,7 +91,7 @@ class VersionedFolder:
         return self._journal.exists()
 
     @contextmanager
-    def locked(self, found: VersionInfo | None = None) -> Generator[Held]:
+    def lock(self, found: VersionInfo | None = None) -> Generator[LockedFolder]:
         """Alone with the folder: cut-short changes finished, changes by others recorded (as `found` says)."""
         git_dir = self.history.git_dir
         make_private_dir(self.root)
@@ -101,7 +101,7 @@ class VersionedFolder:
             self.history.sweep()
             finish_purge(self.history)
             self._recover()
-            held = Held(self)
+            held = LockedFolder(self)
             held.absorb(found)
             yield held
             self.history.pack_if_many()
@@ -146,7 +146,7 @@ class VersionedFolder:
             raise storage_error(error, self._journal, "remove") from error
 
     def land(self, version: Version, changes: Sequence[FileChange], contents: Mapping[str, bytes]) -> dict[str, Path]:
-        """Puts a prepared version into the folder, in the order of `changes`, and the log. Called by `Held` only."""
+        """Puts a prepared version into the folder, in the order of `changes`, and the log. Called by `LockedFolder` only."""
         paths = {change.name: self._path_for(change.name) for change in changes}
         staged: dict[str, Staged] = {}
         branch: Staged | None = None
@@ -204,14 +204,14 @@ class VersionedFolder:
                     write_atomic(path, self.history.read(change.before))
             self._forget_journal()
 
-    def look(self, known: Mapping[str, str]) -> tuple[dict[str, Seen], int]:
+    def look(self, known: Mapping[str, str]) -> tuple[dict[str, SeenFile], int]:
         return self._state.look(self.root, known)
 
-    def note(self, files: Mapping[str, Seen], began: int) -> None:
+    def note(self, files: Mapping[str, SeenFile], began: int) -> None:
         self._state.save(files, began)
 
 
-class Held:
+class LockedFolder:
     """The folder while its lock is held. `files` names the content of every file; `read` gives it."""
 
     def __init__(self, folder: VersionedFolder) -> None:
@@ -221,7 +221,7 @@ class Held:
         self.files: dict[str, str] = {}
         self.absorbed: Version | None = None
         """The version in which changes by others were recorded just now, if there were any."""
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, SeenFile] = {}
         self._began = 0
 
     def absorb(self, info: VersionInfo | None = None) -> Version | None:
@@ -243,7 +243,7 @@ class Held:
         changes = [change for change in changes if change.after is None or change.name in contents]
         if changes:
             version = self._history.prepare(
-                self.head, self.files, info or _found(self.head, len(changes)), contents, tuple(changes)
+                self.head, self.files, info or _found_info(self.head, len(changes)), contents, tuple(changes)
             )
             self._history.move_branch(version.id)
             self.head, self.absorbed = version.id, version
@@ -286,11 +286,11 @@ class Held:
             self._seen.pop(change.name, None)
             if change.after is not None:
                 with suppress(OSError):
-                    self._seen[change.name] = seen(paths[change.name], change.after)
+                    self._seen[change.name] = see_file(paths[change.name], change.after)
         self._folder.note(self._seen, self._began)
         return version
 
-    def purge(self, replace: Replace, rename: Rename = str) -> PurgeReport:
+    def purge(self, replace: Replace, rename: Rename = str) -> HistoryPurge:
         """Takes a text out of every version; the files themselves must be rid of it already (by `commit`)."""
         report = purge_history(self._history, replace, rename)
         self.head = self._history.head()
@@ -317,7 +317,7 @@ def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[Fi
     ]
 
 
-def _found(head: str | None, count: int) -> VersionInfo:
+def _found_info(head: str | None, count: int) -> VersionInfo:
     if head is None:
         return VersionInfo(HAND, "They were here before there was a history.", subject=f"Begin with {count} files")
     return VersionInfo(HAND, "Changed with an editor or by another program; found at the next touch.")

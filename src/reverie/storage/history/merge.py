@@ -26,7 +26,7 @@ def merge(base: str, ours: str, theirs: str, *, both_insert: bool = False) -> st
         return ours
     lines = _LINES.findall(base)
     one, other = _edits(lines, _LINES.findall(ours)), _edits(lines, _LINES.findall(theirs))
-    edits = _interleaved(one, other, both_insert)
+    edits = _interleave(one, other, both_insert)
     if edits is None:
         return None
     out: list[str] = []
@@ -44,7 +44,7 @@ def _edits(base: Sequence[str], changed: Sequence[str]) -> list[_Edit]:
     return [(i1, i2, list(changed[j1:j2])) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"]
 
 
-def _interleaved(one: list[_Edit], other: list[_Edit], both_insert: bool) -> list[_Edit] | None:
+def _interleave(one: list[_Edit], other: list[_Edit], both_insert: bool) -> list[_Edit] | None:
     """All edits in order; None if two of them want the same lines."""
     out: list[_Edit] = []
     ours, theirs = list(one), list(other)

@@ -42,7 +42,7 @@ class TreeEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class GitCommit:
     """A commit as git knows it."""
 
     tree: str
@@ -82,7 +82,7 @@ def decode_tree(data: bytes) -> list[TreeEntry]:
     return entries
 
 
-def encode_commit(commit: Commit) -> bytes:
+def encode_commit(commit: GitCommit) -> bytes:
     who = re.sub(r"[<>\n\0]", "", commit.author) or "unknown"
     stamp = f"{who} <{who}@reverie> {commit.when} +0000"
     lines = [f"tree {commit.tree}", *(f"parent {parent}" for parent in commit.parents)]
@@ -90,7 +90,7 @@ def encode_commit(commit: Commit) -> bytes:
     return "\n".join(lines).encode("utf-8", "replace")
 
 
-def decode_commit(data: bytes) -> Commit:
+def decode_commit(data: bytes) -> GitCommit:
     head, _, message = data.decode("utf-8", "replace").partition("\n\n")
     tree, parents, author, when = "", list[str](), "", 0
     for line in head.split("\n"):
@@ -103,7 +103,7 @@ def decode_commit(data: bytes) -> Commit:
             author = value.partition(" <")[0]
             stamp = value.rpartition("> ")[2].split()
             when = int(stamp[0]) if stamp else 0
-    return Commit(tree, tuple(parents), author, when, message)
+    return GitCommit(tree, tuple(parents), author, when, message)
 
 
 class ObjectStore:
@@ -161,7 +161,7 @@ class ObjectStore:
     def tree(self, name: str) -> list[TreeEntry]:
         return decode_tree(self.content(name, "tree"))
 
-    def commit(self, name: str) -> Commit:
+    def commit(self, name: str) -> GitCommit:
         return decode_commit(self.content(name, "commit"))
 
     def path(self, name: str) -> Path:

@@ -27,7 +27,7 @@ Rename = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeReport:
+class HistoryPurge:
     """What a purge did."""
 
     versions: dict[str, str]
@@ -36,7 +36,7 @@ class PurgeReport:
     """File contents that held the text."""
 
 
-def purge_history(history: History, replace: Replace, rename: Rename = str) -> PurgeReport:
+def purge_history(history: History, replace: Replace, rename: Rename = str) -> HistoryPurge:
     """Rewrites all versions with `replace` applied to contents and messages, `rename` to names of files and folders.
 
     Callers hold the folder's lock. Other branches are rewritten too; tags with a text of their own are dropped.
@@ -47,7 +47,7 @@ def purge_history(history: History, replace: Replace, rename: Rename = str) -> P
     kept = sorted(rewriting.kept)
     write_atomic(marker, json.dumps({"refs": refs, "keep": kept}).encode())
     finish_purge(history)
-    return PurgeReport(rewriting.renamed(), rewriting.contents)
+    return HistoryPurge(rewriting.renames(), rewriting.contents)
 
 
 def finish_purge(history: History) -> None:
@@ -85,7 +85,7 @@ class _Rewriting:
         self.contents = 0
         self.kept: set[str] = set()
 
-    def renamed(self) -> dict[str, str]:
+    def renames(self) -> dict[str, str]:
         return {old: new for old, new in self._commits.items() if old != new}
 
     def commit(self, head: str) -> str | None:
@@ -102,7 +102,7 @@ class _Rewriting:
                     lines[at] = b"tree " + self._tree(value.decode()).encode()
                 elif key == b"parent":
                     lines[at] = b"parent " + self._commits[value.decode()].encode()
-            new = self._store.put("commit", b"\n".join(lines) + b"\n\n" + self._replace(self._renumbered(message)))
+            new = self._store.put("commit", b"\n".join(lines) + b"\n\n" + self._replace(self._with_new_ids(message)))
             self._commits[name] = new
             self.kept.add(new)
         return self._commits[head]
@@ -122,7 +122,7 @@ class _Rewriting:
                 stack += [(parent, False) for parent in self._store.commit(name).parents]
         return reversed(order)
 
-    def _renumbered(self, message: bytes) -> bytes:
+    def _with_new_ids(self, message: bytes) -> bytes:
         """The message with the version it reverses under its new name."""
         for line in message.split(b"\n"):
             if line.startswith(b"Reverses: "):
@@ -133,7 +133,7 @@ class _Rewriting:
     def _tree(self, name: str) -> str:
         if name not in self._made:
             found = self._store.tree(name)
-            names = without_doubles({entry.name: self._rename(entry.name) for entry in found})
+            names = make_unique({entry.name: self._rename(entry.name) for entry in found})
             entries = [
                 TreeEntry(
                     names[entry.name], self._tree(entry.id) if entry.is_folder else self._blob(entry.id), entry.mode
@@ -154,7 +154,7 @@ class _Rewriting:
         return self._made[name]
 
 
-def without_doubles(names: dict[str, str]) -> dict[str, str]:
+def make_unique(names: dict[str, str]) -> dict[str, str]:
     """The new name of each, a number added where two would have the same one."""
     taken = {new for old, new in names.items() if old == new}
     out: dict[str, str] = {}
@@ -169,7 +169,7 @@ def without_doubles(names: dict[str, str]) -> dict[str, str]:
     return out
 
 
-def stored_objects(history: History) -> Iterator[tuple[str, str, bytes]]:
+def read_all_objects(history: History) -> Iterator[tuple[str, str, bytes]]:
     """(name, kind, content) of every object that is there, loose or packed, named by a version or not."""
     store = history.objects
     store.forget_packs()

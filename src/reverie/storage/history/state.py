@@ -28,12 +28,12 @@ _NOTE_ABOVE = 16  # files read in one look, worth a new note even if no version 
 
 Stamp = tuple[int, int, int, int]
 """Inode, size, mtime and ctime in nanoseconds."""
-SEEN = "reverie-files"
+STATE_FILE = "reverie-files"
 """The file in a history's folder that remembers how the files looked; it can be made again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenFile:
     """A file as it was noted."""
 
     stamp: Stamp
@@ -45,16 +45,16 @@ class FolderState:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._loaded: tuple[Stamp, int, dict[str, Seen]] | None = None
+        self._loaded: tuple[Stamp, int, dict[str, SeenFile]] | None = None
 
-    def look(self, root: Path, known: Mapping[str, str]) -> tuple[dict[str, Seen], int]:
+    def look(self, root: Path, known: Mapping[str, str]) -> tuple[dict[str, SeenFile], int]:
         """Every file with its content's name, and when the look began.
 
         A file that cannot be read counts as unchanged if `known` (the newest version) has it, else as not there.
         """
         began = time.time_ns()
         noted_at, noted = self._load()
-        found: dict[str, Seen] = {}
+        found: dict[str, SeenFile] = {}
         read = 0
         for name, path, stamp in walk(root):
             last = noted.get(name)
@@ -66,21 +66,21 @@ class FolderState:
             if content is None:
                 content = known.get(name)
             if content is not None:
-                found[name] = Seen(stamp, content)
+                found[name] = SeenFile(stamp, content)
         if read > _NOTE_ABOVE:
             self.save(found, began)
         return found, began
 
-    def save(self, seen: Mapping[str, Seen], began: int) -> None:
+    def save(self, files: Mapping[str, SeenFile], began: int) -> None:
         """Notes what is there. Not flushed, and no matter if it fails: the next look reads more."""
         lines = [f"{_HEADER} {began}"]
-        lines += [f"{' '.join(map(str, one.stamp))} {one.content} {name}" for name, one in seen.items()]
+        lines += [f"{' '.join(map(str, one.stamp))} {one.content} {name}" for name, one in files.items()]
         with suppress(StorageError):
             write_atomic(self._path, os.fsencode("\n".join(lines)), fsync=False)
             status = self._path.stat()
-            self._loaded = _stamp(status), began, dict(seen)
+            self._loaded = _stamp(status), began, dict(files)
 
-    def _load(self) -> tuple[int, dict[str, Seen]]:
+    def _load(self) -> tuple[int, dict[str, SeenFile]]:
         try:
             stamp = _stamp(self._path.stat())
             if self._loaded is not None and self._loaded[0] == stamp:
@@ -89,13 +89,13 @@ class FolderState:
             header, _, noted_at = lines[0].rpartition(" ")
             if header != _HEADER:
                 return 0, {}
-            seen: dict[str, Seen] = {}
+            files: dict[str, SeenFile] = {}
             for line in lines[1:]:
                 inode, size, mtime, ctime, content, name = line.split(" ", 5)
-                seen[name] = Seen((int(inode), int(size), int(mtime), int(ctime)), content)
+                files[name] = SeenFile((int(inode), int(size), int(mtime), int(ctime)), content)
         except (OSError, ValueError):
             return 0, {}
-        return int(noted_at), seen
+        return int(noted_at), files
 
 
 def walk(root: Path) -> Iterator[tuple[str, str, Stamp]]:
@@ -129,9 +129,9 @@ def walk(root: Path) -> Iterator[tuple[str, str, Stamp]]:
                     yield above + name, entry.path, _stamp(entry.stat(follow_symlinks=False))
 
 
-def seen(path: Path, content: str) -> Seen:
+def see_file(path: Path, content: str) -> SeenFile:
     """A file just landed, with the content it was given."""
-    return Seen(_stamp(path.stat()), content)
+    return SeenFile(_stamp(path.stat()), content)
 
 
 def _stamp(status: os.stat_result) -> Stamp:

@@ -17,12 +17,12 @@ from datetime import datetime
 from pathlib import Path
 
 from reverie.errors import UserError
-from reverie.moments import moment
+from reverie.moments import to_datetime
 from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history.objects import (
     FOLDER,
-    Commit,
+    GitCommit,
     HistoryDamaged,
     ObjectStore,
     TreeEntry,
@@ -160,10 +160,10 @@ class History:
         tree = self._put_tree(files)
         message = _message(info, changes)
         when = int(time.time())
-        commit = Commit(tree, (parent,) if parent else (), info.writer, when, message)
+        commit = GitCommit(tree, (parent,) if parent else (), info.writer, when, message)
         name = self.objects.put("commit", encode_commit(commit))
         ordered = tuple(sorted(changes, key=lambda change: change.name))
-        return Version(name, parent, moment(when), _info(commit), ordered)
+        return Version(name, parent, to_datetime(when), _info(commit), ordered)
 
     def move_branch(self, version: str) -> None:
         """Makes a prepared version the newest. Callers hold the folder's lock."""
@@ -183,7 +183,7 @@ class History:
         commit = self.objects.commit(name)
         parent = commit.parents[0] if commit.parents else None
         files = tuple(self._changes(self.objects.commit(parent).tree if parent else None, commit.tree))
-        return Version(name, parent, moment(commit.when), _info(commit), files)
+        return Version(name, parent, to_datetime(commit.when), _info(commit), files)
 
     def log(self, name: str | None = None, *, limit: int | None = None) -> Iterator[Version]:
         """Versions, newest first; of one file if it is named."""
@@ -315,7 +315,7 @@ def _subject(changes: tuple[FileChange, ...]) -> str:
     return f"{', '.join(counted).capitalize()} files" if counted else "Nothing changed"
 
 
-def _info(commit: Commit) -> VersionInfo:
+def _info(commit: GitCommit) -> VersionInfo:
     """What the message says; a version made with git itself has its author and its words."""
     paragraphs = commit.message.strip().split("\n\n")
     matches = [_TRAILER.fullmatch(line) for line in paragraphs[-1].split("\n")]

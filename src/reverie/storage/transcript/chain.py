@@ -20,20 +20,20 @@ def conversation(records: Sequence[Record]) -> list[Record]:
     """The records of the current conversation, oldest first, and every decision record, all in file order."""
     main = [record for record in records if not record.is_sidechain]
     position = {record.uuid: i for i, record in enumerate(main) if record.uuid is not None}
-    undone = _undone(main, position)
+    undone = _find_undone(main, position)
     path = _walk(main, position, _leaf(main, position))
     path |= _siblings(main, position, path)
-    elsewhere = _measured_elsewhere(main, undone)
+    elsewhere = _find_outdated_usage(main, undone)
     return [
         replace(record, data={**record.data, UNCOUNTED: True}) if i in elsewhere else record
         for i, record in enumerate(main)
-        if (i in path or not carries(record))
+        if (i in path or not can_be_parent(record))
         and record.uuid not in undone
         and record.data.get("compactOf") not in undone
     ]
 
 
-def _measured_elsewhere(main: list[Record], undone: set[str]) -> set[int]:
+def _find_outdated_usage(main: list[Record], undone: set[str]) -> set[int]:
     """Responses to a context that an undo has changed since: what they reported is not the size of this one."""
     if not undone:
         return set()
@@ -48,7 +48,7 @@ def _measured_elsewhere(main: list[Record], undone: set[str]) -> set[int]:
     return found
 
 
-def _undone(main: list[Record], position: dict[str, int]) -> set[str]:
+def _find_undone(main: list[Record], position: dict[str, int]) -> set[str]:
     """What does not count: what an undo names, and compactions that a crash cut short."""
     found = set[str]()
     for record in main:
@@ -60,7 +60,7 @@ def _undone(main: list[Record], position: dict[str, int]) -> set[str]:
     return found
 
 
-def carries(record: Record) -> bool:
+def can_be_parent(record: Record) -> bool:
     """Whether other records may follow this one in the conversation: messages, boundaries and headers do."""
     if record.message is not None:
         return True
@@ -70,7 +70,7 @@ def carries(record: Record) -> bool:
 def _leaf(main: list[Record], position: dict[str, int]) -> int | None:
     """Where the conversation stands: its last message, or where a later rewind put it."""
     for i in range(len(main) - 1, -1, -1):
-        if carries(main[i]):
+        if can_be_parent(main[i]):
             return i
         payload = from_record(main[i])
         if isinstance(payload, Rewind):
@@ -110,7 +110,7 @@ def _last_header(main: list[Record], found: int, at: int) -> int:
 
 
 def _previous(main: list[Record], at: int) -> int | None:
-    return next((i for i in range(at - 1, -1, -1) if carries(main[i])), None)
+    return next((i for i in range(at - 1, -1, -1) if can_be_parent(main[i])), None)
 
 
 def _siblings(main: list[Record], position: dict[str, int], path: set[int]) -> set[int]:

@@ -227,29 +227,29 @@ def tail_records(path: Path, *, limit_bytes: int = 65536) -> Iterator[Record]:
             continue
 
 
-def at_home(record: Record, home: str) -> Record:
+def move_home(record: Record, home: str) -> Record:
     """The record with every path below the home it was written in turned into one below `home`."""
     old = record.data.get("home")
     if not isinstance(old, str) or not old or old == home:
         return record
     pattern = re.compile(rf"(?<![\w./-]){re.escape(old)}(?![\w.-])")
-    moved = cast(JsonObject, _moved(record.stored(), pattern, home))
+    moved = cast(JsonObject, _replace_home(record.stored(), pattern, home))
     return parse_record({**moved, "home": old})
 
 
-def is_moved(record: Record, home: str) -> bool:
+def is_from_other_home(record: Record, home: str) -> bool:
     """Whether the record was written while the home was somewhere else."""
     return record.data.get("home", home) != home
 
 
-def _moved(value: Json, old: re.Pattern[str], new: str) -> Json:
+def _replace_home(value: Json, old: re.Pattern[str], new: str) -> Json:
     if isinstance(value, str):
         return old.sub(lambda _found: new, value)
     if isinstance(value, list):
-        return [_moved(item, old, new) for item in cast(list[Json], value)]
+        return [_replace_home(item, old, new) for item in cast(list[Json], value)]
     if isinstance(value, dict):
         given = cast(JsonObject, value)
         if given.get("type") in ("thinking", "redacted_thinking"):
             return given
-        return {key: _moved(item, old, new) for key, item in given.items()}
+        return {key: _replace_home(item, old, new) for key, item in given.items()}
     return value

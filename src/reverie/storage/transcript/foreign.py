@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import cast
 
-from reverie.origins import broken_tags, fenced
+from reverie.origins import escape_tags, fence_block
 from reverie.types import Json, JsonObject, Origin, TextBlock
 
 _TAG = re.compile(r"^[ \t]*+<(?P<tag>(?:[a-z]++(?:[-_][a-z]++)++|file|skill))\b[^<>]*+>", re.MULTILINE)
@@ -39,19 +39,19 @@ def foreign_origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
     typed = Origin.ENTERED
     if raw.get("isSidechain"):
         typed = Origin.AGENT
-    elif raw.get("isMeta") or not _is_persons(raw.get("origin")):
+    elif raw.get("isMeta") or not _is_from_user(raw.get("origin")):
         typed = Origin.IMPORTED
     elif raw.get("planContent"):  # the user gave it, and a model wrote it
         typed = Origin.PASTED
     return [_origin(part, typed) for part in _parts(message)]
 
 
-def is_put_in(text: str) -> bool:
+def is_injected(text: str) -> bool:
     """Whether an agent put in all of this text, although it was sent as the user's."""
     return bool(text.strip()) and not _words(text)
 
 
-def as_imported(raw: JsonObject) -> JsonObject:
+def import_record(raw: JsonObject) -> JsonObject:
     """A record of another agent as it is kept here: its origins beside it, and a text of two hands in two blocks.
 
     A file can claim anything. So what Reverie itself would have recorded (prompt, tools, pins, decisions) is left out,
@@ -64,33 +64,33 @@ def as_imported(raw: JsonObject) -> JsonObject:
     claimed = raw.get("origins")
     if isinstance(claimed, list):
         parts = _parts(given)
-        origins = [_believed(Origin.named(str(name))) for name in cast(list[Json], claimed)]
+        origins = [_limit_origin(Origin.named(str(name))) for name in cast(list[Json], claimed)]
         origins = [*origins, *[Origin.IMPORTED] * len(parts)][: len(parts)]
     else:
         parts = [piece for part in _parts(given) for piece in _pieces(part)]
         origins = foreign_origins(raw, {**given, "content": parts})
-    shown = [_fenced(part, origin) for part, origin in zip(parts, origins, strict=False)]
+    shown = [_fence_part(part, origin) for part, origin in zip(parts, origins, strict=False)]
     if shown != _parts(given):
         given = {**given, "content": shown}
     put_in = {} if {Origin.ENTERED, Origin.PASTED, Origin.TOOL} & set(origins) else {"isMeta": True}
     return {**raw, **put_in, "message": given, "origins": [origin.value for origin in origins]}
 
 
-def _believed(origin: Origin) -> Origin:
+def _limit_origin(origin: Origin) -> Origin:
     if origin is Origin.TYPED:
         return Origin.ENTERED
     return Origin.IMPORTED if origin in (Origin.CODE, Origin.RECALLED, Origin.MODEL) else origin
 
 
-def _fenced(part: Json, origin: Origin) -> Json:
+def _fence_part(part: Json, origin: Origin) -> Json:
     text: Json = cast(JsonObject, part).get("text") if isinstance(part, dict) else None
     if not isinstance(text, str) or not text.strip():
         return cast(Json, part)
-    shown = broken_tags(text) if origin.is_users else fenced(TextBlock(text, origin)).text
+    shown = escape_tags(text) if origin.is_users else fence_block(TextBlock(text, origin)).text
     return {**cast(JsonObject, part), "text": shown}
 
 
-def _is_persons(mark: Json) -> bool:
+def _is_from_user(mark: Json) -> bool:
     """Newer records of Claude Code say who sent the message."""
     kind: Json = cast(JsonObject, mark).get("kind") if isinstance(mark, dict) else None
     return kind is None or kind in _PERSONS_KINDS
@@ -107,7 +107,7 @@ def _origin(part: Json, typed: Origin) -> Origin:
     block = cast(JsonObject, part)
     if block.get("type") == "tool_result":
         return Origin.TOOL
-    return Origin.IMPORTED if is_put_in(str(block.get("text") or "")) else typed
+    return Origin.IMPORTED if is_injected(str(block.get("text") or "")) else typed
 
 
 def _words(text: str) -> str:

@@ -46,10 +46,10 @@ def read_pi_session(path: Path) -> list[Record]:
         lines = read_regular(path, LARGEST).split(b"\n")
     except OSError as error:
         raise storage_error(error, path, "read the session") from error
-    return list(_converted(path, lines))
+    return list(_convert(path, lines))
 
 
-def _converted(path: Path, lines: list[bytes]) -> Iterator[Record]:
+def _convert(path: Path, lines: list[bytes]) -> Iterator[Record]:
     parent: str | None = None
     common: JsonObject = {"sessionId": path.stem, "cwd": "", "version": "pi", "isSidechain": False, "gitBranch": ""}
     shown = dict[str, int]()

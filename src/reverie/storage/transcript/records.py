@@ -247,10 +247,10 @@ def from_record(record: Record) -> Payload | None:
         return None
     if not isinstance(body, dict):
         return _foreign_boundary(record) if kind is CompactBoundary else None
-    return built(kind, cast(JsonObject, body))
+    return build(kind, cast(JsonObject, body))
 
 
-def built(kind: type[T], given: JsonObject) -> T | None:
+def build(kind: type[T], given: JsonObject) -> T | None:
     """A frozen dataclass from JSON. Unknown keys are passed over; None where one is missing, or of another type.
 
     Another version may have written it: then it is kept on disk, and skipped.
@@ -259,7 +259,7 @@ def built(kind: type[T], given: JsonObject) -> T | None:
     if not all(_fits(value, known[key]) for key, value in given.items() if key in known):
         return None
     try:
-        return kind(**{key: _frozen(value) for key, value in given.items() if key in known})
+        return kind(**{key: _freeze(value) for key, value in given.items() if key in known})
     except TypeError:
         return None
 
@@ -306,5 +306,5 @@ def _plain(value: Json) -> Json:
     return value
 
 
-def _frozen(value: Json) -> Json:
+def _freeze(value: Json) -> Json:
     return tuple(cast(list[Json], value)) if isinstance(value, list) else value

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from reverie.errors import StorageError
-from reverie.origins import fenced
-from reverie.storage.transcript.chain import carries, conversation
-from reverie.storage.transcript.file import BadLine, Transcript, at_home, read_records
+from reverie.origins import fence_block
+from reverie.storage.transcript.chain import can_be_parent, conversation
+from reverie.storage.transcript.file import BadLine, Transcript, move_home, read_records
 from reverie.storage.transcript.records import SCHEMA_VERSION, CompactBoundary, Payload, Rewind, Undo, to_data
 from reverie.storage.transcript.view import View
 from reverie.types import JsonObject, Message, Record, TextBlock
@@ -88,7 +88,7 @@ class SessionLog:
         Bad lines are in `bad`; they stay in the file.
         """
         loaded = read_records(path)
-        self.records = [at_home(record, self._home) for record in loaded.records] if self._home else loaded.records
+        self.records = [move_home(record, self._home) for record in loaded.records] if self._home else loaded.records
         self.bad = loaded.bad
         self._refold()
 
@@ -118,7 +118,7 @@ class SessionLog:
     def _of_message(self, message: Message, fields: JsonObject) -> Record:
         data: JsonObject = {**self._new(message.role), **fields}
         if message.role == "user":
-            blocks = tuple(fenced(block) if isinstance(block, TextBlock) else block for block in message.content)
+            blocks = tuple(fence_block(block) if isinstance(block, TextBlock) else block for block in message.content)
             message = message if blocks == message.content else replace(message, content=blocks, plain=False)
             data["origins"] = [block.origin.value for block in message.content]
         return Record(data, message)
@@ -158,11 +158,11 @@ class SessionLog:
             self._refold()
         else:
             self.view.apply(record)
-            if carries(record):
+            if can_be_parent(record):
                 self.head = record.uuid
         return record
 
-    def forked(self, thread: str) -> SessionLog:
+    def fork(self, thread: str) -> SessionLog:
         """A log in memory that begins where this one stands; nothing appended to it reaches this one or the disk."""
         twin = SessionLog(None, self.session_id, cwd=Path(), version="", clock=self._clock)
         twin._common = {**self._common, "isSidechain": True, "agentId": thread}
@@ -185,7 +185,7 @@ class SessionLog:
     def _refold(self) -> None:
         ordered = conversation(self.records)
         self.view = View.of(ordered)
-        self.head = next((record.uuid for record in reversed(ordered) if carries(record)), None)
+        self.head = next((record.uuid for record in reversed(ordered) if can_be_parent(record)), None)
 
     def close(self) -> None:
         if self._transcript is None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import SessionBusy, UserError
-from reverie.moments import changed, parsed
-from reverie.origins import untagged
+from reverie.moments import modified_time, parse_time
+from reverie.origins import strip_tags
 from reverie.regular_files import read_head
 from reverie.storage.atomic import storage_error
 from reverie.storage.lease import Lease
@@ -83,21 +83,21 @@ def describe(path: Path) -> SessionInfo | None:
             cwd = cwd or str(record.data.get("cwd") or "")
             branch = branch or str(record.data.get("gitBranch") or "")
             is_conversation = is_conversation or (record.message is not None and not record.is_sidechain)
-            title = title or _asked(record)
+            title = title or _first_prompt(record)
         if title:
             break
     if not is_conversation:
         return None
     last = list(tail_records(path))
     summary = next((str(r.data["summary"]) for r in last if r.type == "summary" and "summary" in r.data), "")
-    modified = changed(status)
+    modified = modified_time(status)
     said = min(max(map(_moment, last), default=0.0) or modified, modified)
     return SessionInfo(path.stem, path, modified, status.st_size, _short(summary or title), cwd, branch, said)
 
 
 def _moment(record: Record) -> float:
     """When a record was written, by what it says; 0 if it does not."""
-    moment = parsed(record.timestamp, needs_zone=True)
+    moment = parse_time(record.timestamp, needs_zone=True)
     return moment.timestamp() if moment is not None else 0.0
 
 
@@ -108,12 +108,12 @@ def _records(line: bytes) -> list[Record]:
         return []
 
 
-def _asked(record: Record) -> str:
+def _first_prompt(record: Record) -> str:
     if record.message is None or record.message.role != "user" or record.is_sidechain:
         return ""
     given = [b for b in record.message.content if isinstance(b, TextBlock) and b.origin.is_given and b.text.strip()]
     own = [block.text for block in given if block.origin.is_users]
-    return next(iter(own or [untagged(block.text) for block in given]), "")
+    return next(iter(own or [strip_tags(block.text) for block in given]), "")
 
 
 def _short(text: str) -> str:
@@ -132,22 +132,22 @@ def find_session(project: Path, wanted: str, *, everywhere: bool = False) -> Ses
             raise UserError("there is no session here to go on with: start one with `reverie chat` or `reverie run`")
         return sessions[0]
     matches = _named(sessions, wanted)
-    elsewhere = [] if matches else _named(_sessions_beside(project, wanted), wanted)
+    elsewhere = [] if matches else _named(_sessions_elsewhere(project, wanted), wanted)
     if everywhere:
         matches = matches or elsewhere
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise UserError(f"{len(matches)} sessions begin with {wanted!r} ({_listed(matches)}): give more of the id")
+        raise UserError(f"{len(matches)} sessions begin with {wanted!r} ({_format_list(matches)}): give more of the id")
     if elsewhere:
         where = f": give `-C {elsewhere[0].cwd}`" if elsewhere[0].cwd else ""
         raise UserError(f"no session here begins with {wanted!r}, but one of another folder does{where}")
     near = _near(sessions, wanted)
-    hint = f"did you mean {_listed(near)}?" if near else "`reverie sessions list` shows them"
+    hint = f"did you mean {_format_list(near)}?" if near else "`reverie sessions list` shows them"
     raise UserError(f"no session here begins with {wanted!r}: {hint}")
 
 
-def beginning_of(wanted: str | None, project: Path) -> str | None:
+def resolve_prefix(wanted: str | None, project: Path) -> str | None:
     """The beginning of the ids that are meant; the sessions may belong to any folder."""
     return find_session(project, LAST).id if wanted == LAST else wanted
 
@@ -157,7 +157,7 @@ def _named(sessions: Iterable[SessionInfo], wanted: str) -> list[SessionInfo]:
     return [info for info in begin if info.id == wanted] or begin
 
 
-def _sessions_beside(project: Path, wanted: str) -> Iterator[SessionInfo]:
+def _sessions_elsewhere(project: Path, wanted: str) -> Iterator[SessionInfo]:
     """The sessions of all other folders whose ids begin so."""
     try:
         folders = sorted(entry.path for entry in os.scandir(project.parent) if entry.is_dir())
@@ -180,7 +180,7 @@ def _near(sessions: list[SessionInfo], wanted: str) -> list[SessionInfo]:
     return titled or [begins[one] for one in get_close_matches(wanted.lower(), begins, n=3, cutoff=0.7)]
 
 
-def _listed(sessions: list[SessionInfo]) -> str:
+def _format_list(sessions: list[SessionInfo]) -> str:
     shown = ", ".join(f"{info.id[:8]} “{info.title[:40]}”" for info in sessions[:3])
     return f"{shown} and more" if len(sessions) > 3 else shown
 

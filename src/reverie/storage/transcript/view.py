@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reverie.models.count import ContextMeter
-from reverie.origins import fenced
-from reverie.storage.transcript.joined import NO_RESULT, Joined, as_message, calls_of, freeze, is_blank, missing
+from reverie.origins import fence_block
+from reverie.storage.transcript.joined_message import NO_RESULT, JoinedMessage, header_message, calls_of, freeze, is_blank, missing_result
 from reverie.storage.transcript.records import (
     AppliedEdits,
     CacheBreak,
@@ -95,9 +95,9 @@ class View:
         self.derived: dict[type, Any] = {}
         """What layers worked out from this view and keep with it, by its type; it can be thrown away at any time."""
         self._usage_id: str | None = None
-        self._joined: list[Joined] = []
+        self._joined: list[JoinedMessage] = []
         self._calls: dict[str, str] = {}
-        self._answers: dict[str, Joined] = {}
+        self._answers: dict[str, JoinedMessage] = {}
         self._kept_aside: tuple[str, list[Entry]] | None = None
         self._reminded: tuple[Message, str, Message] | None = None
 
@@ -126,7 +126,7 @@ class View:
                 self.on_disk.append(kept)
         else:
             return
-        self._put_back(record.uuid)
+        self._restore_preserved(record.uuid)
 
     def _decide(self, payload: Payload) -> None:
         match payload:
@@ -135,16 +135,16 @@ class View:
                 if first and self.entries:  # what was counted held another agent's prompt; from here on it is ours
                     self._show_only(self.entries, same_prompt=False)
                 elif self.last_usage is None:
-                    self.meter.append(as_message(payload))
+                    self.meter.append(header_message(payload))
             case CompactBoundary():
                 self._compact(payload)
             case ResultDecisions():
                 self.replaced |= {call: text for call, text in payload.replaced.items() if call not in self.kept}
                 self.kept |= set(payload.kept) - set(payload.replaced)
-                self._show_again(set(payload.replaced))
+                self._refresh(set(payload.replaced))
             case Clears():
                 self.cleared = payload.cleared | self.cleared  # a marker once sent stays as it was
-                self._show_again(set(payload.cleared))
+                self._refresh(set(payload.cleared))
                 self.cleared_tokens += payload.tokens
             case CacheEdits():
                 self.cache_edits |= dict.fromkeys(payload.references)
@@ -188,7 +188,7 @@ class View:
             if head in names and tail in names:
                 self._kept_aside = (anchor, entries[names.index(head) : names.index(tail) + 1])
 
-    def _put_back(self, uuid: str | None) -> None:
+    def _restore_preserved(self, uuid: str | None) -> None:
         """Messages kept over a compaction come right after the record they are anchored to."""
         if self._kept_aside is not None and uuid == self._kept_aside[0]:
             entries = self._kept_aside[1]
@@ -208,7 +208,7 @@ class View:
     def _show_only(self, entries: list[Entry], *, same_prompt: bool = True) -> None:
         self._forget_messages(same_prompt=same_prompt)
         if self.header is not None:
-            self.meter.append(as_message(self.header))
+            self.meter.append(header_message(self.header))
         for entry in entries:
             self._add(entry, counted=False)
 
@@ -246,7 +246,7 @@ class View:
             self.rounds += counted
             self._join("assistant", blocks, message.id)
 
-    def _earlier_part(self, message_id: str | None) -> Joined | None:
+    def _earlier_part(self, message_id: str | None) -> JoinedMessage | None:
         """The assistant message this record was split from, if only tool results came in between."""
         if message_id is None:
             return None
@@ -263,10 +263,10 @@ class View:
                 if call not in self._calls or call in self._answers or call in answered:
                     continue  # an orphan or a second answer: the API refuses both
                 answered.add(call)
-                shown.append(self._as_shown(block))
+                shown.append(self._apply_decision(block))
             elif not is_blank(block):
                 raw = block.origin is Origin.IMPORTED  # read where it is: an imported copy has its tags already
-                shown.append(fenced(block) if raw and isinstance(block, TextBlock) else block)
+                shown.append(fence_block(block) if raw and isinstance(block, TextBlock) else block)
         self.meter.append(Message("user", tuple(shown)))
         self._join("user", shown, None)
         self._answers |= dict.fromkeys(answered, self._joined[-1]) if answered else {}
@@ -281,29 +281,29 @@ class View:
             last.frozen = None
             last.message_id = message_id
         else:
-            self._joined.append(Joined(role, blocks, message_id))
+            self._joined.append(JoinedMessage(role, blocks, message_id))
 
     # -- showing ------------------------------------------------------------------------------------------------
 
-    def shown(self, entry: Entry) -> Iterator[Block]:
+    def visible_blocks(self, entry: Entry) -> Iterator[Block]:
         """The blocks of an entry as the model sees them: decided bytes in their place, nothing for what was deleted."""
         for block in entry.message.content:
             if not isinstance(block, ToolResultBlock):
                 yield block
             elif block.tool_use_id not in self.cache_edits:
-                yield self._as_shown(block)
+                yield self._apply_decision(block)
 
-    def _as_shown(self, block: ToolResultBlock) -> ToolResultBlock:
+    def _apply_decision(self, block: ToolResultBlock) -> ToolResultBlock:
         call = block.tool_use_id
         if self._calls.get(call) in _WEB_TOOLS and block.origin is Origin.TOOL:
             block = replace(block, origin=Origin.PAGE)
         text = self.cleared.get(call, self.replaced.get(call))
         return block if text is None else replace(block, content=text)
 
-    def _show_again(self, calls: set[str]) -> None:
+    def _refresh(self, calls: set[str]) -> None:
         """Puts decided bytes in the place of results that are already in view."""
         for joined in {id(j): j for call in calls if (j := self._answers.get(call)) is not None}.values():
-            shown = [self._as_shown(b) if isinstance(b, ToolResultBlock) else b for b in joined.blocks]
+            shown = [self._apply_decision(b) if isinstance(b, ToolResultBlock) else b for b in joined.blocks]
             self.meter.rewrite(joined.blocks, shown)
             joined.blocks, joined.frozen = shown, None
 
@@ -316,7 +316,7 @@ class View:
             out.append(message)
         before = self._joined[-1] if self._joined else None
         if before is not None and before.role == "assistant" and (calls := calls_of(before)):
-            out.append(Message("user", tuple(missing(call) for call in calls)))
+            out.append(Message("user", tuple(missing_result(call) for call in calls)))
         if out and out[0].role == "assistant":
             out.insert(0, Message("user", (TextBlock(OPENING),)))
         if out and self.header is not None and self.header.reminder:
@@ -364,7 +364,7 @@ class View:
             out.append(block)
         return tuple(out)
 
-    def pinned_edits(self) -> JsonObject | None:
+    def sent_cache_edits(self) -> JsonObject | None:
         """The deletions in the server's cache that every request names again, in the order they were first sent."""
         edits = [{"type": "delete", "cache_reference": call} for call in self.cache_edits if call in self._answers]
         return {"edits": edits} if edits else None
@@ -373,7 +373,7 @@ class View:
         """The tool that a call in view was made to."""
         return self._calls.get(call_id)
 
-    def showing(self, entries: Iterable[Entry]) -> View:
+    def with_entries(self, entries: Iterable[Entry]) -> View:
         """A view of its own that shows these of the entries only, decided as they are here."""
         twin = self.copy()
         twin._show_only(list(entries))

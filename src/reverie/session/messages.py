@@ -1,4 +1,4 @@
-"""The letters of one session: what comes from outside is taken in here and waits for the main agent's next round.
+"""The messages of one session: what comes from outside is taken in here and waits for the main agent's next round.
 
 Two mailboxes, one way: what other sessions send over the socket is put into a mailbox in the session's own folder
 before it is acknowledged, and a team member has its team's. Both are read by the transcript, so that a kill loses and
@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from reverie.agents.messages.mailbox import Mailbox, Reader
-from reverie.agents.messages.message import Letter, blocks_of, new_letter
-from reverie.agents.messages.post import Post, TeamPost
-from reverie.agents.messages.roster import MAIN, Member, Mode, Roster
+from reverie.agents.messages.inbox_file import InboxFile, InboxReader
+from reverie.agents.messages.message import AgentMessage, message_blocks, new_message
+from reverie.agents.messages.messenger import Messenger, TeamMembership
+from reverie.agents.messages.roster import MAIN, Member, AgentMode, Roster
 from reverie.agents.messages.structured import Structured, parse
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
@@ -25,13 +25,13 @@ from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.tools.base import Caller
 from reverie.types import JsonObject, Origin, TextBlock
 
-Control: TypeAlias = Callable[[Letter, Structured], Letter | None]
-"""Acts on a letter for the program; the letter to show to the model all the same, or None."""
+Control: TypeAlias = Callable[[AgentMessage, Structured], AgentMessage | None]
+"""Acts on a message for the program; the message to show to the model all the same, or None."""
 _HEAD = 2_000
 _ID = frozenset("0123456789abcdef")
 
 
-class Correspondence:
+class SessionMessages:
     """Of one session. `roster` is who lives in this process; `post` sends for all of them."""
 
     def __init__(self, parts: SessionParts, emit: Callable[[Event], None], is_busy: Callable[[], bool]) -> None:
@@ -39,20 +39,20 @@ class Correspondence:
         self._emit = emit
         self._is_busy = is_busy
         self.roster = Roster()
-        self.main = self.roster.add(Member(MAIN, MAIN, Mode.MAIN))
-        self.post = Post(
+        self.main = self.roster.add(Member(MAIN, MAIN, AgentMode.MAIN))
+        self.messenger = Messenger(
             self.roster,
             parts.log.session_id,
             parts.places.projects,
             limit=lambda: int(self._number("letter_characters")),
         )
-        self._spool = Mailbox(parts.places.letters(parts.log.session_id), fsync=parts.settings.transcript.fsync)
-        self._readers = [Reader(self._spool, parts.log)] if parts.lease is not None else []
-        self._control: Control = lambda letter, _structured: letter
-        self._backlog = deque[Letter]()
+        self._spool = InboxFile(parts.places.session_inbox(parts.log.session_id), fsync=parts.settings.transcript.fsync)
+        self._readers = [InboxReader(self._spool, parts.log)] if parts.lease is not None else []
+        self._control: Control = lambda message, _structured: message
+        self._backlog = deque[AgentMessage]()
         self._looking = asyncio.Lock()
         self._polling: asyncio.Task[None] | None = None
-        self._told = ""
+        self._reported = ""
         self.introduction = ""
         self._introduced_at: int | None = None
 
@@ -60,23 +60,23 @@ class Correspondence:
 
     async def send(self, caller: Caller, to: str, text: str, summary: str) -> str:
         """What the SendMessage tool of everybody in this process does."""
-        return await self.post.send(None if caller.is_main else caller.agent_id, to, text, summary)
+        return await self.messenger.send(None if caller.is_main else caller.agent_id, to, text, summary)
 
     @property
     def waiting(self) -> bool:
-        """Whether there are letters that no turn has taken in yet."""
+        """Whether there are messages that no turn has taken in yet."""
         return bool(len(self.main.inbox) or self._backlog)
 
     def drain(self, *, at_end: bool = False) -> list[TextBlock]:
-        """The letters for the main agent, as it is shown them. What is returned must be recorded at once.
+        """The messages for the main agent, as it is shown them. What is returned must be recorded at once.
 
-        `at_end`: where nothing but a letter may keep a turn from ending.
+        `at_end`: where nothing but a message may keep a turn from ending.
         """
-        self._feed()
-        letters = blocks_of(self.main.inbox.drain())
-        return letters if at_end and not letters else [*self._introduced(), *letters]
+        self._fill_inbox()
+        messages = message_blocks(self.main.inbox.drain())
+        return messages if at_end and not messages else [*self._introduction_blocks(), *messages]
 
-    def _introduced(self) -> list[TextBlock]:
+    def _introduction_blocks(self) -> list[TextBlock]:
         """Who it is in the team: said at the beginning, and again when a compaction took it away."""
         boundaries = self._parts.log.view.boundaries
         if not self.introduction or self._introduced_at == boundaries:
@@ -84,17 +84,17 @@ class Correspondence:
         self._introduced_at = boundaries
         return [TextBlock(self.introduction, Origin.CODE)]
 
-    def join(self, team: TeamPost, control: Control) -> None:
+    def join(self, team: TeamMembership, control: Control) -> None:
         """From now on this session is that member of the team, and looks into its mailbox every `messages.poll_ms`."""
         self.main.name = team.name
-        self.post.team = team
+        self.messenger.team = team
         self._control = control
-        box = team.team.mailbox(team.name, lock_s=self._number("lock_s"), largest=int(self._number("mailbox_bytes")))
-        self._readers.append(Reader(box, self._parts.log))
-        self._polling = asyncio.create_task(self._poll(), name="letters")
+        box = team.team.inbox(team.name, lock_s=self._number("lock_s"), largest=int(self._number("mailbox_bytes")))
+        self._readers.append(InboxReader(box, self._parts.log))
+        self._polling = asyncio.create_task(self._poll(), name="messages")
 
     async def close(self) -> None:
-        """Looks no more. Letters that came too late stay where they are."""
+        """Looks no more. Messages that came too late stay where they are."""
         if self._polling is not None:
             self._polling.cancel()
             await asyncio.gather(self._polling, return_exceptions=True)
@@ -104,10 +104,10 @@ class Correspondence:
         """`message`: another session writes to this one."""
 
         async def message(request: JsonObject) -> JsonObject:
-            letter = self._read_request(request)
-            await asyncio.to_thread(self._spool.put, letter)
+            message = self._read_request(request)
+            await asyncio.to_thread(self._spool.put, message)
             await self.look()
-            return {"session": self._parts.log.session_id, "id": letter.id}
+            return {"session": self._parts.log.session_id, "id": message.id}
 
         return {"message": message}
 
@@ -123,68 +123,68 @@ class Correspondence:
         async with self._looking:
             for reader in self._readers:
                 try:
-                    mail = await reader.look()
+                    found = await reader.look()
                 except ReverieError as error:  # the edge of background work: told once, tried again
-                    self._tell_once(str(error))
+                    self._notify_once(str(error))
                     continue
-                if mail.aside is not None:
-                    self._tell_once(f"a mailbox held something that is no letter; it was put aside as {mail.aside}")
-                for letter in mail.letters:
-                    self._take(letter, reader)
-        self._feed()
+                if found.aside is not None:
+                    self._notify_once(f"a mailbox held something that is no message; it was put aside as {found.aside}")
+                for message in found.messages:
+                    self._take(message, reader)
+        self._fill_inbox()
 
-    def _take(self, letter: Letter, reader: Reader) -> None:
+    def _take(self, message: AgentMessage, reader: InboxReader) -> None:
         # What comes over the socket is from strangers to the team, whatever name they give: text and nothing else.
-        structured = None if reader.mailbox is self._spool else parse(letter.text)
-        shown = letter if structured is None else self._control(letter, structured)
+        structured = None if reader.inbox is self._spool else parse(message.text)
+        shown = message if structured is None else self._control(message, structured)
         if shown is None:
-            reader.done(letter.id)
+            reader.done(message.id)
             return
-        self._backlog.append(self._bounded(shown))
-        if self.post.team is None and not self._is_busy():
+        self._backlog.append(self._shorten(shown))
+        if self.messenger.team is None and not self._is_busy():
             about = shown.summary or " ".join(shown.text.split())[:80]
             self._emit(Notice(f"{shown.sender} wrote: {about} (read with your next message)", source="messages"))
 
-    def _feed(self) -> None:
+    def _fill_inbox(self) -> None:
         """Into the inbox as much as may be shown at once; at least one."""
-        room = self._number("round_characters") - sum(len(letter.text) for letter in self.main.inbox)
+        room = self._number("round_characters") - sum(len(message.text) for message in self.main.inbox)
         while self._backlog and (room >= len(self._backlog[0].text) or not len(self.main.inbox)):
-            letter = self._backlog.popleft()
-            room -= len(letter.text)
-            self.main.inbox.put(letter)
+            message = self._backlog.popleft()
+            room -= len(message.text)
+            self.main.inbox.put(message)
 
-    def _bounded(self, letter: Letter) -> Letter:
-        """A letter that may be shown: one that is too long is kept on disk, and its beginning shown."""
-        if len(letter.text) <= self._number("letter_characters"):
-            return letter
+    def _shorten(self, message: AgentMessage) -> AgentMessage:
+        """A message that may be shown: one that is too long is kept on disk, and its beginning shown."""
+        if len(message.text) <= self._number("letter_characters"):
+            return message
         folder = self._parts.places.tool_results(self._parts.log.session_id)
-        path = folder / f"letter-{letter.id}.txt"
+        path = folder / f"letter-{message.id}.txt"
         try:
             make_private_dir(folder)
-            write_atomic(path, letter.text.encode("utf-8", "surrogatepass"), fsync=False)
+            write_atomic(path, message.text.encode("utf-8", "surrogatepass"), fsync=False)
         except ReverieError as error:
-            self._tell_once(str(error))
+            self._notify_once(str(error))
             where = "It could not be kept on disk."
         else:
             where = f"The whole is in {path}."
-        head = letter.text[:_HEAD]
-        return replace(letter, text=f"{head}\n[{len(letter.text):,} characters, the first {_HEAD:,} shown. {where}]")
+        head = message.text[:_HEAD]
+        return replace(message, text=f"{head}\n[{len(message.text):,} characters, the first {_HEAD:,} shown. {where}]")
 
-    def _read_request(self, request: JsonObject) -> Letter:
+    def _read_request(self, request: JsonObject) -> AgentMessage:
         sender, text, summary = request.get("from"), request.get("text"), request.get("summary") or ""
         if not isinstance(sender, str) or not isinstance(text, str) or not isinstance(summary, str) or not text.strip():
             raise UserError('A message needs "from" and "text", both text and not empty.')
         if len(text) > self._number("letter_characters"):
             raise UserError(f"The message has {len(text):,} characters; this session takes fewer.")
-        letter = new_letter(sender[:200], self._parts.log.session_id, text, summary=summary[:200])
+        message = new_message(sender[:200], self._parts.log.session_id, text, summary=summary[:200])
         id = request.get("id")
         return (
-            replace(letter, id=id) if isinstance(id, str) and len(id) == len(letter.id) and set(id) <= _ID else letter
+            replace(message, id=id) if isinstance(id, str) and len(id) == len(message.id) and set(id) <= _ID else message
         )
 
-    def _tell_once(self, sentence: str) -> None:
-        if sentence != self._told:
-            self._told = sentence
+    def _notify_once(self, sentence: str) -> None:
+        if sentence != self._reported:
+            self._reported = sentence
             self._emit(Notice(sentence, "warning", "messages"))
 
     def _number(self, key: str) -> float:

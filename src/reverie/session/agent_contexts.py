@@ -15,7 +15,7 @@ from typing import TypeAlias
 from reverie import __version__
 from reverie.agents.definition import AgentDefinition
 from reverie.agents.fork import ForkPoint
-from reverie.agents.house import Fresh
+from reverie.agents.host import ContextOrder
 from reverie.context.conversation import Around, Conversation
 from reverie.context.engine import Engine
 from reverie.context.pipeline import Pipeline
@@ -32,9 +32,9 @@ from reverie.models.limits import limits_of
 from reverie.models.registry import doubt_about, model_access, open_model, split_name
 from reverie.paths import Places
 from reverie.paths.repo import current_branch, find_repo
-from reverie.session.agent_remembering import AgentRemembering, KindMemory
+from reverie.session.agent_memories import AgentMemories, KindMemory
 from reverie.session.parts import SessionParts
-from reverie.session.remembering import evidence_of
+from reverie.session.memory_companion import evidence_of
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock, SessionLog
 from reverie.tools.base import Caller, Keeper, ReadCache, Tool, ToolContext
@@ -54,7 +54,7 @@ def _as_it_was(header: SessionHeader) -> SessionHeader:
     return header
 
 
-class OwnContexts:
+class AgentContexts:
     """Makes the contexts of one session's agents. `listed` is what is told of the kinds there are, or nothing."""
 
     def __init__(
@@ -62,7 +62,7 @@ class OwnContexts:
         parts: SessionParts,
         engine: Engine,
         context: ToolContext,
-        remembering: AgentRemembering,
+        remembering: AgentMemories,
         listed: Callable[[], str],
         hooks: Companion,
         *,
@@ -78,9 +78,9 @@ class OwnContexts:
         self._emit = emit
         self._clock = clock
         self._opened: dict[str, Model] = {}
-        self._told = set[str]()
+        self._reported = set[str]()
 
-    def fresh(self, wanted: Fresh) -> ForkPoint:
+    def create(self, wanted: ContextOrder) -> ForkPoint:
         """A conversation of its own for an agent, with a transcript beside the session's."""
         parent = wanted.parent
         model, facts = self._model(wanted, parent.conversation.model)
@@ -96,7 +96,7 @@ class OwnContexts:
             self._conversation(wanted, log, model, facts, kinds), tools, self._context(wanted, log), cap, raised
         )
 
-    def _kinds_for(self, wanted: Fresh, tools: Mapping[str, Tool]) -> list[TextBlock]:
+    def _kinds_for(self, wanted: ContextOrder, tools: Mapping[str, Tool]) -> list[TextBlock]:
         text = self._listed() if wanted.kind is not None and "Agent" in tools else ""
         return [TextBlock(text, Origin.CODE)] if text else []
 
@@ -107,7 +107,7 @@ class OwnContexts:
         if model is not None:
             await model.close()
 
-    def _log(self, wanted: Fresh) -> SessionLog:
+    def _log(self, wanted: ContextOrder) -> SessionLog:
         parts = self._parts
         session = parts.log.session_id
         path = parts.places.agent_transcript(session, wanted.id.removeprefix("agent-"))
@@ -123,7 +123,7 @@ class OwnContexts:
             on_storage_error=lambda error: self._emit(Notice(str(error), "warning", "agents")),
         )
 
-    def _header(self, wanted: Fresh, model: Model, facts: ModelFacts, tools: dict[str, Tool]) -> SessionHeader:
+    def _header(self, wanted: ContextOrder, model: Model, facts: ModelFacts, tools: dict[str, Tool]) -> SessionHeader:
         parts = self._parts
         today = self._clock().astimezone().date()
         if wanted.kind is None:  # a worker: the coordinator's prompt and tools, as they are
@@ -146,7 +146,7 @@ class OwnContexts:
         )
 
     def _conversation(
-        self, wanted: Fresh, log: SessionLog, model: Model, facts: ModelFacts, kinds: list[TextBlock]
+        self, wanted: ContextOrder, log: SessionLog, model: Model, facts: ModelFacts, kinds: list[TextBlock]
     ) -> Conversation:
         main, parent = self._engine.conversation, wanted.parent.conversation
         parts = self._parts
@@ -171,7 +171,7 @@ class OwnContexts:
             just_compacted=False,
         )
 
-    def _pipeline(self, wanted: Fresh, kinds: list[TextBlock]) -> Pipeline:
+    def _pipeline(self, wanted: ContextOrder, kinds: list[TextBlock]) -> Pipeline:
         """Layer 1 as in the session, and layer 4 for this very conversation."""
         parts, main = self._parts, self._engine.conversation.pipeline
         folder = parts.places.session(parts.log.session_id) / "subagents" / wanted.id.removeprefix("agent-")
@@ -190,7 +190,7 @@ class OwnContexts:
             {**stages, "autocompact": AutoCompact(own), "reactive": Reactive(own)}, main.is_on, main.on_failure
         )
 
-    def _context(self, wanted: Fresh, log: SessionLog) -> ToolContext:
+    def _context(self, wanted: ContextOrder, log: SessionLog) -> ToolContext:
         main, memory = self._main_context, self._remembering.of(wanted.kind)
         return replace(
             main,
@@ -200,13 +200,13 @@ class OwnContexts:
             keeper=keeper_for(memory, log, main.keeper),
         )
 
-    def named(self, wanted: str, kind: AgentDefinition | None, inherited: str) -> str:
+    def model_name(self, wanted: str, kind: AgentDefinition | None, inherited: str) -> str:
         """The name of the model an agent gets; empty: its parent's.
 
         A project's file, which strangers may have written, chooses among the models of the provider in use.
         """
         catalogue = Catalogue.load(self._parts.settings.catalogue.files)
-        name = model_named(wanted, inherited, catalogue)
+        name = resolve_model_name(wanted, inherited, catalogue)
         source = kind.source if kind is not None and kind.model == wanted else None
         is_projects = source is not None and source.parent != self._parts.places.home / "agents"
         if name and is_projects and _provider(name, catalogue) != _provider(inherited, catalogue):
@@ -214,11 +214,11 @@ class OwnContexts:
             return ""
         return name
 
-    def _model(self, wanted: Fresh, inherited: Model) -> tuple[Model, ModelFacts]:
+    def _model(self, wanted: ContextOrder, inherited: Model) -> tuple[Model, ModelFacts]:
         """The model asked for, else the parent's. One that a file names and nobody can open is told and passed over."""
         settings = self._parts.settings
         catalogue = Catalogue.load(settings.catalogue.files)
-        name = self.named(wanted.model, wanted.kind, inherited.name)
+        name = self.model_name(wanted.model, wanted.kind, inherited.name)
         facts = catalogue.facts(split_name(inherited.name, catalogue)[1])
         if not name or name == inherited.name:
             return inherited, facts
@@ -235,12 +235,12 @@ class OwnContexts:
             return inherited, facts
 
     def _tell(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._reported:
+            self._reported.add(text)
             self._emit(Notice(text, "warning", "agents"))
 
 
-def model_named(given: str, inherited: str, catalogue: Catalogue) -> str:
+def resolve_model_name(given: str, inherited: str, catalogue: Catalogue) -> str:
     """The model a name means; short names that other agents use mean one of the same provider, or the parent's."""
     if given.lower() not in _ALIASES:
         return given

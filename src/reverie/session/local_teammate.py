@@ -1,4 +1,4 @@
-"""A teammate in this process: a session of its own, with a turn for every batch of letters and waiting in between.
+"""A teammate in this process: a session of its own, with a turn for every batch of messages and waiting in between.
 
 It writes and is written to by its name in the session that started it, and asks there for permissions. It ends when
 that one asks it to and its model does not refuse, when it is killed, or with the session. Teams of processes are
@@ -14,24 +14,24 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from reverie.agents.children import step_line
-from reverie.agents.messages.message import new_letter
-from reverie.agents.messages.roster import Member, MemberState, Mode
+from reverie.agents.messages.message import new_message
+from reverie.agents.messages.roster import Member, MemberState, AgentMode
 from reverie.agents.messages.structured import (
     IdleNotification,
     IdleState,
     ShutdownRequest,
     ShutdownResponse,
     Structured,
-    in_words,
-    marked_cut_off,
+    describe,
+    mark_cut_off,
     parse,
 )
 from reverie.events import Event, ToolStarted, TurnEnded
 from reverie.models.base import Capabilities, Model, ModelEvent, Request
-from reverie.session.agent_remembering import KindMemory
-from reverie.session.correspondence import Correspondence
+from reverie.session.agent_memories import KindMemory
+from reverie.session.messages import SessionMessages
 from reverie.session.hook_points import AskStop
-from reverie.session.remembering import evidence_of
+from reverie.session.memory_companion import evidence_of
 from reverie.settings import Settings
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.tools.base import AgentOrder, Caller, PermissionFunction, Tool, ToolContext, ToolOutput
@@ -45,7 +45,7 @@ class MateSession(Protocol):
     """What a teammate needs of the session it is."""
 
     @property
-    def letters(self) -> Correspondence: ...
+    def messages(self) -> SessionMessages: ...
 
     @property
     def log(self) -> SessionLog: ...
@@ -81,29 +81,29 @@ class SharedModel:
         """Not ours to close."""
 
 
-class TeammateHere:
-    """One teammate: `member` of the session whose `letters` these are. `keep` and `arrived` are that session's."""
+class LocalTeammate:
+    """One teammate: `member` of the session whose `messages` these are. `keep` and `on_message` are that session's."""
 
     def __init__(
         self,
         member: Member,
         *,
-        letters: Correspondence,
+        messages: SessionMessages,
         settings: Settings,
         open_session: OpenSession,
         keep: Callable[[ToolUseBlock, ToolOutput], Awaitable[ToolOutput]],
-        arrived: Callable[[Member, str], None],
+        on_message: Callable[[Member, str], None],
         permission: PermissionFunction,
         memory: KindMemory | None,
         tools: tuple[Tool, ...],
         progress: Callable[[str], None],
         may_end: AskStop,
     ) -> None:
-        self._letters = letters
+        self._messages = messages
         self._settings = settings
         self._open_session = open_session
         self._keep = keep
-        self._arrived = arrived
+        self._on_message = on_message
         self._member = member
         self._permission = permission
         self._memory = memory
@@ -115,7 +115,7 @@ class TeammateHere:
     async def run(self, order: AgentOrder, prompt: str, model: str | Model, cwd: Path) -> str:
         """From its first task to its end; what it said last."""
         member = self._member
-        member.inbox.put(new_letter(self._lead.name, member.name, order.prompt, summary=order.description))
+        member.inbox.put(new_message(self._lead.name, member.name, order.prompt, summary=order.description))
         session: MateSession = await self._open_session(
             cwd=cwd, model=model, settings=self._settings, prompt=prompt, tools=self._tools
         )
@@ -135,7 +135,7 @@ class TeammateHere:
                     if (objection := await self._may_end(said)) is None:
                         await self._tell_lead(ShutdownResponse(True, asked.request_id), "leaves")
                         return said
-                    member.inbox.put(new_letter("hook", member.name, objection, summary="you may not end yet"))
+                    member.inbox.put(new_message("hook", member.name, objection, summary="you may not end yet"))
                 elif is_idle:
                     await self._tell_lead(_idle(ended), "is idle")
                     member.state = MemberState.IDLE
@@ -144,15 +144,15 @@ class TeammateHere:
 
     @property
     def _lead(self) -> Member:
-        return self._letters.roster.find(self._member.parent or "") or self._letters.main
+        return self._messages.roster.find(self._member.parent or "") or self._messages.main
 
     def _join(self, session: MateSession) -> None:
-        """Its letters, permissions and memory are those of a member of the parent's process."""
-        session.letters.main.mode = Mode.TEAMMATE
-        session.letters.main.inbox = self._member.inbox
+        """Its messages, permissions and memory are those of a member of the parent's process."""
+        session.messages.main.mode = AgentMode.TEAMMATE
+        session.messages.main.inbox = self._member.inbox
         context = session.tool_context
         context.permission = self._permission
-        caller, post = Caller(Purpose.AGENT, self._member.id), self._letters.send
+        caller, post = Caller(Purpose.AGENT, self._member.id), self._messages.send
         memory, keeper = self._memory, context.keeper
 
         async def send(_caller: Caller, to: str, text: str, summary: str) -> str:
@@ -166,12 +166,12 @@ class TeammateHere:
             context.keeper = lambda path: memory.keeper(path, lambda: evidence_of(log.view)) or keeper(path)
 
     def _take_requests(self) -> ShutdownRequest | None:
-        """The lead's request to end, if one of the letters that wait is one; its model reads it in words."""
+        """The lead's request to end, if one of the messages that wait is one; its model reads it in words."""
         asked, inbox = None, self._member.inbox
-        for letter in inbox.drain():
-            message = parse(letter.text) if letter.sender == self._lead.name else None
-            asked = message if isinstance(message, ShutdownRequest) else asked
-            inbox.put(letter if message is None else in_words(letter, message))
+        for message in inbox.drain():
+            content = parse(message.text) if message.sender == self._lead.name else None
+            asked = content if isinstance(content, ShutdownRequest) else asked
+            inbox.put(message if content is None else describe(message, content))
         return asked
 
     async def _turn(self, session: MateSession) -> TurnEnded:
@@ -187,19 +187,19 @@ class TeammateHere:
         assert ended is not None, "a turn ends with TurnEnded"
         return ended
 
-    async def _tell_lead(self, message: Structured, summary: str) -> None:
+    async def _tell_lead(self, content: Structured, summary: str) -> None:
         """In words, within the limit of a tool result."""
         lead, name = self._lead, self._member.name
-        told = in_words(new_letter(name, lead.name, "", summary=f"{name} {summary}"), message)
+        told = describe(new_message(name, lead.name, "", summary=f"{name} {summary}"), content)
         call = ToolUseBlock(f"report-{told.id}", "Agent", {})
         kept = await self._keep(call, ToolOutput(told.text, origin=Origin.AGENT))
         lead.inbox.put(replace(told, text=kept.content) if isinstance(kept.content, str) else told)
-        self._arrived(lead, name)
+        self._on_message(lead, name)
 
 
 def _idle(ended: TurnEnded) -> IdleNotification:
     if ended.reason == "answered":
         return IdleNotification(IdleState.AVAILABLE, ended.text.strip())
     if ended.reason == "cut_off":
-        return IdleNotification(IdleState.AVAILABLE, marked_cut_off(ended.text.strip()))
+        return IdleNotification(IdleState.AVAILABLE, mark_cut_off(ended.text.strip()))
     return IdleNotification(IdleState.FAILED, ended.error or f"the turn ended without an answer ({ended.reason})")

@@ -26,7 +26,7 @@ NO_RESULT = "No result was recorded for this call."
 
 
 @dataclass(slots=True)
-class Joined:
+class JoinedMessage:
     """Records of one role in a row, joined into one message; `calls` are the calls it answers or makes."""
 
     role: Role
@@ -37,12 +37,12 @@ class Joined:
     """Where the blocks of each record after the first begin."""
 
 
-def freeze(joined: Joined, before: Joined | None) -> Message:
+def freeze(joined: JoinedMessage, before: JoinedMessage | None) -> Message:
     """Fixes one message. Results stand first, in the order of the calls they answer, with every call answered."""
     blocks, starts = joined.blocks, joined.starts
     if joined.role == "user" and before is not None and (calls := calls_of(before)):
         results = {b.tool_use_id: b for b in blocks if isinstance(b, ToolResultBlock)}
-        answers: list[Block] = [results.get(call.id) or missing(call) for call in calls]
+        answers: list[Block] = [results.get(call.id) or missing_result(call) for call in calls]
         others = [not isinstance(block, ToolResultBlock) for block in blocks]
         shifted = list(itertools.accumulate(others, initial=len(answers)))
         starts = dict.fromkeys(shifted[at] for at in (0, *starts))
@@ -52,17 +52,17 @@ def freeze(joined: Joined, before: Joined | None) -> Message:
     return Message(joined.role, tuple(blocks), starts=tuple(starts))
 
 
-def as_message(header: SessionHeader) -> Message:
+def header_message(header: SessionHeader) -> Message:
     """What the header adds to the prompt, in a form that can be measured."""
     schemas = [TextBlock(json.dumps(schema)) for schema in header.tools]
     return Message("user", (*(TextBlock(text) for text in (*header.system, header.reminder) if text), *schemas))
 
 
-def missing(call: ToolUseBlock) -> ToolResultBlock:
+def missing_result(call: ToolUseBlock) -> ToolResultBlock:
     return ToolResultBlock(call.id, NO_RESULT, is_error=True, origin=Origin.CODE)
 
 
-def calls_of(joined: Joined) -> list[ToolUseBlock]:
+def calls_of(joined: JoinedMessage) -> list[ToolUseBlock]:
     return [block for block in joined.blocks if isinstance(block, ToolUseBlock)]
 
 

@@ -39,7 +39,7 @@ _GRACE_S = 0.25
 """What the local ranker and the look at the repository get when the selecting model has used up the time."""
 
 
-class Remembering(Companion):
+class MemoryCompanion(Companion):
     """The memory of one session."""
 
     def __init__(self, parts: SessionParts, emit: Callable[[Event], None], clock: Clock) -> None:
@@ -51,7 +51,7 @@ class Remembering(Companion):
         self._waiting: list[Refusal] = []
 
     @classmethod
-    def open(cls, parts: SessionParts, emit: Callable[[Event], None], clock: Clock) -> Remembering | None:
+    def open(cls, parts: SessionParts, emit: Callable[[Event], None], clock: Clock) -> MemoryCompanion | None:
         """The session's memory; None where it is switched off."""
         return cls(parts, emit, clock) if memory_switch(parts.settings).on else None
 

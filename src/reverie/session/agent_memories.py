@@ -21,7 +21,7 @@ from reverie.paths import MemoryPlace, memory_switch
 from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
 from reverie.permissions.rules import ToolCall
 from reverie.session.parts import SessionParts
-from reverie.session.remembering import evidence_of
+from reverie.session.memory_companion import evidence_of
 from reverie.storage.history.objects import blob_id
 from reverie.tools.base import Keeper
 
@@ -71,14 +71,14 @@ class KindMemory:
         return keep
 
 
-class AgentRemembering:
+class AgentMemories:
     """The memories of all kinds that a session has started."""
 
     def __init__(self, parts: SessionParts, emit: Callable[[Event], None]) -> None:
         self._parts = parts
         self._emit = emit
         self._opened: dict[str, KindMemory | None] = {}
-        self._told = set[str]()
+        self._reported = set[str]()
 
     def of(self, kind: AgentDefinition | None) -> KindMemory | None:
         """The memory of a kind; None if it has none, or may have none now."""
@@ -120,8 +120,8 @@ class AgentRemembering:
             )
 
     def _tell(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._reported:
+            self._reported.add(text)
             self._emit(Notice(text, source="agents"))
 
     def _gate(self, root: Path) -> Gate:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 from reverie.agents.messages.roster import Member
-from reverie.agents.progress import MAX_TOKENS, judged, question, steps_of
+from reverie.agents.progress import MAX_TOKENS, check_answer, question, steps_of
 from reverie.errors import ReverieError
 from reverie.models.base import Finished, Model, Request
 from reverie.models.catalogue import Catalogue
@@ -27,7 +27,7 @@ _LAST = 8
 _SYSTEM = "You say in a few words what an agent is doing."
 
 
-class Watcher:
+class ProgressWatcher:
     """One a session. `number` gives a setting of `agents` as it holds now."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Watcher:
             if not steps.named or steps.text == before or not self._parts.flags.on("progress_summary"):
                 continue
             before = steps.text
-            said = judged(await self._ask(messages, question(steps), member.id), steps)
+            said = check_answer(await self._ask(messages, question(steps), member.id), steps)
             member.summary = said or ""
             if said is not None:
                 tell(said)

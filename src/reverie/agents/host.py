@@ -12,8 +12,8 @@ from typing import Protocol
 
 from reverie.agents.definition import AgentDefinition, Definitions
 from reverie.agents.fork import ForkPoint
-from reverie.agents.messages.roster import Member, Mode
-from reverie.agents.nest import Nest
+from reverie.agents.messages.roster import Member, AgentMode
+from reverie.agents.companion import AgentCompanion
 from reverie.agents.worktree import Worktree
 from reverie.runtime.tasks import TaskHandle
 from reverie.storage.transcript.session_log import SessionLog
@@ -22,7 +22,7 @@ from reverie.types import ToolUseBlock
 
 
 @dataclass(frozen=True, slots=True)
-class AgentNumbers:
+class AgentLimits:
     """The limits as they hold now; see the settings `agents`."""
 
     max_rounds: int = 200
@@ -32,31 +32,31 @@ class AgentNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
+class ContextOrder:
     """What an agent with a context of its own is made from."""
 
     id: str
-    mode: Mode
+    mode: AgentMode
     kind: AgentDefinition | None
-    parent: Nest
+    parent: AgentCompanion
     model: str
     cwd: Path
 
 
-class House(Protocol):
+class SpawnerHost(Protocol):
     """What only the session can make or say."""
 
     def kinds(self) -> Definitions: ...
 
-    def numbers(self) -> AgentNumbers: ...
+    def limits(self) -> AgentLimits: ...
 
     def is_on(self, flag: str) -> bool: ...
 
-    def fresh(self, wanted: Fresh) -> ForkPoint:
+    def new_context(self, wanted: ContextOrder) -> ForkPoint:
         """The beginning of a conversation of its own. Raises UserError, for instance for an unknown model."""
         ...
 
-    async def closed(self, point: ForkPoint) -> None:
+    async def close_context(self, point: ForkPoint) -> None:
         """An agent made by `fresh` is over."""
         ...
 
@@ -66,9 +66,9 @@ class House(Protocol):
         """Layer 1 for a result that comes later."""
         ...
 
-    async def worktree(self, name: str, cwd: Path) -> Worktree: ...
+    async def make_worktree(self, name: str, cwd: Path) -> Worktree: ...
 
-    async def teammate(
+    async def run_teammate(
         self, member: Member, order: AgentOrder, kind: AgentDefinition, cwd: Path, handle: TaskHandle
     ) -> str:
         """Runs a teammate in a session of its own until it is told to end; what it said last."""
@@ -78,10 +78,10 @@ class House(Protocol):
         """What is asked before this agent ends, given its answer; a reason means that it must go on."""
         ...
 
-    def arrived(self, to: Member, sender: str) -> None:
-        """A letter was put into somebody's inbox by one who was started here."""
+    def message_arrived(self, to: Member, sender: str) -> None:
+        """A message was put into somebody's inbox by one who was started here."""
         ...
 
-    async def look(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
+    async def watch(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
         """Watches a running agent and says now and then what it is at; ends when it is cancelled."""
         ...

@@ -1,4 +1,4 @@
-"""The post of one process: finds the way to whoever a letter is for, and says what became of it.
+"""The post of one process: finds the way to whoever a message is for, and says what became of it.
 
 A name in this process, a member of the team, another session of this user, everybody. Whoever cannot be reached is an
 error with a sentence that says who can; nothing is sent into silence. It reads no mail and starts nobody.
@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reverie.agents.messages.message import Letter, new_letter
-from reverie.agents.messages.roster import EVERYONE, MAIN, Member, Mode, Roster
+from reverie.agents.messages.message import AgentMessage, new_message
+from reverie.agents.messages.roster import EVERYONE, MAIN, Member, AgentMode, Roster
 from reverie.agents.messages.structured import (
     FOR_MODELS,
     PlanApprovalResponse,
@@ -34,22 +34,22 @@ _LONGEST_SUMMARY = 200
 
 
 @dataclass(slots=True)
-class TeamPost:
+class TeamMembership:
     """A process that belongs to a team: which, as whom, and what it wants to know of what it sends."""
 
     team: Team
     name: str
     color: str = ""
-    sent: Callable[[Letter, Structured | None], None] = field(default=lambda _letter, _structured: None)
+    sent: Callable[[AgentMessage, Structured | None], None] = field(default=lambda _message, _structured: None)
     complete: Callable[[Structured], Structured] = field(default=lambda structured: structured)
     """Fills in what a model need not say; raises a UserError if it makes no sense now."""
 
 
-class Post:
-    """Sends for everybody in this process. `limit` gives the longest letter in characters."""
+class Messenger:
+    """Sends for everybody in this process. `limit` gives the longest message in characters."""
 
     def __init__(
-        self, roster: Roster, session_id: str, projects: Path, *, limit: Callable[[], int], team: TeamPost | None = None
+        self, roster: Roster, session_id: str, projects: Path, *, limit: Callable[[], int], team: TeamMembership | None = None
     ) -> None:
         self._roster = roster
         self._session_id = session_id
@@ -59,7 +59,7 @@ class Post:
         self.team = team
 
     async def send(self, sender_id: str | None, to: str, text: str, summary: str = "") -> str:
-        """Sends a model's letter; what became of it. `sender_id` is None for the main agent.
+        """Sends a model's message; what became of it. `sender_id` is None for the main agent.
 
         Raises a UserError that says who there is if nobody is called so, or has ended.
         """
@@ -70,7 +70,7 @@ class Post:
                 f"The message has {len(text):,} characters and may have {self._limit():,}: "
                 "write it to a file and send the file's path."
             )
-        structured = self._checked(parse(text), sender, to)
+        structured = self._check_structured(parse(text), sender, to)
         text = text if structured is None else render(structured)
         summary = " ".join(summary.split())[:_LONGEST_SUMMARY]
         self._seen |= set(self._roster.names())
@@ -101,36 +101,36 @@ class Post:
     # -- ways -----------------------------------------------------------------------------------------------------
 
     def _to_member(self, member: Member, sender: str, text: str, summary: str) -> str:
-        member.inbox.put(new_letter(sender, member.name, text, summary=summary))
+        member.inbox.put(new_message(sender, member.name, text, summary=summary))
         return f"Sent to {member.name}, who reads it at the end of its round."
 
     async def _to_team(self, to: str, sender: str, text: str, summary: str, structured: Structured | None) -> str:
         assert self.team is not None
         team = self.team.team
-        letter = new_letter(sender, to, text, summary=summary, color=self.team.color)
+        message = new_message(sender, to, text, summary=summary, color=self.team.color)
         if not await asyncio.to_thread(team.is_reachable, to):
             raise UserError(f"{to} has ended; {self._who(sender)}")
-        await asyncio.to_thread(team.mailbox(to).put, letter, is_open=lambda: team.is_reachable(to))
-        self.team.sent(letter, structured)
+        await asyncio.to_thread(team.inbox(to).put, message, is_open=lambda: team.is_reachable(to))
+        self.team.sent(message, structured)
         return f"Sent to {to}."
 
     async def _to_session(self, live: LiveSession, sender: str, text: str, summary: str) -> str:
         if live.socket is None:
             raise UserError(f"The session {live.id} is open (PID {live.pid}) but cannot be reached: it has no socket.")
         own = self._session_id if sender == MAIN else f"{sender} of {self._session_id}"
-        letter = new_letter(own, live.id, text, summary=summary)
+        message = new_message(own, live.id, text, summary=summary)
         request: JsonObject = {
             "do": "message",
-            "id": letter.id,
-            "from": letter.sender,
-            "text": letter.text,
-            "summary": letter.summary,
+            "id": message.id,
+            "from": message.sender,
+            "text": message.text,
+            "summary": message.summary,
         }
         await asyncio.to_thread(ask_live, live.socket, request)
         return f"Sent to the session {live.id}; its answer comes from there, if any."
 
     async def _everyone(self, sender: str, text: str, summary: str) -> str:
-        here = [member for member in self._roster if member.name != sender and member.mode is not Mode.SIDE_QUESTION]
+        here = [member for member in self._roster if member.name != sender and member.mode is not AgentMode.SIDE_QUESTION]
         for member in here:
             self._to_member(member, sender, text, summary)
         reached, missed = [member.name for member in here], list[str]()
@@ -156,7 +156,7 @@ class Post:
     def _here(self, to: str) -> Member | None:
         found = self._roster.find(to)
         if found is None and to == MAIN:
-            found = next((member for member in self._roster if member.mode is Mode.MAIN), None)
+            found = next((member for member in self._roster if member.mode is AgentMode.MAIN), None)
         return found
 
     async def _teammates(self, sender: str) -> list[str]:
@@ -196,7 +196,7 @@ class Post:
 
     # -- what may be sent -----------------------------------------------------------------------------------------
 
-    def _checked(self, message: Structured | None, sender: str, to: str) -> Structured | None:
+    def _check_structured(self, message: Structured | None, sender: str, to: str) -> Structured | None:
         """What a model may say to the program of another: it can grant no permission and speak for nobody else."""
         if message is None:
             return None
@@ -217,7 +217,7 @@ class Post:
     def _lead_of(self, name: str) -> str | None:
         """Whose teammate this is: of somebody in this process, or of the lead of the team. None if it is nobody's."""
         here = self._here(name)
-        if here is not None and here.mode is Mode.TEAMMATE and here.parent is not None:
+        if here is not None and here.mode is AgentMode.TEAMMATE and here.parent is not None:
             parent = self._roster.find(here.parent)
             return parent.name if parent is not None else None
         if self.team is None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from reverie.agents.definition import AgentDefinition, Definitions, coordinating, listing, load_definitions
+from reverie.agents.definition import AgentDefinition, Definitions, coordinator_prompt, list_kinds, load_definitions
 from reverie.agents.fork import ForkPoint
-from reverie.agents.house import AgentNumbers, Fresh
-from reverie.agents.messages.message import blocks_of
+from reverie.agents.host import AgentLimits, ContextOrder
+from reverie.agents.messages.message import message_blocks
 from reverie.agents.messages.roster import Member
-from reverie.agents.spawn import Lost, Spawner, lost_agents
+from reverie.agents.spawn import LostAgent, Spawner, find_lost_agents
 from reverie.agents.worktree import Worktree
 from reverie.context.accounts import Accounts
 from reverie.context.engine import Engine
@@ -24,14 +24,14 @@ from reverie.loop import Thread
 from reverie.paths.places import slug
 from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.runtime.tasks import TaskHandle, TaskInfo, Tasks
-from reverie.session.agent_remembering import AgentRemembering
-from reverie.session.correspondence import Correspondence
-from reverie.session.gate import Gate, OnBehalf
+from reverie.session.agent_memories import AgentMemories
+from reverie.session.messages import SessionMessages
+from reverie.session.gate import PermissionGate, Requester
 from reverie.session.hook_points import AskStop, HookPoints, ToolHooks
-from reverie.session.own_context import OwnContexts, keeper_for, prompt_of, tools_for
+from reverie.session.agent_contexts import AgentContexts, keeper_for, prompt_of, tools_for
 from reverie.session.parts import SessionParts
-from reverie.session.teammate_here import OpenSession, SharedModel, TeammateHere
-from reverie.session.watching import Watcher
+from reverie.session.local_teammate import OpenSession, SharedModel, LocalTeammate
+from reverie.session.progress_watcher import ProgressWatcher
 from reverie.storage.transcript.session_log import Clock, SessionLog
 from reverie.storage.transcript.view import View
 from reverie.tools.base import AgentOrder, PermissionFunction, ToolOutput
@@ -42,7 +42,7 @@ _HANDS_OVER = (
 )
 
 
-class Spawning(Companion):
+class SessionAgents(Companion):
     """The agents of one session. `spawner` keeps the tree of them."""
 
     def __init__(
@@ -50,8 +50,8 @@ class Spawning(Companion):
         parts: SessionParts,
         *,
         tasks: Tasks,
-        letters: Correspondence,
-        gate: Gate,
+        messages: SessionMessages,
+        gate: PermissionGate,
         points: HookPoints,
         accounts: Accounts,
         interactive: bool,
@@ -61,7 +61,7 @@ class Spawning(Companion):
         clock: Clock,
     ) -> None:
         self._parts = parts
-        self._letters = letters
+        self._messages = messages
         self._gate = gate
         self._points = points
         self._interactive = interactive
@@ -69,27 +69,27 @@ class Spawning(Companion):
         self._open_session = open_session
         self._emit = emit
         self._clock = clock
-        self._told = set[str]()
-        self._watcher = Watcher(parts, self.numbers_of, accounts.may_spend)
-        self.remembering = AgentRemembering(parts, emit)
-        self.spawner = Spawner(self, tasks, letters.roster, waits=not interactive)
-        self._contexts: OwnContexts | None = None
+        self._reported = set[str]()
+        self._watcher = ProgressWatcher(parts, self.numbers_of, accounts.may_spend)
+        self.remembering = AgentMemories(parts, emit)
+        self.spawner = Spawner(self, tasks, messages.roster, waits=not interactive)
+        self._contexts: AgentContexts | None = None
 
     def attach(self, thread: Thread, engine: Engine) -> None:
         """Says which thread the main agent is, once everything is there."""
-        self.spawner.main.sit(thread, engine.conversation)
-        self._contexts = OwnContexts(
+        self.spawner.main.attach(thread, engine.conversation)
+        self._contexts = AgentContexts(
             self._parts,
             engine,
             thread.context,
             self.remembering,
-            lambda: listing(self.kinds()),
+            lambda: list_kinds(self.kinds()),
             ToolHooks(self._points),
             emit=self._emit,
             clock=self._clock,
         )
         if self._parts.resumed:
-            self.spawner.tell_lost(lost_agents(self._parts.log.records), self._transcript_of)
+            self.spawner.report_lost(find_lost_agents(self._parts.log.records), self._transcript_of)
 
     # -- beside the main conversation -----------------------------------------------------------------------------
 
@@ -97,12 +97,12 @@ class Spawning(Companion):
         await self.spawner.main.after_response()
 
     async def between_rounds(self) -> Sequence[Block]:
-        return self._letters.drain()
+        return self._messages.drain()
 
     async def may_stop(self, answer: str) -> str | Sequence[Block] | None:
         del answer
         await self.spawner.main.settle()
-        return self._letters.drain(at_end=True)
+        return self._messages.drain(at_end=True)
 
     async def main_permission(self, call: ToolCall) -> Decision:
         """The gate of the main agent. One that coordinates changes nothing itself."""
@@ -112,18 +112,18 @@ class Spawning(Companion):
             return Deny(_HANDS_OVER)
         return await self._gate(call)
 
-    def attached(self) -> Sequence[Block]:
+    def attachments(self) -> Sequence[Block]:
         """What the model must know of agents, for after a compaction."""
-        return self._listed(self._parts.log.view)
+        return self._reminders(self._parts.log.view)
 
-    def _transcript_of(self, lost: Lost) -> Path:
+    def _transcript_of(self, lost: LostAgent) -> Path:
         return self._parts.places.agent_transcript(self._parts.log.session_id, lost.id.removeprefix("agent-"))
 
     # -- what the session asks ------------------------------------------------------------------------------------
 
-    def told_beside(self, view: View) -> list[TextBlock]:
+    def new_reminders(self, view: View) -> list[TextBlock]:
         """What the model must know of agents and does not see yet: goes beside the next message."""
-        told = self._listed(view)
+        told = self._reminders(view)
         if not told:
             return []
         seen = {
@@ -134,9 +134,9 @@ class Spawning(Companion):
         }
         return [block for block in told if block.text not in seen]
 
-    def _listed(self, view: View) -> list[TextBlock]:
+    def _reminders(self, view: View) -> list[TextBlock]:
         coordinates = view.header is not None and view.header.flags.get("coordinator")
-        texts = (listing(self.kinds()), coordinating() if coordinates else "")
+        texts = (list_kinds(self.kinds()), coordinator_prompt() if coordinates else "")
         return [TextBlock(text, Origin.CODE) for text in texts if text]
 
     def become(self, kind: AgentDefinition) -> None:
@@ -150,47 +150,47 @@ class Spawning(Companion):
     def task_over(self, info: TaskInfo) -> None:
         self.spawner.task_over(info)
 
-    async def wind_up(self) -> None:
-        """Ends those that only wait for letters; where nobody sits, everyone: their turn was given up."""
+    async def end_waiting(self) -> None:
+        """Ends those that only wait for messages; where nobody sits, everyone: their turn was given up."""
         await self.spawner.close(all=not self._interactive)
 
     async def close(self) -> None:
         """Records what agents of this process wrote and no turn has read: whoever goes on finds it there.
 
-        Letters from elsewhere stay in their mailbox.
+        Messages from elsewhere stay in their mailbox.
         """
-        letters = [one for one in self.spawner.main.member.inbox.drain() if one.sender in self.spawner.started]
-        if letters and self._parts.log.view.entries:
-            self._parts.log.append_message(Message("user", tuple(blocks_of(letters))), isMeta=True)
+        messages = [one for one in self.spawner.main.member.inbox.drain() if one.sender in self.spawner.started]
+        if messages and self._parts.log.view.entries:
+            self._parts.log.append_message(Message("user", tuple(message_blocks(messages))), isMeta=True)
         await self._watcher.close()
 
     @property
-    def _attached_contexts(self) -> OwnContexts:
+    def _attached_contexts(self) -> AgentContexts:
         assert self._contexts is not None, "agents start after the session is put together"
         return self._contexts
 
     # -- what the spawner asks ------------------------------------------------------------------------------------
 
-    def fresh(self, wanted: Fresh) -> ForkPoint:
-        return self._attached_contexts.fresh(wanted)
+    def new_context(self, wanted: ContextOrder) -> ForkPoint:
+        return self._attached_contexts.create(wanted)
 
-    async def closed(self, point: ForkPoint) -> None:
+    async def close_context(self, point: ForkPoint) -> None:
         await self._attached_contexts.close(point)
 
     def kinds(self) -> Definitions:
         """The kinds there are now; what is wrong with a file is told once."""
         found = load_definitions(self._parts.places, bare=self._parts.settings.session.bare)
         for problem in found.problems:
-            if problem not in self._told:
-                self._told.add(problem)
+            if problem not in self._reported:
+                self._reported.add(problem)
                 self._emit(Notice(problem, "warning", "agents"))
         return found
 
     def numbers_of(self, key: str) -> float:
         return self._parts.flags.number(f"agents.{key}", getattr(self._parts.settings.agents, key))
 
-    def numbers(self) -> AgentNumbers:
-        return self._parts.numbers(AgentNumbers, "agents")
+    def limits(self) -> AgentLimits:
+        return self._parts.numbers(AgentLimits, "agents")
 
     def is_on(self, flag: str) -> bool:
         return self._parts.flags.on(flag)
@@ -198,7 +198,7 @@ class Spawning(Companion):
     def permission(self, member: Member, kind: AgentDefinition | None, *, background: bool) -> PermissionFunction:
         """The session's gate on an agent's behalf."""
         memory = self.remembering.of(kind)
-        whose = OnBehalf(
+        whose = Requester(
             member.name,
             wait_s=self.numbers_of("ask_s") if background else None,
             is_free=memory.may_write if memory is not None else lambda _call: False,
@@ -214,33 +214,33 @@ class Spawning(Companion):
     async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
         return await self.spawner.main.conversation.keep(call, output)
 
-    async def worktree(self, name: str, cwd: Path) -> Worktree:
+    async def make_worktree(self, name: str, cwd: Path) -> Worktree:
         places, settings = self._parts.places, self._parts.settings
         return await Worktree.make(name, cwd, places.home / "worktrees" / slug(places.root), settings.env)
 
     def may_end(self, member: Member) -> AskStop:
         return self._points.agent_stop(member.id, member.name)
 
-    def arrived(self, to: Member, sender: str) -> None:
+    def message_arrived(self, to: Member, sender: str) -> None:
         """Whoever sits before an idle session is told that somebody wrote."""
         if to is self.spawner.main.member and self._is_idle():
             self._emit(Notice(f"{sender} has reported (read with your next message)", source="agents"))
 
-    async def look(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
+    async def watch(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
         await self._watcher.watch(member, log, tell)
 
-    async def teammate(
+    async def run_teammate(
         self, member: Member, order: AgentOrder, kind: AgentDefinition, cwd: Path, handle: TaskHandle
     ) -> str:
         """A session of its own in this process; what it needs of this one is handed in."""
         memory = self.remembering.of(kind)
-        mate = TeammateHere(
+        mate = LocalTeammate(
             member,
-            letters=self._letters,
+            messages=self._messages,
             settings=self._parts.settings,
             open_session=self._open_session,
             keep=self.keep,
-            arrived=self.arrived,
+            on_message=self.message_arrived,
             permission=self.permission(member, kind, background=True),
             memory=memory,
             tools=tuple(tools_for(kind, self.spawner.main.thread.tools, always=("SendMessage",)).values()),
@@ -248,5 +248,5 @@ class Spawning(Companion):
             may_end=self.may_end(member),
         )
         inherited = self._parts.model
-        wanted = self._attached_contexts.named(order.model or kind.model, kind, inherited.name)
+        wanted = self._attached_contexts.model_name(order.model or kind.model, kind, inherited.name)
         return await mate.run(order, prompt_of(kind, memory), wanted or SharedModel(inherited), cwd)
