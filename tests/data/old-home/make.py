@@ -308,7 +308,7 @@ def team() -> None:
     from reverie.paths import Places
     from reverie.settings import load_settings
 
-    mailbox = Team(Places.of(PLAYS, load_settings(PLAYS)), "example").inbox("writer")
+    mailbox = Team(Places.of(PLAYS, load_settings(PLAYS)), "example").mailbox("writer")
     mailbox.put(new_letter("lead", "writer", "One more thing: lamp 7.", summary="lamp 7"))
 
 
