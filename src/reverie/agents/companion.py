@@ -1,18 +1,18 @@
-"""An agent's own side of starting others: its spawner, the messages that wait for it, and what its children start from.
+"""The companion of one agent: it starts other agents for it, gives it its messages, and prepares its forks.
 
-Every thread has one, the main one too. It knows whose it is: that is how a fork is told from its parent, whatever its
-history says.
+Every thread has one, including the main thread. It knows its member, so a fork is never mistaken for its parent.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
-from reverie.agents.children import Batch
 from reverie.agents.fork import ForkPoint
 from reverie.agents.messages.message import message_blocks
-from reverie.agents.messages.roster import Member, AgentMode
+from reverie.agents.messages.roster import AgentMode, Member
 from reverie.context.conversation import Conversation
 from reverie.errors import UserError
 from reverie.layers.base import Companion
@@ -24,8 +24,23 @@ from reverie.types import Block, JsonObject, ToolUseBlock
 AGENT = "Agent"
 
 
+@dataclass(slots=True)
+class Batch:
+    """The fork children of one message: their common start, and whether one of them has filled the cache."""
+
+    point: ForkPoint
+    calls: tuple[ToolUseBlock, ...]
+    led: bool = False
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def take_lead(self) -> bool:
+        """True for the first caller: it runs ahead, and the others read its prompt from the cache."""
+        first, self.led = not self.led, True
+        return first
+
+
 class AgentCompanion(Companion):
-    """Of one agent. `waits`: it does not end while agents it started are at work, since nobody else reads them."""
+    """The companion of one agent. With `waits`, the agent does not end while agents it started are running."""
 
     def __init__(
         self,
@@ -45,7 +60,7 @@ class AgentCompanion(Companion):
         self._batch: Batch | None = None
 
     def attach(self, thread: Thread, conversation: Conversation) -> None:
-        """Says which thread this is the side of."""
+        """Sets the thread and the conversation of this agent."""
         self._run = (thread, conversation)
 
     @property
@@ -61,36 +76,38 @@ class AgentCompanion(Companion):
         return self.thread.log.view
 
     def _attached(self) -> tuple[Thread, Conversation]:
-        assert self._run is not None, "an agent is seated before it runs"
+        assert self._run is not None, "an agent is attached before it runs"
         return self._run
 
-    # -- what the rounds of its thread ask --------------------------------------------------------------------------
+    # -- called by the rounds of its thread -------------------------------------------------------------------------
 
     async def spawn(self, order: AgentOrder) -> ToolOutput:
-        """Starts an agent for this one. What cannot be is an error result with a reason."""
+        """Starts an agent for this one. A refusal becomes an error result with the reason."""
         try:
             return await self._start(self, order)
         except UserError as error:
             return ToolOutput(str(error), is_error=True)
 
     async def after_response(self) -> None:
-        """Keeps the conversation as it is now if forks of it are wanted: each must start before any call has run."""
+        """Copies the conversation if forks are wanted: each fork starts before any call has run."""
         calls = self.view.open_calls
-        wanted = any(_is_for_a_fork(call) for call in calls) and self.member.mode in (AgentMode.MAIN, AgentMode.SUB_AGENT)
+        wanted = any(_is_for_a_fork(call) for call in calls) and self.member.mode in (
+            AgentMode.MAIN,
+            AgentMode.SUB_AGENT,
+        )
         self._batch = Batch(ForkPoint.of(*self._attached()).kept(), calls) if wanted else None
 
     def batch(self) -> Batch:
-        """What the fork children of the response at hand start from."""
-        if self._batch is None:  # a hook made a fork of what was none
+        """Returns the start of the fork children of the current response."""
+        if self._batch is None:  # a hook turned a call into a fork
             self._batch = Batch(ForkPoint.of(*self._attached()).kept(), self.view.open_calls)
         return self._batch
 
     async def between_rounds(self) -> Sequence[Block]:
-        """The messages that came in meanwhile."""
         return message_blocks(self.member.inbox.drain())
 
     async def may_stop(self, answer: str) -> str | Sequence[Block] | None:
-        """Messages that wait are answered before it ends; then whoever watches over it may object."""
+        """Gives the agent its waiting messages before it ends. After that, the hooks may object."""
         await self.settle()
         waiting = message_blocks(self.member.inbox.drain())
         if waiting or self._may_end is None:
@@ -98,14 +115,14 @@ class AgentCompanion(Companion):
         return await self._may_end(answer)
 
     async def report_end(self, said: str) -> None:
-        """It ends before it is done (no rounds left, or an error): whoever watches is told and cannot object."""
+        """Reports an end without an answer (no rounds left, or an error). Nobody can object to it."""
         if self._may_end is not None:
             await self._may_end(said)
 
     async def settle(self) -> None:
-        """Waits until a message is there, or nobody is at work who could write one."""
+        """Waits for a message, or until no running agent is left that could write one."""
         while self._waits and not len(self.member.inbox) and self._at_work(self.member.id):
-            await self.member.inbox.arrived.wait()  # whoever ends, however, leaves a message
+            await self.member.inbox.arrived.wait()  # every agent that ends leaves a message
 
 
 def _is_for_a_fork(call: ToolUseBlock) -> bool:

@@ -1,7 +1,4 @@
-"""What the spawner needs of the session around it: limits, kinds, contexts, permissions, and somebody to tell.
-
-A protocol and its data: agents stand below the session and never import it.
-"""
+"""What the spawner needs from the session: limits, kinds, contexts, permissions and notices."""
 
 from __future__ import annotations
 
@@ -10,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from reverie.agents.companion import AgentCompanion
 from reverie.agents.definition import AgentDefinition, Definitions
 from reverie.agents.fork import ForkPoint
-from reverie.agents.messages.roster import Member, AgentMode
-from reverie.agents.companion import AgentCompanion
+from reverie.agents.messages.roster import AgentMode, Member
 from reverie.agents.worktree import Worktree
 from reverie.runtime.tasks import TaskHandle
 from reverie.storage.transcript.session_log import SessionLog
@@ -23,7 +20,7 @@ from reverie.types import ToolUseBlock
 
 @dataclass(frozen=True, slots=True)
 class AgentLimits:
-    """The limits as they hold now; see the settings `agents`."""
+    """The current limits; see the settings `agents`."""
 
     max_rounds: int = 200
     depth: int = 3
@@ -33,7 +30,7 @@ class AgentLimits:
 
 @dataclass(frozen=True, slots=True)
 class ContextOrder:
-    """What an agent with a context of its own is made from."""
+    """The description of an agent that needs its own context."""
 
     id: str
     mode: AgentMode
@@ -44,7 +41,7 @@ class ContextOrder:
 
 
 class SpawnerHost(Protocol):
-    """What only the session can make or say."""
+    """What only the session can do."""
 
     def kinds(self) -> Definitions: ...
 
@@ -53,17 +50,17 @@ class SpawnerHost(Protocol):
     def is_on(self, flag: str) -> bool: ...
 
     def new_context(self, wanted: ContextOrder) -> ForkPoint:
-        """The beginning of a conversation of its own. Raises UserError, for instance for an unknown model."""
+        """Starts a separate conversation. Raises UserError, for instance for an unknown model."""
         ...
 
     async def close_context(self, point: ForkPoint) -> None:
-        """An agent made by `fresh` is over."""
+        """Ends the conversation of an agent that `new_context` made."""
         ...
 
     def permission(self, member: Member, kind: AgentDefinition | None, *, background: bool) -> PermissionFunction: ...
 
     async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
-        """Layer 1 for a result that comes later."""
+        """Applies layer 1 to a late result."""
         ...
 
     async def make_worktree(self, name: str, cwd: Path) -> Worktree: ...
@@ -71,17 +68,17 @@ class SpawnerHost(Protocol):
     async def run_teammate(
         self, member: Member, order: AgentOrder, kind: AgentDefinition, cwd: Path, handle: TaskHandle
     ) -> str:
-        """Runs a teammate in a session of its own until it is told to end; what it said last."""
+        """Runs a teammate in its own session until it is asked to end. Returns its last answer."""
         ...
 
     def may_end(self, member: Member) -> Callable[[str], Awaitable[str | None]]:
-        """What is asked before this agent ends, given its answer; a reason means that it must go on."""
+        """Returns the check before this agent ends: given its answer, it returns a reason to go on, or None."""
         ...
 
     def message_arrived(self, to: Member, sender: str) -> None:
-        """A message was put into somebody's inbox by one who was started here."""
+        """Called when an agent of this session put a message into an inbox."""
         ...
 
     async def watch(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
-        """Watches a running agent and says now and then what it is at; ends when it is cancelled."""
+        """Watches a running agent and reports now and then what it does, until it is cancelled."""
         ...

@@ -1,8 +1,7 @@
-"""Starts agents and keeps the tree of them: who may start whom, within which limits, and what becomes of a result.
+"""Starts agents and keeps their tree: who may start whom, within which limits, and where a result goes.
 
-One a session. An agent runs as a background task whether somebody waits for it or not, so that it is listed and can be
-killed; whatever it falls over stops at that task's edge. It makes no thread and opens no file itself. Who was at work
-when a session ended is known from its transcript (`find_lost_agents`).
+One spawner per session. Every agent runs as a background task, so it is listed and can be killed, and its errors stop
+at the edge of the task. `find_lost_agents` reads from a transcript which agents ran when the session ended.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.agents.children import AgentResult, Batch, Running, fork_child, fresh_agent, has_begun, is_fork, step_line
+from reverie.agents.children import AgentResult, Running, fork_child, fresh_agent, has_begun, is_fork, step_line
+from reverie.agents.companion import AgentCompanion, Batch
 from reverie.agents.definition import GENERAL, AgentDefinition
 from reverie.agents.host import ContextOrder, SpawnerHost
 from reverie.agents.messages.message import new_message
-from reverie.agents.messages.roster import MAIN, Member, MemberState, AgentMode, Roster
-from reverie.agents.companion import AgentCompanion
+from reverie.agents.messages.roster import MAIN, AgentMode, Member, MemberState, Roster
 from reverie.agents.worktree import Worktree, check_repo
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, ToolStarted
@@ -36,13 +35,13 @@ _WHY_NOT = {
     AgentMode.SIDE_QUESTION: "A side question is answered without tools.",
 }
 FORK_ROUNDS = 200
-"""Most rounds of a fork, whatever the settings allow others."""
+"""The most rounds of a fork, whatever the settings allow."""
 IN_BACKGROUND = frozenset({AgentMode.FORK, AgentMode.WORKER, AgentMode.TEAMMATE})
 
 
 @dataclass(slots=True, eq=False)
 class _Child:
-    """One agent from the moment it is wanted."""
+    """One agent, from the order to its report."""
 
     member: Member
     mode: AgentMode
@@ -53,13 +52,12 @@ class _Child:
     batch: Batch | None
     reported: bool = False
     tree: Worktree | None = None
-    left: str = ""
-    """What is said of its work tree."""
+    tree_note: str = ""
     result: AgentResult | None = None
 
 
 class Spawner:
-    """The agents of one session. `main` is the main agent's companion; `waits`: see `AgentCompanion`."""
+    """The agents of one session. `main` is the companion of the main agent; for `waits` see `AgentCompanion`."""
 
     def __init__(self, host: SpawnerHost, tasks: Tasks, roster: Roster, *, waits: bool) -> None:
         self.host = host
@@ -67,7 +65,7 @@ class Spawner:
         self.roster = roster
         self._children: dict[str, _Child] = {}
         self.started = set[str]()
-        """The names of all who were ever started."""
+        """The names of all agents that were ever started."""
         member = roster.find(MAIN) or roster.add(Member(MAIN, MAIN, AgentMode.MAIN))
         self.main = self._companion(member, waits=waits)
 
@@ -78,14 +76,16 @@ class Spawner:
     # -- starting -------------------------------------------------------------------------------------------------
 
     async def start(self, companion: AgentCompanion, order: AgentOrder) -> ToolOutput:
-        """Starts what a call of the Agent tool asks for; its result, or that it is at work."""
+        """Starts the agent that a call of the Agent tool orders. Returns its result, or that it has started."""
         mode = self._mode(companion, order)
         kind = self._kind(mode, order)
         self._check_limits(companion, order)
         name = self._name(order, kind, mode)
         background = mode in IN_BACKGROUND or bool(order.background)
         member = Member(name, "", mode, parent=companion.member.id, title=order.description)
-        child = _Child(member, mode, order, kind, companion, background, companion.batch() if mode is AgentMode.FORK else None)
+        child = _Child(
+            member, mode, order, kind, companion, background, companion.batch() if mode is AgentMode.FORK else None
+        )
         if order.isolated:
             check_repo(companion.thread.context.cwd)
         task = self.tasks.start(Purpose.AGENT, f"{name}: {order.description}", lambda handle: self._work(child, handle))
@@ -128,13 +128,13 @@ class Spawner:
         limits = self.host.limits()
         if self.roster.depth(companion.member.id) >= limits.depth:
             raise UserError(
-                f"You stand {limits.depth} levels below the main agent, and agents may start agents no deeper "
+                f"You are {limits.depth} levels below the main agent, and agents may not start agents any deeper "
                 "(agents.depth): do it yourself."
             )
         at_work = [m.name for m in self.roster if m.mode is not AgentMode.MAIN and m.state is MemberState.RUNNING]
         if len(at_work) >= limits.at_once:
             raise UserError(
-                f"{len(at_work)} agents are at work, which is the limit (agents.at_once): {', '.join(at_work)}. "
+                f"{len(at_work)} agents are running, which is the limit (agents.at_once): {', '.join(at_work)}. "
                 f"Wait for one of them before you start {order.description!r}."
             )
 
@@ -173,10 +173,10 @@ class Spawner:
             else:
                 report = await self._own_context(child, handle)
         finally:
-            self.roster.remove(child.member.id)  # nobody can write to it from here on
+            self.roster.remove(child.member.id)  # from now on nobody can write to it
             await self._end_below(child.member.id)
-            child.left = await child.tree.leave() if child.tree is not None else ""
-        report = "\n\n".join(filter(None, (report, child.left)))
+            child.tree_note = await child.tree.leave() if child.tree is not None else ""
+        report = "\n\n".join(filter(None, (report, child.tree_note)))
         if child.background:
             await self._deliver(child, report)
         return report
@@ -213,7 +213,9 @@ class Spawner:
 
     async def _own_context(self, child: _Child, handle: TaskHandle) -> str:
         model = child.order.model or (child.kind.model if child.kind is not None else "")
-        point = self.host.new_context(ContextOrder(child.member.id, child.mode, child.kind, child.parent, model, self._cwd(child)))
+        point = self.host.new_context(
+            ContextOrder(child.member.id, child.mode, child.kind, child.parent, model, self._cwd(child))
+        )
         prompt = child.order.prompt
         if child.mode is AgentMode.WORKER:
             prompt = render("reverie.agents", "worker.md", {"task": prompt})
@@ -266,7 +268,7 @@ class Spawner:
     # -- ending ---------------------------------------------------------------------------------------------------
 
     async def _deliver(self, child: _Child, report: str) -> None:
-        """Puts a report into the parent's inbox, within the limit of a tool result."""
+        """Puts a report into the parent's inbox, within the limit for a tool result."""
         call = ToolUseBlock(f"report-{child.member.id}", "Agent", {})
         kept = await self.host.keep(call, ToolOutput(report, origin=Origin.AGENT))
         text = kept.content if isinstance(kept.content, str) else report
@@ -284,7 +286,7 @@ class Spawner:
             await asyncio.gather(*(self.tasks.kill(one) for one in below))
 
     def task_over(self, info: TaskInfo) -> None:
-        """Told of every task that is over: whoever fell over or was killed is told to its parent all the same."""
+        """Called for every task that is over. The parent also learns of agents that failed or were killed."""
         child = self._children.pop(info.id, None)
         if child is None:
             return
@@ -295,28 +297,28 @@ class Spawner:
             self._send_to_parent(child, _describe_end(child, info))
 
     def at_work_below(self, id: str) -> list[Member]:
-        """Those this one started that will still write to it: not who has reported, nor a teammate that waits.
+        """The running agents that this one started and that will still write to it.
 
-        Who is not in the roster any more may be about to report.
+        An agent that is no longer in the roster may still be about to report.
         """
         below = [child for child in self._children.values() if child.member.parent == id and child.background]
         return [child.member for child in below if not child.reported and child.member.state is MemberState.RUNNING]
 
     def report_lost(self, lost: Sequence[LostAgent], where: Callable[[LostAgent], Path]) -> None:
-        """Tells the main agent of those that a session which ended has taken with it."""
+        """Tells the main agent which agents ended together with an earlier session."""
         for one in lost:
-            kept = f" What it had done until then is in {where(one)}." if where(one).exists() else ""
+            kept = f" Its work until then is in {where(one)}." if where(one).exists() else ""
             text = f"{one.name} was at work when the session ended, and ended with it. It has not reported.{kept}"
             self.main.member.inbox.put(new_message(one.name, self.main.member.name, text, summary="it is gone"))
 
     async def close(self, *, all: bool) -> None:
-        """Ends those that wait for messages, since nobody will write any more; or everyone, if nobody will read."""
+        """Ends the agents that wait for messages; with `all`, every agent."""
         ended = [m.id for m in self.roster.children(MAIN) if all or m.state is MemberState.IDLE]
         await asyncio.gather(*(self.tasks.kill(id) for id in ended))
 
 
 PROMISE = (
-    "It goes on in the background; its report will arrive as a message. Go on with something else, or end your turn."
+    "It continues in the background; its report will arrive as a message. Continue with other work, or end your turn."
 )
 
 
@@ -325,7 +327,7 @@ def _describe_end(child: _Child, info: TaskInfo) -> str:
     how = (
         "was stopped before it was done." if info.state is TaskState.KILLED else f"failed: {info.error or 'no reason'}"
     )
-    return " ".join(filter(None, (who, how, child.left)))
+    return " ".join(filter(None, (who, how, child.tree_note)))
 
 
 _MESSAGE = re.compile(r'<letter id="[0-9a-f]{16}" from="([^"]+)"[^\n]*>\n[^\n]*\n([^\n]*)')
@@ -340,7 +342,7 @@ class LostAgent:
 
 
 def find_lost_agents(records: Sequence[Record]) -> list[LostAgent]:
-    """The agents that were started in the background and are not known to have ended, oldest first."""
+    """Returns the agents that were started in the background and have not ended, oldest first."""
     at_work: dict[str, LostAgent] = {}
     for record in records:
         result: Any = record.data.get("toolUseResult")
@@ -348,7 +350,11 @@ def find_lost_agents(records: Sequence[Record]) -> list[LostAgent]:
         if started.get("background") and isinstance(started.get("name"), str):
             at_work[str(started["name"])] = LostAgent(str(started.get("agent")), str(started["name"]))
         for block in record.message.content if record.message is not None else ():
-            if isinstance(block, TextBlock) and block.origin is Origin.AGENT and (message := _MESSAGE.match(block.text)):
+            if (
+                isinstance(block, TextBlock)
+                and block.origin is Origin.AGENT
+                and (message := _MESSAGE.match(block.text))
+            ):
                 name, said = message[1], message[2]
                 if said.startswith((f"{name} is done (", f"{name} (", f"{name} ends", f"{name} was at work")):
                     at_work.pop(name, None)

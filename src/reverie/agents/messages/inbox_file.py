@@ -1,10 +1,8 @@
-"""A mailbox: messages on disk for one reader, written by many processes, each message read exactly once.
+"""An inbox on disk: messages for one reader, written by many processes. Each message is read exactly once.
 
-The file is a JSON array, a message a line, replaced whole under a lock. `collect` shows what the reader does not have
-yet; a message goes to the archive only when the reader's transcript holds it. A kill in between leaves the message in the
-file and its id in the transcript or not, which is all the next `collect` needs. Blocks: in an event loop, call it in a
-thread. It never waits for ever, and never throws away what it cannot read. A `InboxReader`
-looks into one for new messages, and knows by its transcript which it has had.
+The file is a JSON array with one message per line. It is replaced as a whole under a lock. `collect` returns the new
+messages. A message moves to the archive only when the reader's transcript contains its id, so a kill loses and repeats
+nothing. It blocks: in an event loop, call it in a thread. It waits a limited time and keeps what it cannot read.
 """
 
 from __future__ import annotations
@@ -36,23 +34,23 @@ _ID_CHARACTERS = 16
 
 
 class InboxFull(UserError):
-    """Nobody reads this mailbox; no more is put into it."""
+    """Too many messages that nobody reads; no more are added."""
 
 
 class InboxClosed(UserError):
-    """Nobody will read this mailbox: whoever it belonged to has ended."""
+    """Nobody will read this inbox, because its owner has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewMessages:
-    """What was found: new messages in their order, and what could not be read and was put aside (None: nothing)."""
+    """New messages in order. `aside` is the file with unreadable content, if there was any."""
 
     messages: tuple[AgentMessage, ...]
     aside: Path | None = None
 
 
 class InboxFile:
-    """The mailbox at `path`, which ends in `.json`. Any number of objects and processes may share one."""
+    """The inbox at `path`, which ends in `.json`. Several objects and processes may share it."""
 
     def __init__(
         self, path: Path, *, fsync: bool = False, lock_wait_s: float = LOCK_WAIT_S, largest: int = LARGEST_FILE
@@ -65,27 +63,27 @@ class InboxFile:
         self._largest = largest
 
     def put(self, message: AgentMessage, *, is_open: Callable[[], bool] = lambda: True) -> None:
-        """Adds a message; when this returns it is in the file. `is_open` is asked under the lock.
+        """Adds a message to the file. `is_open` is asked under the lock.
 
-        Raises MailboxClosed if it says no, MailboxFull if the messages nobody read are too many, StorageError.
+        Raises InboxClosed if it returns False, InboxFull if too many messages are unread, or StorageError.
         """
         make_private_dir(self.path.parent)
         line = _line(message)
         with self._locked():
             if not is_open():
-                raise InboxClosed(f"{message.to} has ended; nobody reads what is written to it.")
+                raise InboxClosed(f"{message.to} has ended; nobody reads messages to it.")
             old = self._bytes()
             if len(old) + len(line) > self._largest:
                 raise InboxFull(
-                    f"The mailbox of {message.to} holds {len(old):,} bytes that nobody has read; "
+                    f"The inbox of {message.to} holds {len(old):,} bytes that nobody has read; "
                     f"{len(line):,} more do not fit into {self._largest:,}: is it still working?"
                 )
             self._replace(_splice(old, line) if _is_array(old) else self._rescue(old, [line]))
 
     def collect(self, recorded: Collection[str] = (), *, handed: Collection[str] = ()) -> NewMessages:
-        """The messages that are neither `recorded` nor `handed`, oldest first; they stay here until they are recorded.
+        """Returns the messages that are neither `recorded` nor `handed`, oldest first.
 
-        `recorded` are ids the reader's transcript shows: those messages, and what is marked as read, go to the archive.
+        Messages whose ids are `recorded` in the reader's transcript, and those marked as read, go to the archive.
         `handed` are ids on their way into the transcript.
         """
         if not self.path.exists():
@@ -95,15 +93,17 @@ class InboxFile:
             done = [entry for entry in entries if entry["id"] in recorded or entry.get("read")]
             left = [entry for entry in entries if not (entry["id"] in recorded or entry.get("read"))]
             if done:
-                # First the archive: a kill before the next step repeats a line there, and loses none.
+                # The archive first: a kill before the next step repeats a line there, and loses none.
                 self._archive({**entry, "read": True} for entry in done)
                 self._write(left)
-        return NewMessages(tuple(_parse_message(entry, self.path.stem) for entry in left if entry["id"] not in handed), aside)
+        return NewMessages(
+            tuple(_parse_message(entry, self.path.stem) for entry in left if entry["id"] not in handed), aside
+        )
 
     def close(self, leave: Callable[[], None] = lambda: None) -> Sequence[AgentMessage]:
-        """Takes out all messages that were not read, to be sent back; `leave` runs under the lock before it is given up.
+        """Removes and returns all unread messages; `leave` runs under the lock first.
 
-        After it no `put` whose `is_open` sees what `leave` did can add one.
+        After this, no `put` can add a message if its `is_open` sees what `leave` did.
         """
         make_private_dir(self.path.parent)
         with self._locked():
@@ -116,7 +116,7 @@ class InboxFile:
 
     @property
     def stamp(self) -> tuple[int, int, int] | None:
-        """Changes whenever the file does; None while there is none. Takes no lock and reads nothing."""
+        """Changes whenever the file changes; None without a file. Needs no lock."""
         try:
             found = self.path.stat()
         except OSError:
@@ -125,13 +125,13 @@ class InboxFile:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no message waits here. Takes no lock: the file is replaced whole."""
+        """Whether no message waits here. Needs no lock."""
         return self._bytes().strip() in (b"", b"[]", b"[\n]")
 
     # -- the file -------------------------------------------------------------------------------------------------
 
     def _locked(self) -> AbstractContextManager[None]:
-        return exclusive(self._lock, timeout_s=self._lock_wait_s, what=f"the mailbox {self.path.stem}")
+        return exclusive(self._lock, timeout_s=self._lock_wait_s, what=f"the inbox {self.path.stem}")
 
     def _bytes(self) -> bytes:
         try:
@@ -139,10 +139,10 @@ class InboxFile:
         except FileNotFoundError:
             return b""
         except OSError as error:
-            raise storage_error(error, self.path, "read the mailbox") from error
+            raise storage_error(error, self.path, "read the inbox") from error
 
     def _entries(self) -> tuple[list[JsonObject], Path | None]:
-        """All entries, each with an id of its own; what is none is put aside. Under the lock."""
+        """Returns all entries with unique ids and puts anything else aside. The caller holds the lock."""
         raw = self._bytes()
         found, aside = _parse_array(raw), None
         if found is None:
@@ -164,7 +164,7 @@ class InboxFile:
         write_atomic(self.path, data, fsync=self._fsync)
 
     def _archive(self, entries: Iterable[JsonObject]) -> None:
-        # A line break first as well: a line that a kill cut short must not take the next one with it.
+        # Start with a line break too: a line that a kill cut short must not join the next one.
         lines = b"\n" + b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
         try:
             if self.archive.exists() and self.archive.stat().st_size > self._largest:
@@ -175,7 +175,7 @@ class InboxFile:
             raise storage_error(error, self.archive, "write") from error
 
     def _rescue(self, raw: bytes, more: Sequence[bytes]) -> bytes:
-        """A new file of the lines that can be read; the broken one is put aside whole."""
+        """Returns a new file of the readable lines; the broken file is put aside as a whole."""
         self._put_aside(raw)
         good = [line for part in raw.splitlines() if (line := _good_line(part)) is not None]
         return _array([*good, *more])
@@ -211,7 +211,7 @@ def _array(lines: Sequence[bytes]) -> bytes:
 
 
 def _is_array(raw: bytes) -> bool:
-    """Whether a line can be added without looking inside; what is wrong inside, the reader finds."""
+    """Whether a line can be added without parsing the array; the reader finds errors inside."""
     text = raw.strip()
     return text.startswith(b"[") and text.endswith(b"]") and not text.endswith(b",]")
 
@@ -249,7 +249,7 @@ def _is_entry(value: Any) -> bool:
 
 
 def _with_ids(entries: Sequence[JsonObject]) -> list[JsonObject]:
-    """Every entry with an id of its own. One that was put twice (its writer was not sure) is one."""
+    """Gives every entry a unique id. An entry that was put twice (its writer was not sure) counts once."""
     given = dict[str, JsonObject]()
     for entry in entries:
         id = entry.get("id")
@@ -278,7 +278,7 @@ def _parse_message(entry: JsonObject, to: str) -> AgentMessage:
 
 
 class InboxReader:
-    """`look` for new messages; record every one of them in the log, or say that it is `done` with."""
+    """Reads an inbox for one log. Record every new message in the log, or call `done` for it."""
 
     def __init__(self, inbox: InboxFile, log: SessionLog) -> None:
         self.inbox = inbox
@@ -289,22 +289,22 @@ class InboxReader:
         self._stamp: object = None
 
     def look_now(self) -> NewMessages:
-        """What is new: each message once, in the order of the mailbox. Blocks for the lock and the disk."""
+        """Returns each new message once, in order. Blocks for the lock and the disk."""
         self._catch_up()
         return self._mark_handed(self.inbox.collect(self._recorded, handed=self._handed))
 
     async def look(self) -> NewMessages:
-        """The same without blocking the loop; costs one look at the file's date while nothing happens."""
+        """Does the same without blocking the loop; while nothing changes it costs one `stat`."""
         moved = self._catch_up()
         stamp = self.inbox.stamp
         if not moved and stamp == self._stamp:
             return NewMessages(())
         found = await asyncio.to_thread(self.inbox.collect, frozenset(self._recorded), handed=frozenset(self._handed))
-        self._stamp = stamp  # taken before the look: what came during it is found the next time
+        self._stamp = stamp  # taken before the look: messages that came during it are found next time
         return self._mark_handed(found)
 
     def done(self, id: str) -> None:
-        """This message needs no place in the transcript: it was for the program and has been acted on."""
+        """Marks a message that needs no place in the transcript, because the program has acted on it."""
         self._recorded.add(id)
         self._stamp = None
 
@@ -313,8 +313,8 @@ class InboxReader:
         return found
 
     def _catch_up(self) -> bool:
-        """Whether the transcript shows messages of ours that it did not show before."""
-        if self._log.unsaved:  # what is only in memory is gone with the process: the messages stay where they are
+        """Whether the transcript contains messages that it did not contain before."""
+        if self._log.unsaved:  # records in memory end with the process: the messages stay in the file
             return False
         records = self._log.records
         new = recorded_ids(records[self._read :])

@@ -1,8 +1,7 @@
-"""A message: what one agent writes to another, and how the model that gets it is shown it.
+"""A message between agents, and the text that the receiving model sees.
 
-A message is never the person speaking: its blocks carry `Origin.AGENT`, so that nothing learnt from it is taken for what
-the user said. Every block opens with the message's id, so that a transcript shows which messages it has already taken in,
-whatever happened to the process in between. Nothing here reads or writes a file.
+A message never counts as the user's: its blocks have `Origin.AGENT`. Every block starts with the id of the message, so
+the transcript shows which messages it contains. Nothing here reads or writes a file.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _NOT_USER = "(From another agent, not from the user.)"
 
 @dataclass(frozen=True, slots=True)
 class AgentMessage:
-    """One message between agents. `at` is aware of its time zone; `summary` and `color` may be empty."""
+    """One message between agents. `at` has a time zone; `summary` and `color` may be empty."""
 
     id: str
     sender: str
@@ -37,28 +36,28 @@ class AgentMessage:
 def new_message(
     sender: str, to: str, text: str, *, summary: str = "", at: datetime | None = None, color: str = ""
 ) -> AgentMessage:
-    """A message with an id of its own, written now unless `at` says otherwise."""
+    """Creates a message with a new id. Without `at`, its time is now."""
     return AgentMessage(secrets.token_hex(8), sender, to, text, summary, at or datetime.now(UTC), color)
 
 
 def message_blocks(messages: Iterable[AgentMessage]) -> list[TextBlock]:
-    """What the model is shown, a block a message, in the order given. A message cannot pass for a second one."""
+    """Returns one block per message for the model, in the given order. No text can imitate a second message."""
     return [TextBlock(_render(message), Origin.AGENT) for message in messages]
 
 
 def recorded_ids(records: Iterable[Record]) -> set[str]:
-    """The ids of all messages that a transcript has taken in, also before a compaction."""
+    """Returns the ids of all messages in a transcript, even those before a compaction."""
     return {id for record in records if record.message is not None for id in message_ids(record.message)}
 
 
 def message_ids(message: Message) -> Sequence[str]:
-    """The ids of the messages in one message."""
+    """Returns the ids of the agents' messages in one message of the conversation."""
     blocks = (block for block in message.content if isinstance(block, TextBlock) and block.origin is Origin.AGENT)
     return [found.group(1) for block in blocks if (found := _OPENING.match(block.text)) is not None]
 
 
 def sender_and_text(block: Block) -> tuple[str, str] | None:
-    """Who wrote the message that this block shows, and what; None if it is none."""
+    """Returns the sender and the text of the message in this block; None for any other block."""
     if not isinstance(block, TextBlock) or block.origin is not Origin.AGENT or not _OPENING.match(block.text):
         return None
     head, _, rest = block.text.partition("\n")

@@ -1,7 +1,7 @@
-"""The post of one process: finds the way to whoever a message is for, and says what became of it.
+"""Sends messages for everybody in one process: finds the receiver and returns what happened to the message.
 
-A name in this process, a member of the team, another session of this user, everybody. Whoever cannot be reached is an
-error with a sentence that says who can; nothing is sent into silence. It reads no mail and starts nobody.
+The receiver is an agent in this process, a team member, another session of this user, or everybody. If nobody can be
+reached, the error says who can. It reads no inbox and starts no agent.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reverie.agents.messages.message import AgentMessage, new_message
-from reverie.agents.messages.roster import EVERYONE, MAIN, Member, AgentMode, Roster
+from reverie.agents.messages.roster import EVERYONE, MAIN, AgentMode, Member, Roster
 from reverie.agents.messages.structured import (
     FOR_MODELS,
     PlanApprovalResponse,
@@ -35,21 +35,27 @@ _LONGEST_SUMMARY = 200
 
 @dataclass(slots=True)
 class TeamMembership:
-    """A process that belongs to a team: which, as whom, and what it wants to know of what it sends."""
+    """The team that this process belongs to, its name there, and what it wants to know about sent messages."""
 
     team: Team
     name: str
     color: str = ""
     sent: Callable[[AgentMessage, Structured | None], None] = field(default=lambda _message, _structured: None)
     complete: Callable[[Structured], Structured] = field(default=lambda structured: structured)
-    """Fills in what a model need not say; raises a UserError if it makes no sense now."""
+    """Adds what a model does not have to give; raises a UserError if the message makes no sense now."""
 
 
 class Messenger:
-    """Sends for everybody in this process. `limit` gives the longest message in characters."""
+    """Sends for everybody in this process. `limit` returns the longest message in characters."""
 
     def __init__(
-        self, roster: Roster, session_id: str, projects: Path, *, limit: Callable[[], int], team: TeamMembership | None = None
+        self,
+        roster: Roster,
+        session_id: str,
+        projects: Path,
+        *,
+        limit: Callable[[], int],
+        team: TeamMembership | None = None,
     ) -> None:
         self._roster = roster
         self._session_id = session_id
@@ -59,9 +65,9 @@ class Messenger:
         self.team = team
 
     async def send(self, sender_id: str | None, to: str, text: str, summary: str = "") -> str:
-        """Sends a model's message; what became of it. `sender_id` is None for the main agent.
+        """Sends a message of a model and returns what happened to it. `sender_id` is None for the main agent.
 
-        Raises a UserError that says who there is if nobody is called so, or has ended.
+        Raises a UserError that lists the possible receivers if nobody has this name, or the receiver has ended.
         """
         to = to.strip()
         sender = self._sender(sender_id)
@@ -94,7 +100,7 @@ class Messenger:
         raise UserError(f"There is nobody called {to[:80]!r}; {self._who(sender)}")
 
     async def tell(self, to: str, message: Structured, summary: str = "") -> None:
-        """Sends what only the program may say to a member of the team. Raises as `send` does."""
+        """Sends a structured message of the program to a team member. Raises the same errors as `send`."""
         assert self.team is not None, "structured messages are for teams"
         await self._to_team(to, self.team.name, render(message), summary, message)
 
@@ -130,7 +136,9 @@ class Messenger:
         return f"Sent to the session {live.id}; its answer comes from there, if any."
 
     async def _everyone(self, sender: str, text: str, summary: str) -> str:
-        here = [member for member in self._roster if member.name != sender and member.mode is not AgentMode.SIDE_QUESTION]
+        here = [
+            member for member in self._roster if member.name != sender and member.mode is not AgentMode.SIDE_QUESTION
+        ]
         for member in here:
             self._to_member(member, sender, text, summary)
         reached, missed = [member.name for member in here], list[str]()
@@ -138,7 +146,7 @@ class Messenger:
             try:
                 await self._to_team(name, sender, text, summary, None)
                 reached.append(name)
-            except ReverieError as error:  # one who is gone keeps it from nobody else
+            except ReverieError as error:  # the others still get it
                 missed.append(str(error).partition(";")[0].rstrip("."))
         if not reached:
             raise UserError(f"There is nobody to send it to. {'. '.join(missed)}".strip())
@@ -167,24 +175,24 @@ class Messenger:
         return [n for n in await asyncio.to_thread(self.team.team.names) if n not in (own, sender, *here)]
 
     def _session(self, to: str) -> LiveSession | None:
-        """The live session with this id, or whose id begins so."""
+        """The live session with this id, or with an id that starts like this."""
         if len(to) < _SHORTEST_ID or not to.replace("-", "").isalnum():
             return None
         found = [live for live in live_sessions(self._projects, to) if live.id != self._session_id]
         exact = [live for live in found if live.id == to]
         if len(exact or found) > 1:
-            raise UserError(f"{len(found)} live sessions begin with {to}: give the whole id.")
+            raise UserError(f"{len(found)} live sessions start with {to}: give the whole id.")
         return (exact or found or [None])[0]
 
     def _listening_at(self, given: str) -> LiveSession:
-        """The live session of this home whose socket this path is. No other socket of the machine is ever opened."""
+        """The live session of this home with this socket path. No other socket of the machine is ever opened."""
         path = Path(given)
         if not path.is_absolute():
             raise UserError(f"{SOCKET}{given[:80]} is not an absolute path: give the whole path of a session's socket.")
         for live in live_sessions(self._projects):
             if live.id != self._session_id and live.socket == path and is_own_socket(path):
                 return live
-        raise UserError(f"No live session listens at {given[:200]}: only sessions of this home can be written to.")
+        raise UserError(f"No live session listens at {given[:200]}: you can write only to sessions of this home.")
 
     def _who(self, sender: str) -> str:
         names: Sequence[str] = [name for name in self._roster.names() if name != sender]
@@ -197,13 +205,13 @@ class Messenger:
     # -- what may be sent -----------------------------------------------------------------------------------------
 
     def _check_structured(self, message: Structured | None, sender: str, to: str) -> Structured | None:
-        """What a model may say to the program of another: it can grant no permission and speak for nobody else."""
+        """Checks what a model may send to a program: it can grant no permission and can only speak for itself."""
         if message is None:
             return None
         if not isinstance(message, FOR_MODELS):
             raise UserError(f"A {message.kind} is sent by the program, not by a message: write plain text.")
         if to == EVERYONE:
-            raise UserError(f"A {message.kind} goes to one at a time: name whom you mean.")
+            raise UserError(f"A {message.kind} goes to one receiver: name the one you mean.")
         lead = self._lead_of(sender if isinstance(message, ShutdownResponse) else to)
         if lead is None:
             raise UserError(f"A {message.kind} is between a teammate and its lead only: write plain text.")
@@ -215,7 +223,7 @@ class Messenger:
         return self.team.complete(message) if is_own and self.team is not None else message
 
     def _lead_of(self, name: str) -> str | None:
-        """Whose teammate this is: of somebody in this process, or of the lead of the team. None if it is nobody's."""
+        """The lead of this teammate, in this process or in the team; None if it is not a teammate."""
         here = self._here(name)
         if here is not None and here.mode is AgentMode.TEAMMATE and here.parent is not None:
             parent = self._roster.find(here.parent)

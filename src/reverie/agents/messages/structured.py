@@ -1,8 +1,7 @@
-"""Messages that are for the program: a closed union, read from and written as JSON text.
+"""Structured messages, which are for the program: a closed union, read from and written as JSON text.
 
-Ending a process, approving a plan, going idle and asking for a permission are states, not talk; each has a class.
-Text that is not exactly one of these is plain text for the model: reading never fails and never guesses.
-`describe` says what a model is shown of one.
+Ending a process, approving a plan, being idle and asking for a permission each have a class. Any other text is plain
+text for the model: reading never fails and never guesses. `describe` gives the text that a model sees.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class ShutdownRequest:
 
 @dataclass(frozen=True, slots=True)
 class ShutdownResponse:
-    """The teammate ends (`approve`), or goes on and says why. Without an id it answers the request that is open."""
+    """The teammate ends (`approve`), or continues and says why. Without an id it answers the open request."""
 
     kind: ClassVar[str] = "shutdown_response"
     approve: bool
@@ -50,7 +49,7 @@ class ShutdownResponse:
 
 @dataclass(frozen=True, slots=True)
 class PlanApprovalResponse:
-    """The lead lets a teammate that may only read so far carry its plan out, or wants another one."""
+    """The lead lets a teammate carry out its plan, or asks for another plan."""
 
     kind: ClassVar[str] = "plan_approval_response"
     approve: bool
@@ -60,7 +59,7 @@ class PlanApprovalResponse:
 
 @dataclass(frozen=True, slots=True)
 class IdleNotification:
-    """A teammate has nothing to do now. `text`: what it said last, unless it wrote that in a message; or what failed."""
+    """A teammate is idle. `text`: its last answer, unless it sent that as a message; or the error."""
 
     kind: ClassVar[str] = "idle_notification"
     state: IdleState
@@ -81,7 +80,7 @@ class PermissionRequest:
 
 @dataclass(frozen=True, slots=True)
 class PermissionResponse:
-    """The answer of whoever could be asked."""
+    """The answer to a permission request."""
 
     kind: ClassVar[str] = "permission_response"
     request_id: str
@@ -100,16 +99,16 @@ Structured: TypeAlias = (
 
 _KINDS: dict[str, type[Structured]] = {kind.kind: kind for kind in get_args(Structured)}
 FOR_MODELS = (ShutdownRequest, ShutdownResponse, PlanApprovalResponse)
-"""What a model may send. The rest is the program's: a model cannot grant a permission or report for somebody else."""
+"""What a model may send. The others belong to the program: a model cannot grant a permission or report for others."""
 
 
 def new_request_id() -> str:
-    """Random, so that nobody can answer what they were not asked."""
+    """Returns a random id, so that nobody can answer a request that they did not get."""
     return secrets.token_hex(8)
 
 
 def parse(text: str) -> Structured | None:
-    """The structured message that this text is; None if it is anything else, however close."""
+    """Returns the structured message in this text; None for any other text, however close."""
     if len(text) > _LONGEST or not text.lstrip().startswith("{"):
         return None
     try:
@@ -120,7 +119,7 @@ def parse(text: str) -> Structured | None:
 
 
 def from_json(raw: JsonObject) -> Structured | None:
-    """The same from a JSON object; unknown keys are passed over, wrong types are not."""
+    """Does the same for a JSON object. Unknown keys are ignored, wrong types are not."""
     kind = _KINDS.get(str(raw.get("type")))
     if kind is None:
         return None
@@ -134,7 +133,7 @@ def from_json(raw: JsonObject) -> Structured | None:
 
 
 def render(message: Structured) -> str:
-    """The JSON text that `parse` reads back."""
+    """Returns the JSON text that `parse` reads."""
     body = {f.name: getattr(message, f.name) for f in fields(message)}
     return json.dumps({"type": message.kind, **body}, ensure_ascii=False)
 
@@ -177,5 +176,5 @@ def _because(reason: str) -> str:
 
 
 def mark_cut_off(text: str) -> str:
-    """An answer that was cut off, as another agent or the user reads it."""
+    """Marks an answer that was cut off, for another agent or the user."""
     return f"{text}\n\n[This answer is not complete: it was cut off at a limit of the model.]"

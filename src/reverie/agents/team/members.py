@@ -1,7 +1,7 @@
-"""A team: who belongs to it, who is there now, and what each is doing. Processes share it through one folder.
+"""A team: its members, which of them are running, and what each does. Processes share it through one folder.
 
-Who belongs stands in `team.json`, written by whoever runs the team. Who is there holds a seat: a kernel lock that ends
-with its process, with a few words about what that process does. It starts and ends nobody.
+`team.json` lists the members; the process that runs the team writes it. A running member holds a lease, a kernel lock
+that ends with its process, with a short status. Nothing here starts or ends a process.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COLORS = ("blue", "green", "magenta", "yellow", "cyan", "red")
 
 
 class MembershipState(StrEnum):
-    """Where a member stands, as far as whoever runs the team knows."""
+    """The state of a member, as far as the process that runs the team knows."""
 
     EXPECTED = "expected"
     ENDED = "ended"
@@ -46,7 +46,7 @@ class MembershipState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TeamMember:
-    """Somebody who belongs to a team. `about` is one line for the others; `why` says why it is no longer there."""
+    """A member of a team. `about` is one line for the others; `why` says why it has ended."""
 
     name: str
     about: str = ""
@@ -57,7 +57,7 @@ class TeamMember:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What the holder of a seat says of itself. `woke` counts how often it went to work."""
+    """The status that a running member reports. `woke` counts how often it started work."""
 
     pid: int
     session: str = ""
@@ -68,7 +68,7 @@ class Presence:
 
 
 class Team:
-    """A team's folder. Any process may look; one writes who belongs."""
+    """The folder of a team. Any process may read it; one process writes the members."""
 
     def __init__(self, places: Places, name: str) -> None:
         self.name = name
@@ -81,23 +81,23 @@ class Team:
 
     @property
     def lock(self) -> Path:
-        """Held by whoever runs the team."""
+        """Held by the process that runs the team."""
         return self.folder / "team.lock"
 
     def create(self, lead: str, members: list[TeamMember]) -> None:
-        """Writes who belongs. Messages of an earlier run of this team are put away."""
+        """Writes the members. Messages of an earlier run of this team go to the archive."""
         for folder in ("inboxes", "seats", "logs"):
             make_private_dir(self.folder / folder)
         for member in members:
             self.inbox(member.name).close()
-        for left in (self.folder / "inboxes").glob(".*.tmp"):  # of a writer that was killed
+        for left in (self.folder / "inboxes").glob(".*.tmp"):  # left by a killed writer
             with suppress(OSError):
                 if time.time() - modified_time(left.stat()) > _ABANDONED_S:
                     left.unlink()
         self._write(lead, members)
 
     def read(self) -> tuple[str, tuple[TeamMember, ...]]:
-        """The lead's name, and everybody in the order of the team file. UserError if there is no such team."""
+        """Returns the lead's name and all members in the order of the team file. Raises UserError without a team."""
         try:
             raw: Any = load_json(read_regular(self.file))
             found = cast(JsonObject, raw)
@@ -116,9 +116,9 @@ class Team:
         return [member.name for member in self.read()[1]]
 
     def depart(self, name: str, place: MembershipState, why: str = "") -> None:
-        """Somebody has ended, or is about to: no message reaches it from now on, and unread ones go back.
+        """Marks a member as ended: it gets no more messages, and unread ones go back to their senders.
 
-        All under the mailbox's lock, so that a message is either read, or its sender learns that nobody will.
+        All of it happens under the lock of the inbox, so a message is either read, or its sender is informed.
         """
 
         def leave() -> None:
@@ -134,7 +134,7 @@ class Team:
         about = message.summary or " ".join(message.text.split())[:_SHOWN]
         text = f"{name} has ended and did not read your message: {about}"
         back = new_message(name, message.sender, text, summary=f"not read by {name}")
-        # Its sender may have ended too, or be no member: then there is nobody to tell.
+        # If the sender has ended too, or is not a member, nobody is informed.
         with suppress(UserError):
             if message.sender in self.names():
                 self.inbox(message.sender).put(back, is_open=lambda: self.is_reachable(message.sender))
@@ -143,18 +143,18 @@ class Team:
         return InboxFile(self._places.inbox(self.name, name), lock_wait_s=lock_s, largest=largest)
 
     def presence(self, name: str) -> Presence | None:
-        """Who sits in this seat; None if nobody does. Takes nothing."""
+        """The status of a running member; None if it is not running."""
         body = Lease.holder(self._lease_path(name))
         return None if body is None else build(Presence, body) or Presence(int(body["pid"]))
 
     def is_reachable(self, name: str) -> bool:
-        """Whether a message to this member will be read, or come back: it is there, or somebody watches over it."""
+        """Whether a message to this member will be read or come back: it runs, or the team still runs."""
         if not any(member.name == name and member.place is MembershipState.EXPECTED for member in self.read()[1]):
             return False
         return self.presence(name) is not None or Lease.holder(self.lock) is not None
 
     def take_lease(self, name: str, session_id: str, socket: str) -> MemberLease:
-        """The seat of a member of this team, for this process. SessionBusy, naming the process, if it is taken."""
+        """Takes the lease of a member for this process. Raises SessionBusy with the process that holds it."""
         if name not in self.names():
             raise UserError(f"{name!r} does not belong to the team {self.name}; these do: {', '.join(self.names())}.")
         make_private_dir(self.folder / "seats")
@@ -162,10 +162,10 @@ class Team:
         return MemberLease(self, name, Lease.take(self._lease_path(name), info=info), info)
 
     def idle_wake_counts(self, without: str) -> Mapping[str, int] | None:
-        """How often everybody but `without` has woken, if all of them are idle and have no messages; else None.
+        """How often each member except `without` has woken, if all are idle and have no messages; else None.
 
-        Two equal glances in a row mean that nothing can happen any more unless `without` does something: mailboxes are
-        looked at before seats, and a member is busy before it takes a message out, so work is seen in one of the two.
+        Two equal results in a row mean that nothing more can happen without `without`. Inboxes are read before leases,
+        and a member is busy before it takes out a message, so work is visible in one of the two.
         """
         seen = dict[str, int]()
         for member in self.read()[1]:
@@ -175,7 +175,7 @@ class Team:
                 return None
             there = self.presence(member.name)
             if there is None or there.busy:
-                return None  # it is about to come, has just died (which will be noted), or works
+                return None  # it is starting, has just died, or works
             seen[member.name] = there.woke
         return seen
 
@@ -188,7 +188,7 @@ class Team:
 
 
 class MemberLease:
-    """A seat held by this process. Who leaves for good says so with `Team.depart`."""
+    """The lease of a member, held by this process. `Team.depart` marks the end of a member."""
 
     def __init__(self, team: Team, name: str, lease: Lease, info: JsonObject) -> None:
         self.team = team
@@ -198,12 +198,12 @@ class MemberLease:
         self._woke = 0
 
     def set_busy(self) -> None:
-        """From now on at work. To be said before a message is taken out of the mailbox."""
+        """Call it before a message is taken out of the inbox."""
         self._woke += 1
         self._say(busy=True, woke=self._woke, doing="")
 
     def set_idle(self) -> None:
-        """Nothing to do until a message comes. To be said after the last message of the turn went out."""
+        """Call it after the last message of the turn was sent."""
         self._say(busy=False, doing="")
 
     def set_doing(self, text: str) -> None:
@@ -211,7 +211,7 @@ class MemberLease:
             self._say(doing=text)
 
     def release(self) -> None:
-        """Gives it up, as the last thing its process does. Twice is once."""
+        """Gives the lease back, as the last action of the process. A second call does nothing."""
         self._lease.release()
 
     def __enter__(self) -> MemberLease:
