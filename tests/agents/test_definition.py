@@ -70,12 +70,12 @@ def test_all_that_a_head_can_say(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("You review.\n", "begin it with `---`"),
-        ("---\nname: a\n", "begin it with `---`"),
+        ("You review.\n", "start the file with `---`"),
+        ("---\nname: a\n", "start the file with `---`"),
         (head(name="a"), "`description` is missing"),
         ("---\nname: a\ndescription: d\n---\n  \n", "is empty"),
-        (head(name="a b", description="d"), "is no name for an agent"),
-        (head(name="a", description="d", memory="everywhere"), "is no scope"),
+        (head(name="a b", description="d"), "is not a valid name"),
+        (head(name="a", description="d", memory="everywhere"), "is not a scope"),
     ],
 )
 def test_a_bad_file_is_one_sentence_and_the_others_load(tmp_path: Path, text: str, says: str) -> None:

@@ -102,7 +102,7 @@ class ForkPoint:
         """Runs one fork to its end, as `layers.base.Fork` describes.
 
         The tool list stays the parent's, for the prefix. `kind` is part of the fork's name in the ledger. A fork that
-        `enough` may end early writes no cache entry.
+        `enough` may end early does not write a cache entry.
         """
         name = f"{purpose.value}-{kind}-{next(_numbers)}" if kind else f"{purpose.value}-{next(_numbers)}"
         log = self.conversation.log.fork(name)

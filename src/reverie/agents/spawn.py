@@ -31,7 +31,7 @@ from reverie.types import JsonObject, Origin, Purpose, Record, TextBlock, ToolUs
 _WHY_NOT = {
     AgentMode.FORK: "You are a fork, and a fork cannot start agents: do it yourself.",
     AgentMode.WORKER: "You are a worker, and a worker cannot start agents: do it yourself, or report what is left.",
-    AgentMode.TEAMMATE: "You are a teammate, and a teammate cannot start agents: do it yourself, or write to the others.",
+    AgentMode.TEAMMATE: "You are a teammate, and a teammate cannot start agents: do it yourself, or write to others.",
     AgentMode.SIDE_QUESTION: "A side question is answered without tools.",
 }
 FORK_ROUNDS = 200
@@ -355,7 +355,7 @@ def find_lost_agents(records: Sequence[Record]) -> list[LostAgent]:
                 and block.origin is Origin.AGENT
                 and (message := _MESSAGE.match(block.text))
             ):
-                name, said = message[1], message[2]
+                name, said = found[1], found[2]
                 if said.startswith((f"{name} is done (", f"{name} (", f"{name} ends", f"{name} was at work")):
                     at_work.pop(name, None)
     return list(at_work.values())

@@ -1,7 +1,7 @@
 """Sends messages for everybody in one process: finds the receiver and returns what happened to the message.
 
 The receiver is an agent in this process, a team member, another session of this user, or everybody. If nobody can be
-reached, the error says who can. It reads no inbox and starts no agent.
+reached, the error says who can. It does not read inboxes or start agents.
 """
 
 from __future__ import annotations
