@@ -52,7 +52,7 @@ from reverie.offline.conversation import _LETTER  # pyright: ignore[reportPrivat
 from reverie.offline.language.prose import read_prose
 from reverie.offline.talk.wants import read_want
 from reverie.offline.terms import read_question
-from reverie.parsing import split_long, load_json, load_toml, load_yaml
+from reverie.parsing import load_json, load_toml, load_yaml, split_long
 from reverie.permissions.path_glob import expand_braces
 from reverie.permissions.shell.commands import all_commands, plain_commands
 from reverie.permissions.shell.read_only import is_read_only_shell

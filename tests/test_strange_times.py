@@ -15,7 +15,7 @@ from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import DreamState
 from reverie.memory.recall.ranker import Ranker
 from reverie.memory.scan import manifest, scan
-from reverie.moments import modified_time, past_time, iso, local_day, local_minutes, to_datetime, parse_time
+from reverie.moments import iso, local_day, local_minutes, modified_time, parse_time, past_time, to_datetime
 from reverie.storage.transcript.sessions import list_sessions
 
 FUTURE = datetime(2099, 1, 1, tzinfo=UTC).timestamp()
@@ -36,7 +36,9 @@ def test_any_time_stamp_is_a_moment_or_none(text: object) -> None:
 
 
 def test_a_time_stamp_without_a_zone_is_in_utc() -> None:
-    assert parse_time("2026-03-01T12:00:00") == parse_time("2026-03-01T12:00:00Z") == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert (
+        parse_time("2026-03-01T12:00:00") == parse_time("2026-03-01T12:00:00Z") == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    )
 
 
 def test_what_is_to_come_has_not_happened() -> None:

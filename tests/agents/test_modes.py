@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.agents.messages.roster import MAIN, MemberState, AgentMode
+from reverie.agents.messages.roster import MAIN, AgentMode, MemberState
 from reverie.errors import ReverieError
 from reverie.events import ToolFinished
 from reverie.origins import strip_tags

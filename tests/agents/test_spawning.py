@@ -463,7 +463,7 @@ say My own.
         events = await turn(session, "go")
         assert [text for text, _ in results(session)] == ["Another mind.", "My own.", "My own."]
         told = [event.text for event in of_kind(events, Notice) if event.source == "agents"]
-        assert len(told) == 1 and "foreign.md: `model: openai:gpt-5.5` is not of the provider in use" in told[0]
+        assert len(told) == 1 and "foreign.md: `model: openai:gpt-5.5` is not from the current provider" in told[0]
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))
     assert len({rounds[0].model for rounds in of_agents(prefix_watch).values()}) == 2

@@ -350,11 +350,7 @@ def find_lost_agents(records: Sequence[Record]) -> list[LostAgent]:
         if started.get("background") and isinstance(started.get("name"), str):
             at_work[str(started["name"])] = LostAgent(str(started.get("agent")), str(started["name"]))
         for block in record.message.content if record.message is not None else ():
-            if (
-                isinstance(block, TextBlock)
-                and block.origin is Origin.AGENT
-                and (message := _MESSAGE.match(block.text))
-            ):
+            if isinstance(block, TextBlock) and block.origin is Origin.AGENT and (found := _MESSAGE.match(block.text)):
                 name, said = found[1], found[2]
                 if said.startswith((f"{name} is done (", f"{name} (", f"{name} ends", f"{name} was at work")):
                     at_work.pop(name, None)

@@ -10,4 +10,4 @@ from reverie.instructions.find import InstructionScope
 from reverie.instructions.load import InstructionFile, Instructions, load_instructions
 from reverie.instructions.rules import ConditionalRule
 
-__all__ = ["ConditionalRule", "InstructionFile", "Instructions", "InstructionScope", "load_instructions"]
+__all__ = ["ConditionalRule", "InstructionFile", "InstructionScope", "Instructions", "load_instructions"]

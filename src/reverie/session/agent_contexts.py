@@ -1,7 +1,7 @@
-"""A context of its own for an agent of a session: log, header, tools, conversation, layers 1 and 4.
+"""Builds a separate context for an agent of a session: log, header, tools, conversation, layers 1 and 4.
 
-Built anew for every sub-agent and worker, beside the session's and never of it: no notes, no recall, no extraction.
-Layer 4 compacts this very conversation; its transcript lies beside the session's.
+Every sub-agent and worker gets a new one, without notes, recall and extraction. Layer 4 compacts only this
+conversation. Its transcript is next to the session's.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from reverie.models.registry import doubt_about, model_access, open_model, split
 from reverie.paths import Places
 from reverie.paths.repo import current_branch, find_repo
 from reverie.session.agent_memories import AgentMemories, KindMemory
-from reverie.session.parts import SessionParts
 from reverie.session.memory_companion import evidence_of
+from reverie.session.parts import SessionParts
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock, SessionLog
 from reverie.tools.base import Caller, Keeper, ReadCache, Tool, ToolContext
@@ -42,20 +42,20 @@ from reverie.tools.registry import tool_schemas
 from reverie.types import Message, Origin, Purpose, TextBlock
 
 KeeperOf: TypeAlias = Callable[[Path], Keeper | None]
-ANNOUNCED = Break(BreakCause.APART, "an agent with a context of its own")
+ANNOUNCED = Break(BreakCause.APART, "an agent with its own context")
 _ALIASES = ("opus", "sonnet", "haiku")
 
 
-def _unheard(_event: Event) -> None:
+def _ignore(_event: Event) -> None:
     pass
 
 
-def _as_it_was(header: SessionHeader) -> SessionHeader:
+def _unchanged(header: SessionHeader) -> SessionHeader:
     return header
 
 
 class AgentContexts:
-    """Makes the contexts of one session's agents. `listed` is what is told of the kinds there are, or nothing."""
+    """Builds the contexts of one session's agents. `listed` returns the list of kinds that the model sees."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class AgentContexts:
         self._reported = set[str]()
 
     def create(self, wanted: ContextOrder) -> ForkPoint:
-        """A conversation of its own for an agent, with a transcript beside the session's."""
+        """Builds a separate conversation for an agent, with its own transcript."""
         parent = wanted.parent
         model, facts = self._model(wanted, parent.conversation.model)
         tools = tools_for(wanted.kind, parent.thread.tools)
@@ -101,7 +101,7 @@ class AgentContexts:
         return [TextBlock(text, Origin.CODE)] if text else []
 
     async def close(self, point: ForkPoint) -> None:
-        """The agent is over: its transcript ends, and a model of its own is closed."""
+        """Closes the transcript of an agent that has ended, and its own model."""
         point.conversation.log.close()
         model = self._opened.pop(point.conversation.thread, None)
         if model is not None:
@@ -126,9 +126,9 @@ class AgentContexts:
     def _header(self, wanted: ContextOrder, model: Model, facts: ModelFacts, tools: dict[str, Tool]) -> SessionHeader:
         parts = self._parts
         today = self._clock().astimezone().date()
-        if wanted.kind is None:  # a worker: the coordinator's prompt and tools, as they are
+        if wanted.kind is None:  # a worker has the coordinator's prompt and tools
             header = wanted.parent.view.header
-            assert header is not None, "who starts an agent has sent a request"
+            assert header is not None, "an agent that starts another one has sent a request"
             return replace(header, model=model.name)
         here = parts.places if wanted.cwd == parts.places.cwd else Places.of(wanted.cwd, parts.settings)
         found = load_instructions(here, parts.settings, window=parts.limits.window)
@@ -155,7 +155,7 @@ class AgentContexts:
             log=log,
             model=model,
             thresholds=limits_of(model.name, facts, parts.settings, parts.flags),
-            emit=_unheard,
+            emit=_ignore,
             pipeline=self._pipeline(wanted, kinds),
             purpose=Purpose.AGENT,
             thread=wanted.id,
@@ -172,7 +172,7 @@ class AgentContexts:
         )
 
     def _pipeline(self, wanted: ContextOrder, kinds: list[TextBlock]) -> Pipeline:
-        """Layer 1 as in the session, and layer 4 for this very conversation."""
+        """Layer 1 of the session, and layer 4 for this conversation only."""
         parts, main = self._parts, self._engine.conversation.pipeline
         folder = parts.places.session(parts.log.session_id) / "subagents" / wanted.id.removeprefix("agent-")
         ground = replace(
@@ -181,7 +181,7 @@ class AgentContexts:
             transcript=parts.places.agent_transcript(parts.log.session_id, wanted.id.removeprefix("agent-")),
             requests=folder / "requests",
             notes=folder / "summary.md",  # nobody keeps notes for it
-            render_header=_as_it_was,
+            render_header=_unchanged,
             attachments=lambda: kinds,
         )
         own = Compaction(ground)
@@ -201,21 +201,21 @@ class AgentContexts:
         )
 
     def model_name(self, wanted: str, kind: AgentDefinition | None, inherited: str) -> str:
-        """The name of the model an agent gets; empty: its parent's.
+        """Returns the model for an agent; empty for its parent's model.
 
-        A project's file, which strangers may have written, chooses among the models of the provider in use.
+        A project's file may come from strangers, so it can only choose models of the current provider.
         """
         catalogue = Catalogue.load(self._parts.settings.catalogue.files)
         name = resolve_model_name(wanted, inherited, catalogue)
         source = kind.source if kind is not None and kind.model == wanted else None
         is_projects = source is not None and source.parent != self._parts.places.home / "agents"
         if name and is_projects and _provider(name, catalogue) != _provider(inherited, catalogue):
-            self._tell(f"{source}: `model: {wanted}` is not of the provider in use; the parent's model is used.")
+            self._tell(f"{source}: `model: {wanted}` is not from the current provider; the parent's model is used.")
             return ""
         return name
 
     def _model(self, wanted: ContextOrder, inherited: Model) -> tuple[Model, ModelFacts]:
-        """The model asked for, else the parent's. One that a file names and nobody can open is told and passed over."""
+        """Opens the wanted model, else returns the parent's. If a file names a model that fails, this is reported."""
         settings = self._parts.settings
         catalogue = Catalogue.load(settings.catalogue.files)
         name = self.model_name(wanted.model, wanted.kind, inherited.name)
@@ -241,7 +241,7 @@ class AgentContexts:
 
 
 def resolve_model_name(given: str, inherited: str, catalogue: Catalogue) -> str:
-    """The model a name means; short names that other agents use mean one of the same provider, or the parent's."""
+    """Resolves a model name. Short names of other agents become a model of the same provider, or the parent's."""
     if given.lower() not in _ALIASES:
         return given
     provider = _provider(inherited, catalogue)
@@ -252,28 +252,28 @@ def resolve_model_name(given: str, inherited: str, catalogue: Catalogue) -> str:
 
 
 def _provider(name: str, catalogue: Catalogue) -> str:
-    """Whose model it is; empty for a name that is none."""
+    """Returns the provider of a model; empty for an unknown name."""
     with suppress(ReverieError):
         return split_name(name, catalogue)[0]
     return ""
 
 
 def prompt_of(kind: AgentDefinition, memory: KindMemory | None) -> str:
-    """What a kind is told: its own text, and what there is to know of its memory."""
+    """Returns the prompt of a kind: its own text, and the section about its memory."""
     return "\n\n".join((kind.prompt, *((memory.section(),) if memory is not None else ())))
 
 
 def tools_for(
     kind: AgentDefinition | None, tools: Mapping[str, Tool], *, always: tuple[str, ...] = ()
 ) -> dict[str, Tool]:
-    """The tools of an agent: its parent's, or those of them that its kind names."""
+    """Returns the tools of an agent: those of its parent, limited to the ones that its kind names."""
     if kind is None or kind.tools is None:
         return dict(tools)
     return {name: tool for name, tool in tools.items() if name in (*kind.tools, *always)}
 
 
 def keeper_for(memory: KindMemory | None, log: SessionLog, other: KeeperOf) -> KeeperOf:
-    """Who keeps a file: the memory of the agent's kind, else whoever keeps it in the session."""
+    """Returns the writer of a file: the memory of the agent's kind, else that of the session."""
     if memory is None:
         return other
     return lambda path: memory.keeper(path, lambda: evidence_of(log.view)) or other(path)

@@ -1,6 +1,6 @@
-"""A session put together: every part made once, in the order in which they need each other.
+"""Puts a session together: every part is built once, in the order in which the parts need each other.
 
-The one place where layers, loop, tools, agents and hooks meet. It opens nothing, sends nothing and runs no turn.
+Layers, loop, tools, agents and hooks meet here. It opens nothing, sends nothing and runs no turn.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from reverie.loop import Thread
 from reverie.permissions.policy import Mode, Rules
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import TaskInfo, Tasks
-from reverie.session.messages import SessionMessages
 from reverie.session.forks import SessionForks
 from reverie.session.gate import PermissionGate
 from reverie.session.hook_points import HookPoints
+from reverie.session.local_teammate import OpenSession
+from reverie.session.memory_companion import MemoryCompanion
+from reverie.session.messages import SessionMessages
 from reverie.session.outlet import Outlet
 from reverie.session.parts import SessionParts, new_header, open_accounts
-from reverie.session.memory_companion import MemoryCompanion
 from reverie.session.session_agents import SessionAgents
 from reverie.session.team_sync import TeamSync
-from reverie.session.local_teammate import OpenSession
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock
 from reverie.tools.base import Caller, Tool, ToolContext
@@ -38,7 +38,7 @@ from reverie.tools.seen_files import seen_files
 
 
 class Assembly:
-    """The parts of one session, joined. `Session` adds what a caller does with them."""
+    """The joined parts of one session. `Session` adds the methods for callers."""
 
     def __init__(
         self,
@@ -56,9 +56,9 @@ class Assembly:
         self._clock = clock
         self._turn: asyncio.Task[None] | None = None
         self._turn_is_over = False
-        """Nothing of the turn changes the context any more, though its last event may not be read yet."""
+        """The turn changes the context no longer, though its last event may still be unread."""
         self.closing = False
-        """Whether it is being closed: background work in flight is waited for, and nothing else happens any more."""
+        """The session is closing: it only waits for running background work."""
         self._server: LiveServer | None = None
         self._schemas = tool_schemas(tools)
         self.tasks = Tasks(parts.background, self._task_changed)
@@ -158,7 +158,7 @@ class Assembly:
         return self._turn is not None or self.engine.compactor.running
 
     def ensure_header(self) -> None:
-        """The prefix is rendered once, also for another agent's conversation; then only its model may change."""
+        """Renders the prefix once, even for another agent's conversation; later only its model may change."""
         parts, log = self.parts, self.parts.log
         header = log.view.header
         if header is None:
@@ -171,7 +171,7 @@ class Assembly:
             self.conversation.announce(BreakCause.MODEL, why)
 
     def _render_header(self, old: SessionHeader) -> SessionHeader:
-        """The prefix rendered again, as after a compaction; how long its cache is kept does not change."""
+        """Renders the prefix again, as after a compaction; the lifetime of its cache does not change."""
         fresh = new_header(self.parts, old.tools, self._today(), self.emit)
         return replace(fresh, ttl=old.ttl, ttl_reason=old.ttl_reason)
 

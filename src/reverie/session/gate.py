@@ -1,7 +1,7 @@
-"""The gate every tool call passes, the main agent's and its children's: the user's hooks, the rules, then the person.
+"""The gate for every tool call of the main agent and its children: the user's hooks, the rules, then the user.
 
-Remembers what the person chose to always allow in this session. It never runs anything, and a question that nobody can
-answer is a refusal with a reason.
+It remembers what the user always allows in this session. It runs nothing. A question that nobody can answer becomes a
+refusal with a reason.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from reverie.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Whose call it is, where it is not the main agent's: who the person is told, how long a question may wait, and
-    what it may write without one."""
+    """Who makes the call, if not the main agent: its name, how long a question may wait, and which calls are free."""
 
     name: str = ""
     wait_s: float | None = None
@@ -31,7 +30,7 @@ class Requester:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question that is open: `answer` settles it by its id."""
+    """An open question; `answer` settles it by its id."""
 
     id: str
     call: ToolCall
@@ -42,7 +41,7 @@ _MAIN = Requester()
 
 
 class PermissionGate:
-    """Decides calls. `answer` settles a question that was asked with `PermissionAsked`."""
+    """Decides calls. `answer` settles a question that `PermissionAsked` announced."""
 
     def __init__(
         self,
@@ -57,7 +56,7 @@ class PermissionGate:
     ) -> None:
         self._hooks = hooks
         self.mode = mode
-        """May be changed while it is in use: a teammate whose plan was approved may do more than read."""
+        """May change during the session: a teammate may do more once its plan is approved."""
         self._rules = rules
         self._can_ask = can_ask
         self._emit = emit
@@ -68,11 +67,11 @@ class PermissionGate:
         self._numbers = count(1)
 
     async def __call__(self, call: ToolCall) -> Decision:
-        """Allow, possibly with another input, or deny with a reason; never a question."""
+        """Returns Allow, perhaps with another input, or Deny with a reason; never a question."""
         return await self.judge(call)
 
     async def judge(self, call: ToolCall, whose: Requester = _MAIN) -> Decision:
-        """The same for a call that somebody else makes."""
+        """Does the same for a call of another agent."""
         outcome = await self._before(call)
         if outcome.blocked:
             return Deny(outcome.reason or "a PreToolUse hook refused this call")
@@ -89,11 +88,11 @@ class PermissionGate:
         return decision
 
     def _changed(self, call: ToolCall, given: JsonObject) -> ToolCall:
-        """The call with a hook's input: what only read before may write now."""
+        """Returns the call with the input of a hook, which may write where the old one only read."""
         return replace(call, input=given, read_only=self._is_read_only(call.tool, given))
 
     def _policy(self, call: ToolCall, whose: Requester) -> Policy:
-        """A memory can be undone and passes a gate of its own: nobody is asked about it, but rules still hold."""
+        """Returns the policy. A memory can be undone and has its own gate: nobody is asked, but rules still count."""
         rules = self._rules.allowing(self._always)
         is_free = self.mode is not Mode.READ_ONLY and (self._writes_memory(call) or whose.is_free(call))
         return policy_for(Mode.ACCEPT_ALL if is_free else self.mode, rules, can_ask=self._can_ask)
@@ -113,9 +112,9 @@ class PermissionGate:
             return Deny(reason)
         name = f"ask-{next(self._numbers)}"
         answer = asyncio.get_running_loop().create_future()
-        told = f"{whose.name}: {reason}" if whose.name else reason
-        self._waiting[name] = (OpenQuestion(name, call, told), answer)
-        self._emit(PermissionAsked(name, call.tool, call.input, told, str(call.cwd)))
+        text = f"{whose.name}: {reason}" if whose.name else reason
+        self._waiting[name] = (OpenQuestion(name, call, text), answer)
+        self._emit(PermissionAsked(name, call.tool, call.input, text, str(call.cwd)))
         try:
             async with asyncio.timeout(whose.wait_s):
                 return await answer
@@ -125,11 +124,11 @@ class PermissionGate:
             del self._waiting[name]
 
     def questions(self) -> list[OpenQuestion]:
-        """The questions that are open, oldest first."""
+        """The open questions, oldest first."""
         return [question for question, _ in self._waiting.values()]
 
     def answer(self, name: str, *, allow: bool, always: bool = False, reason: str = "") -> bool:
-        """Settles a question; False if it is not (or no longer) open. `always` allows calls like it from now on."""
+        """Settles a question; False if it is not open. With `always`, similar calls are allowed from now on."""
         question, future = self._waiting.get(name, (None, None))
         if question is None or future is None or future.done():
             return False

@@ -1,21 +1,21 @@
-"""A teammate in this process: a session of its own, with a turn for every batch of messages and waiting in between.
+"""A teammate in this process: another session, with one turn per batch of messages.
 
-It writes and is written to by its name in the session that started it, and asks there for permissions. It ends when
-that one asks it to and its model does not refuse, when it is killed, or with the session. Teams of processes are
-`reverie team`'s business.
+It sends and gets messages by its name in the session that started it, and asks there for permissions. It ends when that
+session asks it to and its model does not refuse, when it is killed, or with the session. `reverie team` runs teams of
+processes.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from reverie.agents.children import step_line
 from reverie.agents.messages.message import new_message
-from reverie.agents.messages.roster import Member, MemberState, AgentMode
+from reverie.agents.messages.roster import AgentMode, Member, MemberState
 from reverie.agents.messages.structured import (
     IdleNotification,
     IdleState,
@@ -26,38 +26,21 @@ from reverie.agents.messages.structured import (
     mark_cut_off,
     parse,
 )
-from reverie.events import Event, ToolStarted, TurnEnded
+from reverie.events import ToolStarted, TurnEnded
 from reverie.models.base import Capabilities, Model, ModelEvent, Request
 from reverie.session.agent_memories import KindMemory
-from reverie.session.messages import SessionMessages
 from reverie.session.hook_points import AskStop
 from reverie.session.memory_companion import evidence_of
+from reverie.session.messages import SessionMessages
 from reverie.settings import Settings
-from reverie.storage.transcript.session_log import SessionLog
-from reverie.tools.base import AgentOrder, Caller, PermissionFunction, Tool, ToolContext, ToolOutput
+from reverie.tools.base import AgentOrder, Caller, PermissionFunction, Tool, ToolOutput
 from reverie.types import Origin, Purpose, ToolUseBlock
 
-OpenSession: TypeAlias = Callable[..., Awaitable[Any]]
-"""`Session.open`, handed in: a session starts teammates, and a teammate is a session."""
+if TYPE_CHECKING:
+    from reverie.session.session import Session
 
-
-class MateSession(Protocol):
-    """What a teammate needs of the session it is."""
-
-    @property
-    def messages(self) -> SessionMessages: ...
-
-    @property
-    def log(self) -> SessionLog: ...
-
-    @property
-    def tool_context(self) -> ToolContext: ...
-
-    def send(self, text: str) -> AsyncGenerator[Event, None]: ...
-
-    async def __aenter__(self) -> Any: ...
-
-    async def __aexit__(self, *error: Any) -> None: ...
+OpenSession: TypeAlias = Callable[..., Awaitable["Session"]]
+"""`Session.open`, passed in, because a session starts teammates, and a teammate is a session."""
 
 
 class SharedModel:
@@ -78,11 +61,11 @@ class SharedModel:
         return self._inner.stream(request)
 
     async def close(self) -> None:
-        """Not ours to close."""
+        """Does nothing: the owner closes the model."""
 
 
 class LocalTeammate:
-    """One teammate: `member` of the session whose `messages` these are. `keep` and `on_message` are that session's."""
+    """One teammate: a `member` of the session with these `messages`. `keep` and `on_message` belong to that session."""
 
     def __init__(
         self,
@@ -113,10 +96,10 @@ class LocalTeammate:
         self._refused = False
 
     async def run(self, order: AgentOrder, prompt: str, model: str | Model, cwd: Path) -> str:
-        """From its first task to its end; what it said last."""
+        """Runs from its first task to its end. Returns its last answer."""
         member = self._member
         member.inbox.put(new_message(self._lead.name, member.name, order.prompt, summary=order.description))
-        session: MateSession = await self._open_session(
+        session = await self._open_session(
             cwd=cwd, model=model, settings=self._settings, prompt=prompt, tools=self._tools
         )
         async with session:
@@ -146,8 +129,8 @@ class LocalTeammate:
     def _lead(self) -> Member:
         return self._messages.roster.find(self._member.parent or "") or self._messages.main
 
-    def _join(self, session: MateSession) -> None:
-        """Its messages, permissions and memory are those of a member of the parent's process."""
+    def _join(self, session: Session) -> None:
+        """Gives it the messages, permissions and memory of a member of the parent's process."""
         session.messages.main.mode = AgentMode.TEAMMATE
         session.messages.main.inbox = self._member.inbox
         context = session.tool_context
@@ -166,7 +149,7 @@ class LocalTeammate:
             context.keeper = lambda path: memory.keeper(path, lambda: evidence_of(log.view)) or keeper(path)
 
     def _take_requests(self) -> ShutdownRequest | None:
-        """The lead's request to end, if one of the messages that wait is one; its model reads it in words."""
+        """Returns the lead's request to end, if there is one; its model reads it as text."""
         asked, inbox = None, self._member.inbox
         for message in inbox.drain():
             content = parse(message.text) if message.sender == self._lead.name else None
@@ -174,7 +157,7 @@ class LocalTeammate:
             inbox.put(message if content is None else describe(message, content))
         return asked
 
-    async def _turn(self, session: MateSession) -> TurnEnded:
+    async def _turn(self, session: Session) -> TurnEnded:
         ended: TurnEnded | None = None
         async with aclosing(session.send("")) as events:
             async for event in events:
@@ -188,12 +171,12 @@ class LocalTeammate:
         return ended
 
     async def _tell_lead(self, content: Structured, summary: str) -> None:
-        """In words, within the limit of a tool result."""
+        """Sends a message to the lead as text, within the limit for a tool result."""
         lead, name = self._lead, self._member.name
-        told = describe(new_message(name, lead.name, "", summary=f"{name} {summary}"), content)
-        call = ToolUseBlock(f"report-{told.id}", "Agent", {})
-        kept = await self._keep(call, ToolOutput(told.text, origin=Origin.AGENT))
-        lead.inbox.put(replace(told, text=kept.content) if isinstance(kept.content, str) else told)
+        message = describe(new_message(name, lead.name, "", summary=f"{name} {summary}"), content)
+        call = ToolUseBlock(f"report-{message.id}", "Agent", {})
+        kept = await self._keep(call, ToolOutput(message.text, origin=Origin.AGENT))
+        lead.inbox.put(replace(message, text=kept.content) if isinstance(kept.content, str) else message)
         self._on_message(lead, name)
 
 

@@ -1,8 +1,8 @@
-"""The messages of one session: what comes from outside is taken in here and waits for the main agent's next round.
+"""The messages of one session: those from outside arrive here and wait for the next round of the main agent.
 
-Two mailboxes, one way: what other sessions send over the socket is put into a mailbox in the session's own folder
-before it is acknowledged, and a team member has its team's. Both are read by the transcript, so that a kill loses and
-repeats nothing. It shows nothing to a model itself and starts no turn.
+Messages from other sessions come over the socket and go into an inbox file of the session before they are
+acknowledged. A team member also has the inbox of its team. The transcript decides which messages are read, so a kill
+loses and repeats nothing. It shows nothing to a model itself and starts no turn.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TypeAlias
 from reverie.agents.messages.inbox_file import InboxFile, InboxReader
 from reverie.agents.messages.message import AgentMessage, message_blocks, new_message
 from reverie.agents.messages.messenger import Messenger, TeamMembership
-from reverie.agents.messages.roster import MAIN, Member, AgentMode, Roster
+from reverie.agents.messages.roster import MAIN, AgentMode, Member, Roster
 from reverie.agents.messages.structured import Structured, parse
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
@@ -26,13 +26,13 @@ from reverie.tools.base import Caller
 from reverie.types import JsonObject, Origin, TextBlock
 
 Control: TypeAlias = Callable[[AgentMessage, Structured], AgentMessage | None]
-"""Acts on a message for the program; the message to show to the model all the same, or None."""
+"""Acts on a message for the program. Returns the message that the model sees, or None."""
 _HEAD = 2_000
 _ID = frozenset("0123456789abcdef")
 
 
 class SessionMessages:
-    """Of one session. `roster` is who lives in this process; `post` sends for all of them."""
+    """The messages of one session. `roster` lists the agents in this process; `messenger` sends for all of them."""
 
     def __init__(self, parts: SessionParts, emit: Callable[[Event], None], is_busy: Callable[[], bool]) -> None:
         self._parts = parts
@@ -56,10 +56,10 @@ class SessionMessages:
         self.introduction = ""
         self._introduced_at: int | None = None
 
-    # -- what the session asks ------------------------------------------------------------------------------------
+    # -- for the session ------------------------------------------------------------------------------------------
 
     async def send(self, caller: Caller, to: str, text: str, summary: str) -> str:
-        """What the SendMessage tool of everybody in this process does."""
+        """Sends a message for the SendMessage tool of everybody in this process."""
         return await self.messenger.send(None if caller.is_main else caller.agent_id, to, text, summary)
 
     @property
@@ -68,16 +68,16 @@ class SessionMessages:
         return bool(len(self.main.inbox) or self._backlog)
 
     def drain(self, *, at_end: bool = False) -> list[TextBlock]:
-        """The messages for the main agent, as it is shown them. What is returned must be recorded at once.
+        """Returns the messages for the main agent, as it sees them. The caller must record them at once.
 
-        `at_end`: where nothing but a message may keep a turn from ending.
+        With `at_end`, only a message may keep a turn from ending.
         """
         self._fill_inbox()
         messages = message_blocks(self.main.inbox.drain())
         return messages if at_end and not messages else [*self._introduction_blocks(), *messages]
 
     def _introduction_blocks(self) -> list[TextBlock]:
-        """Who it is in the team: said at the beginning, and again when a compaction took it away."""
+        """Introduces the team at the start, and again after a compaction removed the introduction."""
         boundaries = self._parts.log.view.boundaries
         if not self.introduction or self._introduced_at == boundaries:
             return []
@@ -85,7 +85,7 @@ class SessionMessages:
         return [TextBlock(self.introduction, Origin.CODE)]
 
     def join(self, team: TeamMembership, control: Control) -> None:
-        """From now on this session is that member of the team, and looks into its mailbox every `messages.poll_ms`."""
+        """Makes this session a member of the team. It checks the team's inbox every `messages.poll_ms`."""
         self.main.name = team.name
         self.messenger.team = team
         self._control = control
@@ -94,14 +94,14 @@ class SessionMessages:
         self._polling = asyncio.create_task(self._poll(), name="messages")
 
     async def close(self) -> None:
-        """Looks no more. Messages that came too late stay where they are."""
+        """Stops checking. Messages that come too late stay where they are."""
         if self._polling is not None:
             self._polling.cancel()
             await asyncio.gather(self._polling, return_exceptions=True)
             self._polling = None
 
     def verbs(self) -> Mapping[str, Callable[[JsonObject], Awaitable[JsonObject]]]:
-        """`message`: another session writes to this one."""
+        """Returns the verb `message`: another session writes to this one."""
 
         async def message(request: JsonObject) -> JsonObject:
             message = self._read_request(request)
@@ -119,22 +119,22 @@ class SessionMessages:
             await asyncio.sleep(self._number("poll_ms") / 1_000)
 
     async def look(self) -> None:
-        """Takes in what is new, and lets the mailboxes archive what the transcript shows by now."""
+        """Takes in new messages, and lets the inboxes archive those that the transcript contains."""
         async with self._looking:
             for reader in self._readers:
                 try:
                     found = await reader.look()
-                except ReverieError as error:  # the edge of background work: told once, tried again
+                except ReverieError as error:  # the edge of background work: reported once, tried again
                     self._notify_once(str(error))
                     continue
                 if found.aside is not None:
-                    self._notify_once(f"a mailbox held something that is no message; it was put aside as {found.aside}")
+                    self._notify_once(f"an inbox held something else than messages; it is now in {found.aside}")
                 for message in found.messages:
                     self._take(message, reader)
         self._fill_inbox()
 
     def _take(self, message: AgentMessage, reader: InboxReader) -> None:
-        # What comes over the socket is from strangers to the team, whatever name they give: text and nothing else.
+        # Messages over the socket come from outside the team, whatever name they give: they are only text.
         structured = None if reader.inbox is self._spool else parse(message.text)
         shown = message if structured is None else self._control(message, structured)
         if shown is None:
@@ -146,7 +146,7 @@ class SessionMessages:
             self._emit(Notice(f"{shown.sender} wrote: {about} (read with your next message)", source="messages"))
 
     def _fill_inbox(self) -> None:
-        """Into the inbox as much as may be shown at once; at least one."""
+        """Moves as many messages into the inbox as may be shown at once, at least one."""
         room = self._number("round_characters") - sum(len(message.text) for message in self.main.inbox)
         while self._backlog and (room >= len(self._backlog[0].text) or not len(self.main.inbox)):
             message = self._backlog.popleft()
@@ -154,7 +154,7 @@ class SessionMessages:
             self.main.inbox.put(message)
 
     def _shorten(self, message: AgentMessage) -> AgentMessage:
-        """A message that may be shown: one that is too long is kept on disk, and its beginning shown."""
+        """Shortens a message that is too long: the whole is kept on disk, and its start is shown."""
         if len(message.text) <= self._number("letter_characters"):
             return message
         folder = self._parts.places.tool_results(self._parts.log.session_id)
@@ -175,11 +175,13 @@ class SessionMessages:
         if not isinstance(sender, str) or not isinstance(text, str) or not isinstance(summary, str) or not text.strip():
             raise UserError('A message needs "from" and "text", both text and not empty.')
         if len(text) > self._number("letter_characters"):
-            raise UserError(f"The message has {len(text):,} characters; this session takes fewer.")
+            raise UserError(f"The message has {len(text):,} characters; this session accepts fewer.")
         message = new_message(sender[:200], self._parts.log.session_id, text, summary=summary[:200])
         id = request.get("id")
         return (
-            replace(message, id=id) if isinstance(id, str) and len(id) == len(message.id) and set(id) <= _ID else message
+            replace(message, id=id)
+            if isinstance(id, str) and len(id) == len(message.id) and set(id) <= _ID
+            else message
         )
 
     def _notify_once(self, sentence: str) -> None:

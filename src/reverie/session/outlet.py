@@ -1,6 +1,6 @@
-"""Where a session's events go: to the turn that is running, else to a listener, else they wait for the first of these.
+"""Where a session's events go: to the running turn, else to a listener; else they wait for one of these.
 
-So nothing that happens while a session opens, or between two turns, is lost or printed behind a caller's back.
+Nothing that happens while a session opens, or between two turns, is lost.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from reverie.events import Event, Notice, TaskChanged
 
 
 class Outlet:
-    """One a session. `emit` never blocks and never fails."""
+    """The events of one session. `emit` never blocks and never fails."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Event] | None = None
@@ -28,20 +28,20 @@ class Outlet:
             self._waiting.append(event)
 
     def listen(self, listener: Callable[[Event], None]) -> None:
-        """Hands over what waits, and from now on what happens between turns."""
+        """Hands over the waiting events, and from now on all events between turns."""
         self._listener = listener
         for event in self._take():
             listener(event)
 
     def open_turn(self) -> asyncio.Queue[Event]:
-        """The queue of a new turn; what waits comes first."""
+        """Returns the queue of a new turn, with the waiting events first."""
         self._queue = asyncio.Queue()
         for event in self._take():
             self._queue.put_nowait(event)
         return self._queue
 
     def close_turn(self) -> None:
-        """What the turn's reader left unread is gone with the turn, but for what is not about the turn."""
+        """Drops the unread events of the turn, except for those that are not about the turn."""
         queue, self._queue = self._queue, None
         while queue is not None and not queue.empty():
             event = queue.get_nowait()

@@ -1,7 +1,7 @@
-"""Looks now and then at what a running agent is at, and has the cheapest model say it in a few words.
+"""Asks the cheapest model now and then what a running agent does, in a few words.
 
-A request of its own without tools: it shares no prefix and writes no cache entry. What fails, or is no answer, leaves
-what was known before; nobody waits for it.
+Each question is a separate request without tools and without a cache entry. After an error or a bad answer the old text
+stays. Nobody waits for it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SYSTEM = "You say in a few words what an agent is doing."
 
 
 class ProgressWatcher:
-    """One a session. `number` gives a setting of `agents` as it holds now."""
+    """One watcher per session. `number` returns a current setting of `agents`."""
 
     def __init__(
         self, parts: SessionParts, number: Callable[[str], float], may_spend: Callable[[Purpose], str | None]
@@ -39,7 +39,7 @@ class ProgressWatcher:
         self._model: Model | None = None
 
     async def watch(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
-        """Until it is cancelled. What it finds is the member's summary until the next look, and is told."""
+        """Watches until it is cancelled. Each result becomes the member's summary and is passed to `tell`."""
         before = ""
         while True:
             await asyncio.sleep(self._number("progress_s"))
@@ -54,12 +54,12 @@ class ProgressWatcher:
                 tell(said)
 
     async def _ask(self, messages: tuple[Message, ...], asked: Message, thread: str) -> str:
-        """The answer; empty if there was none in time."""
+        """Returns the answer; empty if there was none in time."""
         try:
             model = self._mind()
             if model is None:
                 return ""
-            # The embedded model reads the calls themselves; others would want the tools for them.
+            # The embedded model reads the calls themselves; other models would need the tools for that.
             shown = (*messages[-_LAST:], asked) if model.name == EMBEDDED else (asked,)
             request = Request(
                 model=model.name,
@@ -70,7 +70,7 @@ class ProgressWatcher:
                 purpose=Purpose.PROGRESS,
                 conversation=f"{self._parts.log.session_id}/progress",
                 thread=thread,
-                announced_break="every look at an agent stands alone",
+                announced_break="every look at an agent is separate",
             )
             async with asyncio.timeout(_TIMEOUT_S):
                 async with aclosing(send(model, request, policy=RetryPolicy(retries=0))) as events:
@@ -84,7 +84,7 @@ class ProgressWatcher:
         return ""
 
     def _mind(self) -> Model | None:
-        """Who is asked: the embedded model where background work is kept from the other, or has no budget left."""
+        """Returns the model to ask: the embedded one if background work is kept from the other, or has no budget."""
         given = self._parts.settings.background
         if given.mind != EMBEDDED and self._may_spend(Purpose.PROGRESS) is None:
             return self._small()

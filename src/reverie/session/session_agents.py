@@ -1,7 +1,7 @@
-"""Agents in a session: where the spawner plugs into the main thread, what agents may do, and what a person is told.
+"""The agents of a session: joins the spawner to the main thread and decides what agents may do.
 
-One a session. Every call of an agent passes the session's gate in the agent's name. What an agent with a context of its
-own is made of is in `own_context.py`; who may start whom is in `agents/spawn.py`.
+Every call of an agent passes the session's gate in the agent's name. `agent_contexts.py` builds separate contexts;
+`agents/spawn.py` decides who may start whom.
 """
 
 from __future__ import annotations
@@ -24,26 +24,24 @@ from reverie.loop import Thread
 from reverie.paths.places import slug
 from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.runtime.tasks import TaskHandle, TaskInfo, Tasks
+from reverie.session.agent_contexts import AgentContexts, keeper_for, prompt_of, tools_for
 from reverie.session.agent_memories import AgentMemories
-from reverie.session.messages import SessionMessages
 from reverie.session.gate import PermissionGate, Requester
 from reverie.session.hook_points import AskStop, HookPoints, ToolHooks
-from reverie.session.agent_contexts import AgentContexts, keeper_for, prompt_of, tools_for
+from reverie.session.local_teammate import LocalTeammate, OpenSession, SharedModel
+from reverie.session.messages import SessionMessages
 from reverie.session.parts import SessionParts
-from reverie.session.local_teammate import OpenSession, SharedModel, LocalTeammate
 from reverie.session.progress_watcher import ProgressWatcher
 from reverie.storage.transcript.session_log import Clock, SessionLog
 from reverie.storage.transcript.view import View
 from reverie.tools.base import AgentOrder, PermissionFunction, ToolOutput
 from reverie.types import Block, Message, Origin, TextBlock, ToolUseBlock
 
-_HANDS_OVER = (
-    "You coordinate: what changes something is a worker's to do. Start one with Agent, and say all it must know."
-)
+_HANDS_OVER = "You coordinate: a worker makes the changes. Start one with Agent, and say all it must know."
 
 
 class SessionAgents(Companion):
-    """The agents of one session. `spawner` keeps the tree of them."""
+    """The agents of one session. `spawner` keeps their tree. Implements `SpawnerHost`."""
 
     def __init__(
         self,
@@ -76,7 +74,7 @@ class SessionAgents(Companion):
         self._contexts: AgentContexts | None = None
 
     def attach(self, thread: Thread, engine: Engine) -> None:
-        """Says which thread the main agent is, once everything is there."""
+        """Sets the thread of the main agent, once all parts exist."""
         self.spawner.main.attach(thread, engine.conversation)
         self._contexts = AgentContexts(
             self._parts,
@@ -91,7 +89,7 @@ class SessionAgents(Companion):
         if self._parts.resumed:
             self.spawner.report_lost(find_lost_agents(self._parts.log.records), self._transcript_of)
 
-    # -- beside the main conversation -----------------------------------------------------------------------------
+    # -- next to the main conversation ----------------------------------------------------------------------------
 
     async def after_response(self) -> None:
         await self.spawner.main.after_response()
@@ -105,7 +103,7 @@ class SessionAgents(Companion):
         return self._messages.drain(at_end=True)
 
     async def main_permission(self, call: ToolCall) -> Decision:
-        """The gate of the main agent. One that coordinates changes nothing itself."""
+        """The gate of the main agent. A coordinator changes nothing itself."""
         header = self._parts.log.view.header
         coordinates = header is not None and header.flags.get("coordinator")
         if coordinates and not call.read_only and call.tool != "SendMessage":
@@ -113,18 +111,18 @@ class SessionAgents(Companion):
         return await self._gate(call)
 
     def attachments(self) -> Sequence[Block]:
-        """What the model must know of agents, for after a compaction."""
+        """Returns what the model must know about agents after a compaction."""
         return self._reminders(self._parts.log.view)
 
     def _transcript_of(self, lost: LostAgent) -> Path:
         return self._parts.places.agent_transcript(self._parts.log.session_id, lost.id.removeprefix("agent-"))
 
-    # -- what the session asks ------------------------------------------------------------------------------------
+    # -- for the session ------------------------------------------------------------------------------------------
 
     def new_reminders(self, view: View) -> list[TextBlock]:
-        """What the model must know of agents and does not see yet: goes beside the next message."""
-        told = self._reminders(view)
-        if not told:
+        """Returns what the model must know about agents and does not see yet. It joins the next message."""
+        reminders = self._reminders(view)
+        if not reminders:
             return []
         seen = {
             block.text
@@ -132,7 +130,7 @@ class SessionAgents(Companion):
             for block in entry.message.content
             if isinstance(block, TextBlock) and block.origin is Origin.CODE
         }
-        return [block for block in told if block.text not in seen]
+        return [block for block in reminders if block.text not in seen]
 
     def _reminders(self, view: View) -> list[TextBlock]:
         coordinates = view.header is not None and view.header.flags.get("coordinator")
@@ -140,8 +138,8 @@ class SessionAgents(Companion):
         return [TextBlock(text, Origin.CODE) for text in texts if text]
 
     def become(self, kind: AgentDefinition) -> None:
-        """Makes the main agent one of this kind, before its first turn: its prompt and its memory, and it only reads if
-        the kind does. For members of a team, which have a process of their own."""
+        """Makes the main agent one of this kind before its first turn: its prompt, its memory and its permissions.
+        For members of a team, which have their own process."""
         memory, context = self.remembering.of(kind), self.spawner.main.thread.context
         self._parts.prompt = prompt_of(kind, memory)
         context.permission = self.permission(self.spawner.main.member, kind, background=False)
@@ -151,13 +149,13 @@ class SessionAgents(Companion):
         self.spawner.task_over(info)
 
     async def end_waiting(self) -> None:
-        """Ends those that only wait for messages; where nobody sits, everyone: their turn was given up."""
+        """Ends the agents that only wait for messages; without a user, all agents."""
         await self.spawner.close(all=not self._interactive)
 
     async def close(self) -> None:
-        """Records what agents of this process wrote and no turn has read: whoever goes on finds it there.
+        """Records the messages of this process's agents that no turn has read, for the next session.
 
-        Messages from elsewhere stay in their mailbox.
+        Messages from elsewhere stay in their inbox.
         """
         messages = [one for one in self.spawner.main.member.inbox.drain() if one.sender in self.spawner.started]
         if messages and self._parts.log.view.entries:
@@ -166,10 +164,10 @@ class SessionAgents(Companion):
 
     @property
     def _attached_contexts(self) -> AgentContexts:
-        assert self._contexts is not None, "agents start after the session is put together"
+        assert self._contexts is not None, "agents start after the session is complete"
         return self._contexts
 
-    # -- what the spawner asks ------------------------------------------------------------------------------------
+    # -- for the spawner ------------------------------------------------------------------------------------------
 
     def new_context(self, wanted: ContextOrder) -> ForkPoint:
         return self._attached_contexts.create(wanted)
@@ -178,7 +176,7 @@ class SessionAgents(Companion):
         await self._attached_contexts.close(point)
 
     def kinds(self) -> Definitions:
-        """The kinds there are now; what is wrong with a file is told once."""
+        """Returns the current kinds. A problem with a file is reported once."""
         found = load_definitions(self._parts.places, bare=self._parts.settings.session.bare)
         for problem in found.problems:
             if problem not in self._reported:
@@ -196,7 +194,7 @@ class SessionAgents(Companion):
         return self._parts.flags.on(flag)
 
     def permission(self, member: Member, kind: AgentDefinition | None, *, background: bool) -> PermissionFunction:
-        """The session's gate on an agent's behalf."""
+        """Returns the session's gate for an agent."""
         memory = self.remembering.of(kind)
         whose = Requester(
             member.name,
@@ -222,7 +220,7 @@ class SessionAgents(Companion):
         return self._points.agent_stop(member.id, member.name)
 
     def message_arrived(self, to: Member, sender: str) -> None:
-        """Whoever sits before an idle session is told that somebody wrote."""
+        """Tells the user of an idle session that an agent has reported."""
         if to is self.spawner.main.member and self._is_idle():
             self._emit(Notice(f"{sender} has reported (read with your next message)", source="agents"))
 
@@ -232,7 +230,7 @@ class SessionAgents(Companion):
     async def run_teammate(
         self, member: Member, order: AgentOrder, kind: AgentDefinition, cwd: Path, handle: TaskHandle
     ) -> str:
-        """A session of its own in this process; what it needs of this one is handed in."""
+        """Runs a teammate as another session in this process."""
         memory = self.remembering.of(kind)
         mate = LocalTeammate(
             member,

@@ -1,7 +1,7 @@
-"""Runs the lead of a team: its turns, its teammates' questions, and the end of all of them.
+"""Runs the lead of a team: its turns, its teammates' questions, and the end of the team.
 
-It asks everybody to end once nothing can happen any more, or when whoever runs the team says so; refusals are told to
-its model and respected for a while. It kills nobody: who does not go is left to whoever started the processes.
+It asks all teammates to end when nothing more can happen, or when the process that runs the team wants it. Refusals go
+to its model and count for a while. It never kills a process.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DONE = "the work of the team is done"
 
 
 class Lead(MemberRunner):
-    """The lead. It ends when all teammates have, or those that remain had their time."""
+    """The lead. It ends when all teammates have ended, or the rest had enough time."""
 
     def __init__(self, session: Session, lease: MemberLease, show: Callable[[Event], None], *, color: str) -> None:
         super().__init__(session, lease, lease.name, show, color=color)
@@ -83,16 +83,16 @@ class Lead(MemberRunner):
         request = self.handshake.ask(name, now, _STOPPED if self.stopping else _DONE)
         try:
             await self.session.messages.messenger.tell(name, request, "please end")
-        except ReverieError as error:  # it went by itself meanwhile
+        except ReverieError as error:  # it has ended in the meantime
             self.tell(str(error))
 
     def _has_agents_at_work(self) -> bool:
-        """Agents the lead itself started write to it when they are done."""
+        """Agents that the lead itself started write to it when they are done."""
         messages = self.session.messages
         return any(member.state is MemberState.RUNNING for member in messages.roster if member is not messages.main)
 
     def _remaining(self) -> list[str]:
-        """Who can still be written to, or has said goodbye and not gone yet."""
+        """The teammates that can still be reached, or have agreed to end and are still running."""
         others = [name for name in self.team.names() if name != self.name]
         return [name for name in others if self.team.is_reachable(name) or self.team.presence(name) is not None]
 
@@ -108,7 +108,7 @@ class Lead(MemberRunner):
                     self.tell(f"{message.sender} does not end yet: {reason or 'it gave no reason'}")
                 return describe(message, content)
             case IdleNotification(state, text):
-                # Nothing to tell: it wrote what it had to say, or has not begun.
+                # Nothing to report: it wrote its results itself, or has not started.
                 return None if state is IdleState.AVAILABLE and not text else describe(message, content)
             case PermissionRequest():
                 self.start(self._decide(message.sender, content))
@@ -117,17 +117,17 @@ class Lead(MemberRunner):
                 return message
 
     async def _decide(self, name: str, request: PermissionRequest) -> None:
-        """A teammate's call before the lead's rules, and before the person if there is one."""
+        """Judges a teammate's call by the lead's rules, and asks the user if there is one."""
         call = ToolCall(
             request.request_id, request.tool, request.input, False, Path(request.cwd), Purpose.AGENT, agent_id=name
         )
         whose = Requester(name, wait_s=self.number("permission_s"))
         decision = await self.session.gate.judge(call, whose)
         if isinstance(decision, Allow) and decision.updated_input is not None:
-            decision = Deny("A hook of the lead's changes this call, and a teammate's call cannot be changed.")
+            decision = Deny("A hook of the lead changes this call, and a teammate's call cannot be changed.")
         allowed = isinstance(decision, Allow)
         answer = PermissionResponse(request.request_id, allowed, "" if isinstance(decision, Allow) else decision.reason)
         try:
             await self.session.messages.messenger.tell(name, answer, "permission")
-        except ReverieError as error:  # it ended before it was answered
+        except ReverieError as error:  # it ended before the answer
             self.tell(str(error))

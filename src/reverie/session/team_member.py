@@ -1,7 +1,7 @@
-"""Runs one member of a team in its own process: a turn for every batch of messages, idle in between, until it may end.
+"""Runs one member of a team in its own process: one turn per batch of messages, idle in between, until it may end.
 
-A teammate asks the lead for permissions, says when it is idle, and ends when the lead asks and its model does not
-refuse. What the lead does beside that is in `team_lead.py`. Neither starts nor kills a process.
+A teammate asks the lead for permissions, reports when it is idle, and ends when the lead asks and its model does not
+refuse. `team_lead.py` adds what the lead does. Nothing here starts or kills a process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from reverie.agents.messages.structured import (
     new_request_id,
     render,
 )
-from reverie.agents.team.members import MembershipState, MemberLease
+from reverie.agents.team.members import MemberLease, MembershipState
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice, PermissionAsked, ToolStarted, TurnEnded
 from reverie.permissions.policy import Mode
@@ -43,7 +43,7 @@ _BUSY_PAUSE_S = 0.1
 
 
 class MemberRunner(ABC):
-    """What lead and teammate have in common. `show` gets every event of the session."""
+    """The common part of lead and teammate. `show` gets every event of the session."""
 
     def __init__(
         self, session: Session, lease: MemberLease, lead: str, show: Callable[[Event], None], *, color: str = ""
@@ -62,14 +62,14 @@ class MemberRunner(ABC):
         session.messages.join(TeamMembership(self.team, self.name, color, self.sent, self.complete), self.control)
 
     def stop(self) -> bool:
-        """Whoever runs the team wants it to end: what is under way is stopped, and the end begins."""
+        """Stops the running turn and starts the end, because the process that runs the team wants it."""
         self.stopping = True
-        self.session.messages.main.inbox.arrived.set()  # whoever waits for messages looks up
+        self.session.messages.main.inbox.arrived.set()  # wakes whoever waits for messages
         self.session.cancel()
         return True
 
     async def run(self, first: str = "") -> int:
-        """From the first message (empty: it waits for messages) to the end; the exit code."""
+        """Runs from the first message (empty: it waits for messages) to the end. Returns the exit code."""
         try:
             await self.work(first)
         finally:
@@ -82,27 +82,27 @@ class MemberRunner(ABC):
 
     @abstractmethod
     async def work(self, first: str) -> None:
-        """Turns and waiting, until it may end."""
+        """Runs turns and waits, until it may end."""
 
     @abstractmethod
     def control(self, message: AgentMessage, content: Structured) -> AgentMessage | None:
-        """Acts on a message for the program; what the model is to see of it."""
+        """Acts on a message for the program. Returns what the model sees of it."""
 
     def sent(self, message: AgentMessage, content: Structured | None) -> None:
-        """Learns what left this process for the team."""
+        """Called with each message that this process sent to the team."""
         is_word = content is None or isinstance(content, FOR_MODELS)
         if message.to == self.lead and message.sender == self.name and is_word:
             self._wrote_to_lead = True
 
     def complete(self, content: Structured) -> Structured:
-        """A structured message that the model wants to send, with what the model need not know."""
+        """Returns a structured message of the model with the fields that the program adds."""
         return content
 
     async def turn(self, text: str = "") -> TurnEnded:
-        """One turn: with a text, or about the messages that wait."""
+        """Runs one turn: with a text, or for the waiting messages."""
         self.lease.set_busy()
         self._wrote_to_lead = False
-        while self.session.busy:  # noqa: ASYNC110 (somebody compacts it from outside, who knows nothing of us)
+        while self.session.busy:  # noqa: ASYNC110 (somebody compacts it from outside)
             await asyncio.sleep(_BUSY_PAUSE_S)
         ended: TurnEnded | None = None
         async with aclosing(self.session.send(text)) as events:
@@ -120,11 +120,11 @@ class MemberRunner(ABC):
         return ended
 
     def asked(self, event: PermissionAsked) -> None:
-        """A call needs a permission. The lead's questions are for whoever reads its events."""
+        """Handles a permission question. The lead's questions go to the reader of its events."""
         del event
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs beside the turns; ended with the member."""
+        """Runs work next to the turns; it ends with the member."""
         task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
@@ -133,7 +133,7 @@ class MemberRunner(ABC):
         self._show(Notice(text, level, "team"))
 
     async def wait_for_messages(self, timeout_s: float | None = None) -> None:
-        """Until a message for the model is there, somebody wants the end, or the time is over."""
+        """Waits for a message for the model, for the end of the team, or for the timeout."""
         arrived = self.session.messages.main.inbox.arrived
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
@@ -147,7 +147,7 @@ class MemberRunner(ABC):
 
 
 class Teammate(MemberRunner):
-    """A teammate. `plan`: until the lead approves its plan it only reads; then `mode` holds."""
+    """A teammate. With `plan`, it only reads until the lead approves its plan."""
 
     def __init__(
         self, session: Session, lease: MemberLease, lead: str, show: Callable[[Event], None], *, color: str, plan: bool
@@ -170,7 +170,7 @@ class Teammate(MemberRunner):
                         return
                     await self._report(ended)
                 except ReverieError as error:
-                    self.tell(f"the lead cannot be reached any more, so this is the end: {error}", "warning")
+                    self.tell(f"the lead cannot be reached any longer, so this member ends: {error}", "warning")
                     return
                 self.lease.set_idle()
             await self.wait_for_messages()
@@ -178,7 +178,7 @@ class Teammate(MemberRunner):
                 ended = await self.turn()
 
     async def _may_leave(self) -> bool:
-        """Whether it was asked to end and agrees: by its own word, or by having seen the request and said nothing."""
+        """Whether it was asked to end and agrees, explicitly or by not refusing."""
         if self._shutdown is not None and not self._leaving:
             await self._to_lead(ShutdownResponse(True, self._shutdown.request_id))
             self._leaving = True
@@ -205,7 +205,7 @@ class Teammate(MemberRunner):
 
     def control(self, message: AgentMessage, content: Structured) -> AgentMessage | None:
         if message.sender != self.lead:
-            return message  # only the lead's word counts; from others it is text
+            return message  # only messages of the lead count; others are text
         match content:
             case ShutdownRequest():
                 self._shutdown = content

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.agents.messages.inbox_file import LOCK_WAIT_S, InboxFile, InboxClosed, InboxFull, InboxReader
+from reverie.agents.messages.inbox_file import LOCK_WAIT_S, InboxClosed, InboxFile, InboxFull, InboxReader
 from reverie.agents.messages.message import AgentMessage, message_blocks, new_message
 from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.session_log import SessionLog

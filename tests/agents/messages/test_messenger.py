@@ -12,7 +12,7 @@ import pytest
 
 from reverie.agents.messages.message import new_message
 from reverie.agents.messages.messenger import Messenger, TeamMembership
-from reverie.agents.messages.roster import AgentInbox, Member, AgentMode, Roster
+from reverie.agents.messages.roster import AgentInbox, AgentMode, Member, Roster
 from reverie.agents.team.members import MembershipState, Team, TeamMember
 from reverie.errors import ReverieError, UserError
 from reverie.events import Notice, ToolFinished

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.agents.messages.message import new_message
-from reverie.agents.messages.roster import MAIN, AgentInbox, Member, AgentMode, Roster
+from reverie.agents.messages.roster import MAIN, AgentInbox, AgentMode, Member, Roster
 from reverie.errors import UserError
 
 

@@ -20,7 +20,7 @@ from reverie.cli.output import age, plural, size
 from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
 from reverie.layers.l5_extraction.state import WRITER as EXTRACTION
 from reverie.memory.opening import OpenedMemory, open_memory
-from reverie.moments import past_time, parse_time
+from reverie.moments import parse_time, past_time
 from reverie.parsing import load_json
 from reverie.paths import Places, memory_switch
 from reverie.regular_files import read_regular
@@ -133,7 +133,9 @@ def writer_checks(_settings: Settings, places: Places) -> Iterator[Check]:
             parts.append(f"in {_DAYS} days {spent.told()}")
         if beat.failures:
             parts.append(f"failed {plural(beat.failures, 'time')} in a row, last: {beat.error}")
-        moments = [found for one in (beat.succeeded, beat.failed, beat.stopped) if (found := parse_time(one)) is not None]
+        moments = [
+            found for one in (beat.succeeded, beat.failed, beat.stopped) if (found := parse_time(one)) is not None
+        ]
         ahead = any(past_time(moment.timestamp(), time.time()) is None for moment in moments)
         state = "warning" if ahead or beat.failures >= REPORTED_FAILURES else "ok"
         todo = "`reverie log --kind task_failed` shows them" if beat.failures >= REPORTED_FAILURES else ""

@@ -23,7 +23,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import load_index
 from reverie.memory.taxonomy import INDEX
 from reverie.memory.topic_file import decode
-from reverie.moments import past_time, parse_time
+from reverie.moments import parse_time, past_time
 from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.permissions.inside import PermissionRefused, is_inside

@@ -26,7 +26,7 @@ from reverie.paths.text_places import Treatment, find_text_place
 from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.history.objects import decode_tree
-from reverie.storage.history.purge import read_all_objects, make_unique
+from reverie.storage.history.purge import make_unique, read_all_objects
 from reverie.storage.history.state import STATE_FILE
 from reverie.storage.lease import Lease
 from reverie.storage.locks import exclusive

@@ -13,7 +13,15 @@ from typing import Any
 
 from reverie.models.count import ContextMeter
 from reverie.origins import fence_block
-from reverie.storage.transcript.joined_message import NO_RESULT, JoinedMessage, header_message, calls_of, freeze, is_blank, missing_result
+from reverie.storage.transcript.joined_message import (
+    NO_RESULT,
+    JoinedMessage,
+    calls_of,
+    freeze,
+    header_message,
+    is_blank,
+    missing_result,
+)
 from reverie.storage.transcript.records import (
     AppliedEdits,
     CacheBreak,
