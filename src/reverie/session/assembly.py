@@ -1,6 +1,6 @@
 """Puts a session together: every part is built once, in the order in which the parts need each other.
 
-Layers, loop, tools, agents and hooks meet here. It opens nothing, sends nothing and runs no turn.
+Layers, loop, tools, agents and hooks meet here. It does not open, send or run anything.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class SessionForks:
         return result
 
     def _by_embedded(self, fork: ForkPoint) -> ForkPoint:
-        """Returns the same start for the embedded model. It costs nothing and has no cache, so nothing is booked."""
+        """Returns the same start for the embedded model. It is free and has no cache, so it needs no account."""
         if self._model is None:
             self._model = open_model(EMBEDDED, ModelAccess(), Catalogue.load(()))
         talk = replace(fork.conversation, model=self._model, account=None, announced=(_TAKES_OVER,))

@@ -178,11 +178,8 @@ class SessionMessages:
             raise UserError(f"The message has {len(text):,} characters; this session accepts fewer.")
         message = new_message(sender[:200], self._parts.log.session_id, text, summary=summary[:200])
         id = request.get("id")
-        return (
-            replace(message, id=id)
-            if isinstance(id, str) and len(id) == len(message.id) and set(id) <= _ID
-            else message
-        )
+        is_id = isinstance(id, str) and len(id) == len(message.id) and set(id) <= _ID
+        return replace(message, id=id) if is_id else message
 
     def _notify_once(self, sentence: str) -> None:
         if sentence != self._reported:

@@ -1,9 +1,7 @@
-"""Old tool results on disk: what no session can ask for any more goes, by age and by size.
+"""Removes old tool results on disk, by age and by size, if no session can ask for them any longer.
 
-A session that is open, or whose transcript is there and names a file, may read that file again: such files stay,
-however old. What is left belongs to deleted sessions, or was written just before a crash. Nothing but files in
-`tool-results` folders and the empty folder of a session that was killed is touched; what cannot be removed is left for
-the next time.
+A file stays, however old, if its session is open or its transcript names it. Only files in `tool-results` folders and
+the empty folders of killed sessions are removed. What cannot be removed stays until the next time.
 """
 
 from __future__ import annotations
@@ -23,12 +21,12 @@ FOLDER = "tool-results"
 _DAY_S = 86_400
 _MEMORY = "memory"
 _STARTING_S = 60.0
-"""A session has this long from its lease to its first record."""
+"""Time for a session from its lease to its first record."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleanupResult:
-    """What went."""
+    """How much was removed."""
 
     files: int = 0
     bytes: int = 0
@@ -42,21 +40,21 @@ class _ResultFile:
 
 
 def needs_cleaning(project: Path, *, skip: str = "") -> bool:
-    """Whether there are results of other sessions, or what a killed one left: a look, to save starting a task."""
+    """Whether there are results of other sessions, or folders of killed ones. A quick look before a task is started."""
     return any(True for _ in _folders(project, skip)) or any(True for _ in _abandoned_folders(project, skip))
 
 
 def clean_tool_results(
     project: Path, *, keep_days: int, keep_bytes: int, skip: str = "", now: float | None = None
 ) -> CleanupResult:
-    """Deletes results of a project's sessions that nobody can ask for: those older than `keep_days`, then the oldest
-    until the rest is within `keep_bytes` (0: no limit of that kind). `skip` is the session that asks."""
+    """Deletes results that no session can ask for: those older than `keep_days`, then the oldest until the rest fits
+    into `keep_bytes` (0 means no limit). `skip` is the session that asks."""
     limit = (time.time() if now is None else now) - keep_days * _DAY_S
     files_of = {folder: _files(folder) for folder in _folders(project, skip)}
     crowded = 0 < keep_bytes < sum(file.size for files in files_of.values() for file in files)
     lost = list[_ResultFile]()
     for folder, files in files_of.items():
-        # Transcripts can be large: one is read only if something of its session might go.
+        # Transcripts can be large: one is read only if a result of its session might be deleted.
         if crowded or (keep_days > 0 and any(file.modified < limit for file in files)):
             lost += _unreferenced(project, folder, files)
     lost.sort(key=lambda file: file.modified)
@@ -77,7 +75,7 @@ def clean_tool_results(
 
 
 def _folders(project: Path, skip: str) -> Iterator[Path]:
-    """The folders with results of every session but one; links are not followed."""
+    """Yields the result folders of all sessions except one; links are not followed."""
     try:
         entries = sorted(os.scandir(project), key=lambda entry: entry.name)
     except OSError:
@@ -102,7 +100,7 @@ def _files(folder: Path) -> list[_ResultFile]:
 
 
 def _unreferenced(project: Path, folder: Path, files: list[_ResultFile]) -> list[_ResultFile]:
-    """Those files of one session that nothing refers to."""
+    """Returns the files of one session that nothing refers to."""
     session = folder.parent
     if Lease.holder(session / Lease.NAME) is not None:
         return []
@@ -111,7 +109,7 @@ def _unreferenced(project: Path, folder: Path, files: list[_ResultFile]) -> list
 
 
 def _read_transcript(transcript: Path) -> bytes | None:
-    """What a session's transcript says; nothing if there is none, None if it is there and cannot be read."""
+    """Returns the bytes of a transcript: empty if it is missing, None if it cannot be read."""
     try:
         return read_regular(transcript, LARGEST)
     except FileNotFoundError:
@@ -121,7 +119,7 @@ def _read_transcript(transcript: Path) -> bytes | None:
 
 
 def _abandoned_folders(project: Path, skip: str) -> Iterator[Path]:
-    """Folders of sessions without a transcript that hold at most a lease and results, and are not just beginning."""
+    """Yields folders of sessions without a transcript that hold only a lease and results, and are not new."""
     try:
         entries = {entry.name: entry for entry in os.scandir(project)}
     except OSError:
@@ -138,7 +136,7 @@ def _abandoned_folders(project: Path, skip: str) -> Iterator[Path]:
 
 def _drop_empty(project: Path, skip: str) -> None:
     for folder in list(_abandoned_folders(project, skip)):
-        # What is not empty, or in use, stays.
+        # Folders that are not empty, or in use, stay.
         with suppress(OSError, SessionBusy, StorageError):
             if (folder / FOLDER).is_dir():
                 (folder / FOLDER).rmdir()

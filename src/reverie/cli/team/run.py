@@ -206,9 +206,7 @@ class Supervisor:
         """Notes that a member ended. One that did not say goodbye has failed: the lead is told before anybody else."""
         name, lead = one.plan.name, self._plan.lead.name
         place = next((member.place for member in self._team.read()[1] if member.name == name), MembershipState.EXPECTED)
-        if (
-            place is MembershipState.ENDED
-        ):  # killed after its goodbye: nobody waits for it, but its last background work is lost
+        if place is MembershipState.ENDED:  # killed after its end: nobody waits for it, but its last work is lost
             self._ended(name, _why(one) if (one.code or 0) < 0 else "")
             return
         why = _why(one)

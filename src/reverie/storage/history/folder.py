@@ -1,8 +1,7 @@
-"""A folder whose every change is one version: many files land together or not at all, whatever is killed when.
+"""A folder where every change is one version: many files change together or not at all, even if the process is killed.
 
-A change is staged in full, noted in a journal, then landed by renames alone and named in the history. Who comes next
-finishes what a journal tells of. Programs that know nothing of the lock may write at any time: what they changed is
-recorded, and never overwritten. It does not know what the files mean.
+A change is staged, noted in a journal, landed by renames and then named in the history. The next process finishes an
+open journal. Other programs may write at any time: their changes are recorded and never overwritten.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ from reverie.storage.locks import exclusive
 HAND = "hand"
 _LOCK = "reverie.lock"
 PathFor = Callable[[str], Path]
-"""The real path of a relative name, checked to be inside; raises a `ReverieError` to refuse it."""
+"""Returns the real path of a relative name inside the folder; raises a `ReverieError` to refuse it."""
 
 
 class ChangedOnDisk(ReverieError):
-    """Files were changed by others between reading and landing; nothing was written. `names` lists them."""
+    """Other programs changed files between reading and landing; nothing was written. `names` lists the files."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(f"{', '.join(names)}: changed by somebody else meanwhile; nothing was written.")
+        super().__init__(f"{', '.join(names)}: changed by somebody else in the meantime; nothing was written.")
         self.names = tuple(names)
 
 
 def history_place(root: Path) -> Path:
-    """Where the history of a folder lives: beside it, or hidden in it where there is no room beside.
+    """Returns where the history of a folder is: next to it, or hidden inside if there is no room next to it.
 
-    Decided from the folder alone, so that every process finds the same one.
+    It depends on the folder alone, so every process finds the same place.
     """
     inside = root / ".reverie" / "history.git"
     beside = root.with_name(f"{root.name}-history.git")
@@ -49,7 +48,7 @@ def history_place(root: Path) -> Path:
         return inside
     if (beside / "HEAD").exists():
         return beside
-    # A mounted volume is all that its owner keeps: what stands beside it may be gone tomorrow.
+    # On a mounted volume, only what is inside it is kept: a folder next to it may be gone tomorrow.
     above = next(folder for folder in root.parents if folder.exists())
     if os.path.ismount(root) or _is_foreign(beside) or not os.access(above, os.W_OK | os.X_OK):
         return inside
@@ -57,8 +56,8 @@ def history_place(root: Path) -> Path:
 
 
 def _is_foreign(place: Path) -> bool:
-    """Whether something stands there that is not ours. One that another process is making just now is ours."""
-    try:  # In this order: the lock is the first file of a history, so it is there whenever anything of ours is.
+    """Whether the place holds something that is not ours. A history that another process is creating is ours."""
+    try:  # In this order: the lock is the first file of a history, so it exists whenever anything of ours does.
         return any(place.iterdir()) and not (place / _LOCK).exists()
     except FileNotFoundError:
         return False
@@ -67,7 +66,7 @@ def _is_foreign(place: Path) -> bool:
 
 
 class VersionedFolder:
-    """A folder and its history. Opening touches nothing; `locked` makes what is missing."""
+    """A folder and its history. Opening changes nothing; `lock` creates what is missing."""
 
     def __init__(
         self,
@@ -82,17 +81,17 @@ class VersionedFolder:
         self.history = History(git_dir, pack_above=pack_above)
         self._path_for = path_for
         self._timeout_s = lock_timeout_s
-        self._state = FolderState(git_dir / STATE_FILE)
+        self.state = FolderState(git_dir / STATE_FILE)
         self._journal = git_dir / "reverie-journal.json"
 
     @property
     def unfinished(self) -> bool:
-        """Whether a change was cut short and waits for the next touch (or is landing at this moment)."""
+        """Whether a change was interrupted and waits for the next `lock` (or is landing right now)."""
         return self._journal.exists()
 
     @contextmanager
     def lock(self, found: VersionInfo | None = None) -> Generator[LockedFolder]:
-        """Alone with the folder: cut-short changes finished, changes by others recorded (as `found` says)."""
+        """Locks the folder, finishes interrupted changes, and records changes by others (as `found` says)."""
         git_dir = self.history.git_dir
         make_private_dir(self.root)
         make_private_dir(git_dir)
@@ -107,7 +106,7 @@ class VersionedFolder:
             self.history.pack_if_many()
 
     def _recover(self) -> None:
-        """Brings a change that was cut short to its end, unless the log has gone on without it."""
+        """Completes an interrupted change, unless the log has continued without it."""
         try:
             note: Any = load_json(read_regular_text(self._journal))
         except FileNotFoundError:
@@ -117,7 +116,7 @@ class VersionedFolder:
         version = note.get("version")
         if version and version != self.history.head() and note.get("parent") == self.history.head():
             changes = [FileChange(*row) for row in cast(list[Any], note["files"])]
-            with suppress(HistoryDamaged):  # then what is on disk counts, as found
+            with suppress(HistoryDamaged):  # then the files on disk count, as found
                 for change in changes:
                     self._finish(change)
                 self.history.move_branch(version)
@@ -129,7 +128,7 @@ class VersionedFolder:
         except StorageError:
             raise
         except ReverieError:
-            return  # the folder has changed its shape since: leave what is there
+            return  # the folder has another shape now: leave it unchanged
         now = _content(path)
         if now == change.after or now != change.before:
             return
@@ -146,7 +145,7 @@ class VersionedFolder:
             raise storage_error(error, self._journal, "remove") from error
 
     def land(self, version: Version, changes: Sequence[FileChange], contents: Mapping[str, bytes]) -> dict[str, Path]:
-        """Puts a prepared version into the folder, in the order of `changes`, and the log. Called by `LockedFolder` only."""
+        """Writes a prepared version into the folder, in the order of `changes`, and into the log."""
         paths = {change.name: self._path_for(change.name) for change in changes}
         staged: dict[str, Staged] = {}
         branch: Staged | None = None
@@ -165,7 +164,7 @@ class VersionedFolder:
             for one in (*staged.values(), *([branch] if branch else [])):
                 one.discard()
         flush_where_possible(self.history.branch_file.parent)
-        with suppress(StorageError):  # it is done; a journal that stays is seen to be
+        with suppress(StorageError):  # the change is complete; a journal that stays is recognised as done
             self._forget_journal()
         return paths
 
@@ -173,7 +172,7 @@ class VersionedFolder:
         landed: list[FileChange] = []
         try:
             for change in changes:
-                # The last look before the rename: whoever does not know our lock may have written just now.
+                # Check again before the rename: a program without our lock may have written just now.
                 now = _content(paths[change.name])
                 if now == change.after:
                     continue
@@ -192,7 +191,7 @@ class VersionedFolder:
             raise
 
     def _take_back(self, landed: Sequence[FileChange], paths: Mapping[str, Path]) -> None:
-        """Puts back what stood there. If the disk refuses even that, the journal stays and the next touch goes on."""
+        """Restores the old content. If the disk refuses, the journal stays and the next `lock` goes on."""
         with suppress(StorageError):
             for change in reversed(landed):
                 path = paths[change.name]
@@ -204,15 +203,9 @@ class VersionedFolder:
                     write_atomic(path, self.history.read(change.before))
             self._forget_journal()
 
-    def look(self, known: Mapping[str, str]) -> tuple[dict[str, SeenFile], int]:
-        return self._state.look(self.root, known)
-
-    def note(self, files: Mapping[str, SeenFile], began: int) -> None:
-        self._state.save(files, began)
-
 
 class LockedFolder:
-    """The folder while its lock is held. `files` names the content of every file; `read` gives it."""
+    """The folder while its lock is held. `files` maps each file to the name of its content."""
 
     def __init__(self, folder: VersionedFolder) -> None:
         self._folder = folder
@@ -220,14 +213,14 @@ class LockedFolder:
         self.head = self._history.head()
         self.files: dict[str, str] = {}
         self.absorbed: Version | None = None
-        """The version in which changes by others were recorded just now, if there were any."""
+        """The version that recorded changes by others just now, if there were any."""
         self._seen: dict[str, SeenFile] = {}
         self._began = 0
 
     def absorb(self, info: VersionInfo | None = None) -> Version | None:
-        """Records as one version whatever others have changed on disk since the newest one."""
+        """Records all changes that others made on disk since the newest version as one version."""
         known = self._history.files(self.head)
-        self._seen, self._began = self._folder.look(known)
+        self._seen, self._began = self._folder.state.look(self._folder.root, known)
         self.files = {name: one.content for name, one in self._seen.items()}
         changes = _differences(known, self.files)
         if not changes:
@@ -238,7 +231,7 @@ class LockedFolder:
                 data = self._on_disk(change.name)
                 if data is not None and blob_id(data) == change.after:
                     contents[change.name] = data
-                else:  # changed again while we looked: the next touch sees it
+                else:  # changed again during the look: the next one sees it
                     self._revert_view(change)
         changes = [change for change in changes if change.after is None or change.name in contents]
         if changes:
@@ -247,11 +240,11 @@ class LockedFolder:
             )
             self._history.move_branch(version.id)
             self.head, self.absorbed = version.id, version
-        self._folder.note(self._seen, self._began)
+        self._folder.state.save(self._seen, self._began)
         return self.absorbed
 
     def read(self, name: str) -> bytes | None:
-        """A file's content as it was when the lock was taken; None if there is none."""
+        """Returns a file's content as it was when the lock was taken; None if it does not exist."""
         content = self.files.get(name)
         if content is None:
             return None
@@ -259,10 +252,9 @@ class LockedFolder:
         return data if data is not None and blob_id(data) == content else self._history.read(content)
 
     def commit(self, writes: Mapping[str, bytes | None], info: VersionInfo) -> Version | None:
-        """Makes all of `writes` one version (None removes a file), landing in their order; None if nothing differs.
+        """Makes all of `writes` one version (None removes a file), in their order; None if nothing differs.
 
-        `ChangedOnDisk` if somebody without the lock was quicker, StorageError if the disk refuses; then nothing has
-        changed.
+        Raises `ChangedOnDisk` if a program without the lock wrote first, or StorageError. Then nothing has changed.
         """
         after = dict(self.files)
         changes: list[FileChange] = []
@@ -287,11 +279,11 @@ class LockedFolder:
             if change.after is not None:
                 with suppress(OSError):
                     self._seen[change.name] = see_file(paths[change.name], change.after)
-        self._folder.note(self._seen, self._began)
+        self._folder.state.save(self._seen, self._began)
         return version
 
     def purge(self, replace: Replace, rename: Rename = str) -> HistoryPurge:
-        """Takes a text out of every version; the files themselves must be rid of it already (by `commit`)."""
+        """Removes a text from every version. The files themselves must be without it already (by `commit`)."""
         report = purge_history(self._history, replace, rename)
         self.head = self._history.head()
         return report
@@ -319,8 +311,8 @@ def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[Fi
 
 def _found_info(head: str | None, count: int) -> VersionInfo:
     if head is None:
-        return VersionInfo(HAND, "They were here before there was a history.", subject=f"Begin with {count} files")
-    return VersionInfo(HAND, "Changed with an editor or by another program; found at the next touch.")
+        return VersionInfo(HAND, "They existed before there was a history.", subject=f"Begin with {count} files")
+    return VersionInfo(HAND, "Changed with an editor or by another program; found at the next use.")
 
 
 def _content(path: Path) -> str | None:

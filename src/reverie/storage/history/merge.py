@@ -1,7 +1,6 @@
-"""Two changes of one text laid over each other, line by line: what undoing an older change and merging by hand need.
+"""Merges two changes of one text line by line, to undo an older change or to merge by hand.
 
-Changes that touch different lines both hold, even side by side; where both want the same lines, there is no answer and
-the caller is told so. Pure: text in, text out.
+Changes to different lines both count. If both change the same lines, there is no result. Pure: text in, text out.
 """
 
 from __future__ import annotations
@@ -11,14 +10,13 @@ from collections.abc import Sequence
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _Edit = tuple[int, int, list[str]]
-"""Lines [first, last) of the base, and what stands in their place."""
+"""Lines [first, last) of the base, and the lines that replace them."""
 
 
 def merge(base: str, ours: str, theirs: str, *, both_insert: bool = False) -> str | None:
-    """`base` with the changes of `ours` and of `theirs`; None where they contradict each other.
+    """Returns `base` with both changes; None where they contradict each other.
 
-    Lines inserted by both at one place contradict too, unless `both_insert`: then ours stand first (for lists, where
-    order means little).
+    Lines that both insert at one place contradict too, unless `both_insert`: then ours come first (good for lists).
     """
     if ours in (base, theirs):
         return theirs
@@ -45,7 +43,7 @@ def _edits(base: Sequence[str], changed: Sequence[str]) -> list[_Edit]:
 
 
 def _interleave(one: list[_Edit], other: list[_Edit], both_insert: bool) -> list[_Edit] | None:
-    """All edits in order; None if two of them want the same lines."""
+    """Returns all edits in order; None if two of them change the same lines."""
     out: list[_Edit] = []
     ours, theirs = list(one), list(other)
     while ours and theirs:

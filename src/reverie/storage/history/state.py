@@ -1,8 +1,7 @@
-"""What is in the folder now, without reading it all: each file's content by name, remembered by size, times and inode.
+"""The state of a folder without reading all of it: the content of each file by name, size, times and inode.
 
-A file is read only if its stat differs from what was noted, or if it was changed so shortly before the note that a
-second change would not show. The note is derived: lost or damaged, it costs one reading of every file.
-`Staged` files wait beside their places; landing is one rename.
+A file is read only if its stat differs from the note, or if it changed so shortly before the note that a second change
+would not show. The note can be rebuilt by reading every file. `Staged` files wait next to their places.
 """
 
 from __future__ import annotations
@@ -29,28 +28,28 @@ _NOTE_ABOVE = 16  # files read in one look, worth a new note even if no version 
 Stamp = tuple[int, int, int, int]
 """Inode, size, mtime and ctime in nanoseconds."""
 STATE_FILE = "reverie-files"
-"""The file in a history's folder that remembers how the files looked; it can be made again."""
+"""The file in a history's folder with the noted state of the files; it can be made again."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenFile:
-    """A file as it was noted."""
+    """A file in the note."""
 
     stamp: Stamp
     content: str
 
 
 class FolderState:
-    """The note beside the history. Callers hold the folder's lock."""
+    """The note next to the history. Callers hold the folder's lock."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._loaded: tuple[Stamp, int, dict[str, SeenFile]] | None = None
 
     def look(self, root: Path, known: Mapping[str, str]) -> tuple[dict[str, SeenFile], int]:
-        """Every file with its content's name, and when the look began.
+        """Returns every file with the name of its content, and when the look started.
 
-        A file that cannot be read counts as unchanged if `known` (the newest version) has it, else as not there.
+        A file that cannot be read counts as unchanged if `known` (the newest version) has it, else as missing.
         """
         began = time.time_ns()
         noted_at, noted = self._load()
@@ -72,7 +71,7 @@ class FolderState:
         return found, began
 
     def save(self, files: Mapping[str, SeenFile], began: int) -> None:
-        """Notes what is there. Not flushed, and no matter if it fails: the next look reads more."""
+        """Writes the note. A failure does not matter: the next look reads more files."""
         lines = [f"{_HEADER} {began}"]
         lines += [f"{' '.join(map(str, one.stamp))} {one.content} {name}" for name, one in files.items()]
         with suppress(StorageError):
@@ -99,9 +98,9 @@ class FolderState:
 
 
 def walk(root: Path) -> Iterator[tuple[str, str, Stamp]]:
-    """Every Markdown file below `root`: its relative name, its path, its stamp. No links, nothing hidden.
+    """Yields the relative name, path and stamp of every Markdown file below `root`. No links, no hidden files.
 
-    Staged files that a crash left behind are cleared away: callers hold the lock, so nobody waits for them.
+    Staged files that a crash left behind are removed: callers hold the lock, so nobody waits for them.
     """
     folders = [("", str(root))]
     while folders:
@@ -130,7 +129,7 @@ def walk(root: Path) -> Iterator[tuple[str, str, Stamp]]:
 
 
 def see_file(path: Path, content: str) -> SeenFile:
-    """A file just landed, with the content it was given."""
+    """Returns the state of a file that has just landed with this content."""
     return SeenFile(_stamp(path.stat()), content)
 
 
@@ -152,11 +151,11 @@ def _hash(path: str) -> str | None:
 
 
 LEFT_BEHIND = re.compile(r"\.reverie-[0-9a-f]{16}\.tmp")
-"""What a staged file is called; in a folder of people's own nothing else may be cleared away."""
+"""The name of a staged file. In a folder of the user, nothing else may be removed."""
 
 
 class Staged:
-    """One file waiting to land at `path`. Raises StorageError; what is at `path` stands until `land`."""
+    """One file that waits to land at `path`. Raises StorageError; the old file stays until `land`."""
 
     def __init__(self, path: Path, data: bytes, *, mode: int = 0o600) -> None:
         self.path = path
@@ -168,19 +167,19 @@ class Staged:
             raise storage_error(error, path, "write") from error
 
     def land(self) -> None:
-        """Moves the file to its place. Durable once the folder is flushed (`flush_where_possible`)."""
+        """Moves the file to its place. It is durable after `flush_where_possible`."""
         try:
             self._temporary.replace(self.path)
         except OSError as error:
             raise storage_error(error, self.path, "write") from error
 
     def discard(self) -> None:
-        """Takes the waiting file away; nothing if it has landed."""
+        """Removes the waiting file; does nothing if it has landed."""
         with suppress(OSError):
             self._temporary.unlink()
 
 
 def flush_where_possible(folder: Path) -> None:
-    """Makes renames and removals in a folder survive a power cut, where the file system can."""
+    """Makes renames and removals in a folder durable, where the file system can."""
     with suppress(OSError):
         flush_folder(folder)

@@ -1,6 +1,6 @@
-"""How records become the messages of a request: joined by role, every call answered, nothing the API would refuse.
+"""Joins records into the messages of a request: by role, with every call answered, and valid for the API.
 
-The parts of the view's fold that need no state. Pure; the same records always give the same bytes.
+This is the part of the view that needs no state. Pure: the same records always give the same bytes.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ NO_RESULT = "No result was recorded for this call."
 
 @dataclass(slots=True)
 class JoinedMessage:
-    """Records of one role in a row, joined into one message; `calls` are the calls it answers or makes."""
+    """Consecutive records of one role, joined into one message."""
 
     role: Role
     blocks: list[Block]
     message_id: str | None
     frozen: Message | None = None
     starts: list[int] = field(default_factory=list[int])
-    """Where the blocks of each record after the first begin."""
+    """Where the blocks of each record after the first start."""
 
 
 def freeze(joined: JoinedMessage, before: JoinedMessage | None) -> Message:
-    """Fixes one message. Results stand first, in the order of the calls they answer, with every call answered."""
+    """Builds the final message. Results come first, in the order of their calls, and every call has one."""
     blocks, starts = joined.blocks, joined.starts
     if joined.role == "user" and before is not None and (calls := calls_of(before)):
         results = {b.tool_use_id: b for b in blocks if isinstance(b, ToolResultBlock)}
@@ -53,7 +53,7 @@ def freeze(joined: JoinedMessage, before: JoinedMessage | None) -> Message:
 
 
 def header_message(header: SessionHeader) -> Message:
-    """What the header adds to the prompt, in a form that can be measured."""
+    """Returns what the header adds to the prompt, as a message that can be measured."""
     schemas = [TextBlock(json.dumps(schema)) for schema in header.tools]
     return Message("user", (*(TextBlock(text) for text in (*header.system, header.reminder) if text), *schemas))
 

@@ -1,6 +1,6 @@
-"""The sessions on disk: list, find, delete with all they left, expire by age.
+"""The sessions on disk: list them, find one, delete one with all its files, expire old ones.
 
-Reads the first and last lines of each file, never whole transcripts, and loads no SDK and no event loop.
+It reads only the first and last lines of each file, and needs no SDK and no event loop.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from reverie.types import Record, TextBlock
 _HEAD_BYTES = 262_144
 _TITLE_LENGTH = 80
 LAST = "last"
-"""Names the session of a folder that was used last."""
+"""Names the last used session of a folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """One line of a listing. `title` is its summary if it has one, else what the person asked first.
+    """One line of a listing. `title` is its summary if it has one, else the first prompt of the user.
 
-    `said` is when something last happened in it by its own records, `modified` when its file was last written: an
-    imported session keeps its age, and is not expired for it.
+    `said` is the time of its last record, `modified` the time of its file: an imported session keeps its age, and does
+    not expire because of it.
     """
 
     id: str
@@ -46,7 +46,7 @@ class SessionInfo:
 
     @property
     def folder(self) -> Path:
-        """What the session left beside its transcript."""
+        """The folder of the session next to its transcript."""
         return self.path.with_suffix("")
 
     @property
@@ -55,7 +55,7 @@ class SessionInfo:
 
 
 def list_sessions(project: Path) -> list[SessionInfo]:
-    """All sessions of one folder, the one used last first; files that hold no conversation are left out."""
+    """Returns all sessions of one folder, the last used first; files without a conversation are left out."""
     found = [info for path in _transcripts(project) if (info := describe(path)) is not None]
     return sorted(found, key=lambda info: info.modified, reverse=True)
 
@@ -71,7 +71,7 @@ def _transcripts(project: Path) -> Iterator[Path]:
 
 
 def describe(path: Path) -> SessionInfo | None:
-    """What a listing shows of one file; None if there is no conversation in it, or it cannot be read."""
+    """Returns what a listing shows of one file; None if it has no conversation or cannot be read."""
     try:
         status = path.stat()
         lines = read_head(path, _HEAD_BYTES).split(b"\n")
@@ -96,7 +96,7 @@ def describe(path: Path) -> SessionInfo | None:
 
 
 def _moment(record: Record) -> float:
-    """When a record was written, by what it says; 0 if it does not."""
+    """Returns the time in a record; 0 if it has none."""
     moment = parse_time(record.timestamp, needs_zone=True)
     return moment.timestamp() if moment is not None else 0.0
 
@@ -122,14 +122,14 @@ def _short(text: str) -> str:
 
 
 def find_session(project: Path, wanted: str, *, everywhere: bool = False) -> SessionInfo:
-    """The session with this id, or the only one whose id begins so; `last` is the one used last. UserError otherwise.
+    """Finds the session with this id, or the only one that starts with it; `last` is the last used. Else UserError.
 
-    `everywhere`: a session of another folder will do where this one has none of that name.
+    With `everywhere`, a session of another folder counts if this folder has none of that name.
     """
     sessions = list_sessions(project)
     if wanted == LAST:
         if not sessions:
-            raise UserError("there is no session here to go on with: start one with `reverie chat` or `reverie run`")
+            raise UserError("there is no session here to continue: start one with `reverie chat` or `reverie run`")
         return sessions[0]
     matches = _named(sessions, wanted)
     elsewhere = [] if matches else _named(_sessions_elsewhere(project, wanted), wanted)
@@ -138,17 +138,17 @@ def find_session(project: Path, wanted: str, *, everywhere: bool = False) -> Ses
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise UserError(f"{len(matches)} sessions begin with {wanted!r} ({_format_list(matches)}): give more of the id")
+        raise UserError(f"{len(matches)} sessions start with {wanted!r} ({_format_list(matches)}): give more of the id")
     if elsewhere:
         where = f": give `-C {elsewhere[0].cwd}`" if elsewhere[0].cwd else ""
-        raise UserError(f"no session here begins with {wanted!r}, but one of another folder does{where}")
+        raise UserError(f"no session here starts with {wanted!r}, but one of another folder does{where}")
     near = _near(sessions, wanted)
     hint = f"did you mean {_format_list(near)}?" if near else "`reverie sessions list` shows them"
-    raise UserError(f"no session here begins with {wanted!r}: {hint}")
+    raise UserError(f"no session here starts with {wanted!r}: {hint}")
 
 
 def resolve_prefix(wanted: str | None, project: Path) -> str | None:
-    """The beginning of the ids that are meant; the sessions may belong to any folder."""
+    """Returns the start of the wanted ids; the sessions may belong to any folder."""
     return find_session(project, LAST).id if wanted == LAST else wanted
 
 
@@ -158,7 +158,7 @@ def _named(sessions: Iterable[SessionInfo], wanted: str) -> list[SessionInfo]:
 
 
 def _sessions_elsewhere(project: Path, wanted: str) -> Iterator[SessionInfo]:
-    """The sessions of all other folders whose ids begin so."""
+    """Yields the sessions of all other folders whose ids start with `wanted`."""
     try:
         folders = sorted(entry.path for entry in os.scandir(project.parent) if entry.is_dir())
     except OSError:
@@ -170,7 +170,7 @@ def _sessions_elsewhere(project: Path, wanted: str) -> Iterator[SessionInfo]:
 
 
 def _near(sessions: list[SessionInfo], wanted: str) -> list[SessionInfo]:
-    """Sessions that may be meant: the words are in the title, or the id begins almost so."""
+    """Returns sessions with the words in the title, or with a similar id."""
     from difflib import get_close_matches
 
     if not wanted:
@@ -186,7 +186,7 @@ def _format_list(sessions: list[SessionInfo]) -> str:
 
 
 def delete_session(info: SessionInfo) -> None:
-    """Removes the transcript and everything the session left on disk. SessionBusy if it is open somewhere."""
+    """Removes the transcript and all files of the session. Raises SessionBusy if it is open."""
     holder = Lease.holder(info.lease)
     if holder is not None:
         pid = int(holder.get("pid") or 0)
@@ -201,7 +201,7 @@ def delete_session(info: SessionInfo) -> None:
 
 
 def expire_sessions(project: Path, days: int, *, now: float | None = None) -> list[str]:
-    """Deletes sessions that were last touched more than `days` ago (0: none); the ids that went. Open ones stay."""
+    """Deletes sessions last used more than `days` ago (0: none); returns their ids. Open sessions stay."""
     if days <= 0:
         return []
     limit = (time.time() if now is None else now) - days * 86_400
