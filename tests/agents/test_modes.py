@@ -276,7 +276,7 @@ def test_a_side_question_that_wants_tools_says_so(tmp_path: Path) -> None:
 
     async def work(session: Session) -> None:
         await turn(session, "hi")
-        with pytest.raises(ReverieError, match="would need tools"):
+        with pytest.raises(ReverieError, match="needs tools"):
             await session.ask_aside("What is in a.txt?")
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))

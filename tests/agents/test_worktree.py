@@ -67,7 +67,7 @@ def test_a_changed_one_is_kept_and_named(repo: Path, tmp_path: Path, committed: 
         git(tree.path, "commit", "-q", "-m", "second")
     told = asyncio.run(tree.leave())
     assert str(tree.path) in told and "reverie/one" in told and (tree.path / "b.txt").exists()
-    assert ("commits of its own" if committed else "not committed") in told
+    assert ("its own commits" if committed else "not committed") in told
     assert not (repo / "b.txt").exists()
 
 

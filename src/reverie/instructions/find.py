@@ -1,7 +1,7 @@
-"""Which instruction files there may be, in the order they count: managed, user, then from the root down to the cwd.
+"""Finds the possible instruction files in their order: managed, user, then from the root down to the cwd.
 
-Only names and places are decided here; whether a file may be read, and what it says, is `load.py`'s business. One file
-is read by `read_text`: regular files only, bounded, text or a sentence why not. It never raises for what is on disk.
+`load.py` decides which of them are read. `read_text` reads one file: regular files only, of limited size. Nothing here
+raises for what is on disk.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ _MAX_RULE_DEPTH = 8
 
 
 class InstructionScope(StrEnum):
-    """Whose word a file is."""
+    """Who a file comes from."""
 
     MANAGED = "managed"
-    """Whoever runs this machine."""
+    """The administrator of this machine."""
     USER = "user"
     """This user, in every project."""
     PROJECT = "project"
-    """Everybody who works on the project; also folders above it."""
+    """Everybody who works on the project; folders above it count too."""
     LOCAL = "local"
     """This user, in this project."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstructionCandidate:
-    """A file that exists where instructions may stand."""
+    """A file that exists in a place for instructions."""
 
     path: Path
     scope: InstructionScope
     folder: Path
-    """The folder it speaks for; patterns of a rule are relative to it."""
+    """The folder it applies to; patterns of a rule are relative to it."""
     rule: bool = False
 
 
 def candidates(places: Places, managed_dir: Path | None = None) -> Iterator[InstructionCandidate]:
-    """Every instruction file there is, the least specific first. `managed_dir` stands in for `/etc/reverie`."""
+    """Yields every instruction file, the least specific first. `managed_dir` replaces `/etc/reverie`."""
     managed = managed_dir or MANAGED
     yield from _named(managed, NAMES, InstructionScope.MANAGED, places.checkout)
     yield from _rules(managed / RULES, InstructionScope.MANAGED, places.checkout)
@@ -58,7 +58,7 @@ def candidates(places: Places, managed_dir: Path | None = None) -> Iterator[Inst
     yield from _named(places.home, NAMES, InstructionScope.USER, places.checkout)
     yield from _rules(places.home / RULES, InstructionScope.USER, places.checkout)
     for folder in reversed((places.cwd, *places.cwd.parents)):
-        # A worktree that lies inside its own repository has these files itself, as they are on its branch.
+        # A worktree inside its own repository has these files itself, in the version of its branch.
         if not _is_shadowed(folder, places):
             yield from _named(folder, NAMES, InstructionScope.PROJECT, folder)
             for hidden in HIDDEN:
@@ -74,7 +74,9 @@ def _is_shadowed(folder: Path, places: Places) -> bool:
     return folder.is_relative_to(places.root) and not folder.is_relative_to(places.checkout)
 
 
-def _named(where: Path, names: tuple[str, ...], scope: InstructionScope, folder: Path) -> Iterator[InstructionCandidate]:
+def _named(
+    where: Path, names: tuple[str, ...], scope: InstructionScope, folder: Path
+) -> Iterator[InstructionCandidate]:
     for name in names:
         path = where / name
         if os.path.lexists(path) and not _is_folder(path):
@@ -82,7 +84,7 @@ def _named(where: Path, names: tuple[str, ...], scope: InstructionScope, folder:
 
 
 def _rules(where: Path, scope: InstructionScope, folder: Path) -> Iterator[InstructionCandidate]:
-    """Every `.md` file below a rules folder, by name; linked folders are followed, each once."""
+    """Yields every `.md` file below a rules folder, by name; linked folders are followed once."""
     if not _is_folder(where):
         return
     found: list[Path] = []
@@ -125,24 +127,24 @@ def _is_dir(entry: os.DirEntry[str]) -> bool:
 
 
 MAX_FILE_BYTES = 1_000_000
-"""Larger files are nobody's instructions."""
+"""Larger files are not instructions."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """What a file holds, or `problem`: why it cannot be used, as the end of a sentence about it."""
+    """The text of a file, or `problem`: why it cannot be used, as the end of a sentence."""
 
     text: str = ""
     problem: str = ""
     damaged: bool = False
-    """It held bytes that are not UTF-8; each stands as a replacement character."""
+    """It contained bytes that are not UTF-8; each became a replacement character."""
     owner: int = 0
 
 
 def read_text(path: Path, *, cut: bool = False) -> ReadText:
-    """The text of a regular file, line ends made plain. `path` has its links resolved already.
+    """Reads a regular file and normalises its line ends. The links in `path` are resolved already.
 
-    With `cut`, a file that is too large is read as far as the limit instead of refused.
+    With `cut`, a file that is too large is read up to the limit instead of refused.
     """
     try:
         with os.fdopen(open_regular(path, follow=False), "rb") as file:

@@ -1,6 +1,6 @@
-"""Where everything lives: the home, sessions by working directory, memory by repository, sockets, logs.
+"""Where everything is: the home, sessions by working directory, memory by repository, sockets, logs.
 
-Resolution only. What may be written where is decided in `permissions`.
+It only resolves paths. `permissions` decides what may be written where.
 """
 
 from __future__ import annotations

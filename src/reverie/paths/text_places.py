@@ -1,7 +1,6 @@
-"""Every place in Reverie's home where text of a user can be kept: the one list that purge, doctor and the docs use.
+"""Every place in Reverie's home that can hold text of a user: the one list for purge, doctor and the docs.
 
-A file that no line here names is treated as text too, so a new place is never missed by a purge; it only has no name.
-Pure: nothing is read or written here.
+A file that is not in the list counts as text too, so a purge never misses a new place. Pure.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ class Treatment(Enum):
     DELETED = "deleted"
     """It can be made again."""
     YOURS = "left to you"
-    """Written by the user alone: a purge finds it, names it and does not change it."""
+    """The user wrote it: a purge reports it and does not change it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextPlace:
-    """One place, as a pattern below the home, in the order in which they are tried."""
+    """One place, as a pattern below the home. They are tried in order."""
 
     pattern: str
     kind: str
@@ -50,7 +49,7 @@ TEXT_PLACES: tuple[TextPlace, ...] = (
     TextPlace("heartbeats/*", "log", "how background writers are doing"),
     TextPlace("extracted/*", "log", "how far `reverie extract` has come"),
     TextPlace("history/*", "typed", "what you typed into the chat"),
-    TextPlace("teams/*", "mailbox", "teams and their mailboxes"),
+    TextPlace("teams/*", "mailbox", "teams and their inboxes"),
     TextPlace("team-sync/*", "team", "what you had in common with your team at the last sync"),
     TextPlace("dreams/*", "dream", "the copy that a running dream works on"),
     TextPlace("indexes/*", "index", "search indexes with the vectors of an encoder", Treatment.DELETED),
@@ -67,8 +66,10 @@ TEXT_PLACES: tuple[TextPlace, ...] = (
 
 
 def find_text_place(relative: str) -> TextPlace:
-    """The line for a file, by its path below the home. `*.toml` and `*.md` name files of the home itself."""
+    """Returns the place of a file, by its path below the home. `*.toml` and `*.md` name files of the home itself."""
     is_top = len(PurePosixPath(relative).parts) == 1
     return next(
-        one for one in TEXT_PLACES if fnmatchcase(relative, one.pattern) and (is_top or not one.pattern.startswith("*."))
+        one
+        for one in TEXT_PLACES
+        if fnmatchcase(relative, one.pattern) and (is_top or not one.pattern.startswith("*."))
     )

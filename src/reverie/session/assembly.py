@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
-from reverie.agents.fork import ForkPoint
+from reverie.agents.fork import ForkPoint, ask_aside
 from reverie.context.engine import Engine, Host
 from reverie.context.rule_attachments import RuleAttachments
+from reverie.errors import UserError
 from reverie.events import TaskChanged
 from reverie.instructions import Instructions, load_instructions
 from reverie.layers.base import BreakCause, Companion
 from reverie.loop import Thread
+from reverie.paths import Places
 from reverie.permissions.policy import Mode, Rules
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import TaskInfo, Tasks
@@ -32,6 +34,7 @@ from reverie.session.session_agents import SessionAgents
 from reverie.session.team_sync import TeamSync
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock
+from reverie.storage.transcript.view import View
 from reverie.tools.base import Caller, Tool, ToolContext
 from reverie.tools.registry import read_only_by, tool_schemas
 from reverie.tools.seen_files import seen_files
@@ -151,6 +154,34 @@ class Assembly:
             return load_instructions(parts.places, parts.settings, window=parts.limits.window)
 
         return RuleAttachments(load, lambda: parts.log.view, parts.places.cwd, lambda: parts.flags.on("rules"))
+
+    @property
+    def id(self) -> str:
+        return self.parts.log.session_id
+
+    @property
+    def view(self) -> View:
+        """What the model sees."""
+        return self.parts.log.view
+
+    @property
+    def places(self) -> Places:
+        return self.parts.places
+
+    @property
+    def model_name(self) -> str:
+        return self.parts.model.name
+
+    def cancel(self) -> bool:
+        """Stops the running turn, or a compaction; records stay. False if nothing is running."""
+        return self._turn.cancel() if self._turn is not None else self.engine.compactor.cancel()
+
+    async def ask_aside(self, question: str) -> str:
+        """Answers a side question, even while a turn is running. The conversation does not change."""
+        if not question.strip():
+            raise UserError("there is nothing to answer: write the question after /btw")
+        self.ensure_header()
+        return await ask_aside(self._forks.kept(), question)
 
     @property
     def busy(self) -> bool:

@@ -7,11 +7,11 @@ processes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from reverie.agents.children import step_line
 from reverie.agents.messages.message import new_message
@@ -26,21 +26,38 @@ from reverie.agents.messages.structured import (
     mark_cut_off,
     parse,
 )
-from reverie.events import ToolStarted, TurnEnded
+from reverie.events import Event, ToolStarted, TurnEnded
 from reverie.models.base import Capabilities, Model, ModelEvent, Request
 from reverie.session.agent_memories import KindMemory
 from reverie.session.hook_points import AskStop
 from reverie.session.memory_companion import evidence_of
 from reverie.session.messages import SessionMessages
 from reverie.settings import Settings
-from reverie.tools.base import AgentOrder, Caller, PermissionFunction, Tool, ToolOutput
+from reverie.storage.transcript.session_log import SessionLog
+from reverie.tools.base import AgentOrder, Caller, PermissionFunction, Tool, ToolContext, ToolOutput
 from reverie.types import Origin, Purpose, ToolUseBlock
 
-if TYPE_CHECKING:
-    from reverie.session.session import Session
-
-OpenSession: TypeAlias = Callable[..., Awaitable["Session"]]
+OpenSession: TypeAlias = Callable[..., Awaitable[Any]]
 """`Session.open`, passed in, because a session starts teammates, and a teammate is a session."""
+
+
+class TeammateSession(Protocol):
+    """What a teammate needs from its session."""
+
+    @property
+    def messages(self) -> SessionMessages: ...
+
+    @property
+    def log(self) -> SessionLog: ...
+
+    @property
+    def tool_context(self) -> ToolContext: ...
+
+    def send(self, text: str) -> AsyncGenerator[Event, None]: ...
+
+    async def __aenter__(self) -> Any: ...
+
+    async def __aexit__(self, *error: Any) -> None: ...
 
 
 class SharedModel:
@@ -99,7 +116,7 @@ class LocalTeammate:
         """Runs from its first task to its end. Returns its last answer."""
         member = self._member
         member.inbox.put(new_message(self._lead.name, member.name, order.prompt, summary=order.description))
-        session = await self._open_session(
+        session: TeammateSession = await self._open_session(
             cwd=cwd, model=model, settings=self._settings, prompt=prompt, tools=self._tools
         )
         async with session:
@@ -129,7 +146,7 @@ class LocalTeammate:
     def _lead(self) -> Member:
         return self._messages.roster.find(self._member.parent or "") or self._messages.main
 
-    def _join(self, session: Session) -> None:
+    def _join(self, session: TeammateSession) -> None:
         """Gives it the messages, permissions and memory of a member of the parent's process."""
         session.messages.main.mode = AgentMode.TEAMMATE
         session.messages.main.inbox = self._member.inbox
@@ -157,7 +174,7 @@ class LocalTeammate:
             inbox.put(message if content is None else describe(message, content))
         return asked
 
-    async def _turn(self, session: Session) -> TurnEnded:
+    async def _turn(self, session: TeammateSession) -> TurnEnded:
         ended: TurnEnded | None = None
         async with aclosing(session.send("")) as events:
             async for event in events:

@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from reverie.agents.fork import ask_aside
 from reverie.context.compacted import Compacted, Undone
 from reverie.context.conversation import unsent_break
 from reverie.context.prefix import date_change, date_changed
@@ -27,7 +26,6 @@ from reverie.layers.base import ForkResult
 from reverie.loop import INTERRUPTED, close_open_calls, run
 from reverie.models.base import Model
 from reverie.origins import UserInput, fence, input_blocks
-from reverie.paths import Places
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import Task, TaskHandle
@@ -38,7 +36,7 @@ from reverie.session.verbs import verbs
 from reverie.settings import Settings
 from reverie.storage.cleanup import clean_tool_results, needs_cleaning
 from reverie.storage.transcript.session_log import Clock, SessionLog, utc_now
-from reverie.storage.transcript.view import Entry, View
+from reverie.storage.transcript.view import Entry
 from reverie.tools.base import Tool, ToolContext
 from reverie.tools.registry import builtin_tools
 from reverie.types import Block, ImageBlock, JsonObject, Message, Origin, Purpose, TextBlock, Usage
@@ -161,22 +159,9 @@ class Session(Assembly):
     # -- for callers ----------------------------------------------------------------------------------------------
 
     @property
-    def id(self) -> str:
-        return self.parts.log.session_id
-
-    @property
     def log(self) -> SessionLog:
         """The transcript, record by record."""
         return self.parts.log
-
-    @property
-    def view(self) -> View:
-        """What the model sees."""
-        return self.parts.log.view
-
-    @property
-    def places(self) -> Places:
-        return self.parts.places
 
     @property
     def tool_context(self) -> ToolContext:
@@ -185,10 +170,6 @@ class Session(Assembly):
     @property
     def notes_path(self) -> Path:
         return self.engine.notes.path
-
-    @property
-    def model_name(self) -> str:
-        return self.parts.model.name
 
     def listen(self, listener: Callable[[Event], None]) -> None:
         """Passes events between turns (background tasks, notices), and those from opening, to `listener`."""
@@ -239,10 +220,6 @@ class Session(Assembly):
             raise NoAnswer(ended.error or f"the turn ended without a whole answer ({ended.reason})", ended.text)
         return ended.text
 
-    def cancel(self) -> bool:
-        """Stops the running turn, or a compaction; records stay. False if nothing is running."""
-        return self._turn.cancel() if self._turn is not None else self.engine.compactor.cancel()
-
     async def fork(
         self,
         directive: str,
@@ -257,13 +234,6 @@ class Session(Assembly):
         return await self._forks.now().run(
             directive, purpose=purpose, permission=permission, max_rounds=max_rounds, max_tokens=max_tokens
         )
-
-    async def ask_aside(self, question: str) -> str:
-        """Answers a side question, even while a turn is running. The conversation does not change."""
-        if not question.strip():
-            raise UserError("there is nothing to answer: write the question after /btw")
-        self.ensure_header()
-        return await ask_aside(self._forks.kept(), question)
 
     # -- what the user can do to the context ------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ Each handler takes a JSON object and returns one. A mistake in it is a UserError
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from reverie.agents.messages.roster import AgentMode, Member
 from reverie.agents.spawn import Spawner
@@ -16,16 +15,14 @@ from reverie.errors import UserError
 from reverie.layers.l3_session_notes.keeper import NoteKeeper
 from reverie.runtime.live import Handler
 from reverie.runtime.tasks import Tasks
+from reverie.session.assembly import Assembly
 from reverie.types import JsonObject, Purpose
-
-if TYPE_CHECKING:
-    from reverie.session.session import Session
 
 _LISTED = 50
 _LINE = 200
 
 
-def verbs(session: Session) -> Mapping[str, Handler]:
+def verbs(session: Assembly) -> Mapping[str, Handler]:
     """Returns the handlers of one session by verb."""
 
     async def status(_request: JsonObject) -> JsonObject:

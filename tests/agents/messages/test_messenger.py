@@ -171,7 +171,7 @@ def test_what_a_model_may_not_say_for_the_program(places: Places, team: Team) ->
         assert "Only the lead" in refusal(lambda: ann.send(None, "ben", ends))
         assert "Only the lead" in refusal(lambda: ann.send(None, "ben", plan))
         assert "to its lead" in refusal(lambda: ann.send(None, "ben", answer))
-        assert "one at a time" in refusal(lambda: lead.send(None, "*", ends))
+        assert "one receiver" in refusal(lambda: lead.send(None, "*", ends))
         assert asyncio.run(lead.send(None, "ann", ends)) == "Sent to ann."
     (message,) = team.inbox("ann").collect().messages
     assert json.loads(message.text)["request_id"], "a request always has an id"
@@ -250,7 +250,7 @@ def test_no_socket_but_that_of_a_live_session_is_opened(tmp_path: Path) -> None:
             link = tmp_path / "l.sock"
             link.symlink_to(foreign)
             for path in (foreign, link, own.with_name("none.sock"), tmp_path, f"{own.parent}/./../run/other.sock"):
-                with pytest.raises(UserError, match="only sessions of this home"):
+                with pytest.raises(UserError, match="only to sessions of this home"):
                     await here.messages.send(here_caller(), f"uds:{path}", "hello", "")
             assert f"Sent to the session {there.id}" in await here.messages.send(here_caller(), f"uds:{own}", "hi", "")
             server.close()

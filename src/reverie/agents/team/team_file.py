@@ -77,7 +77,7 @@ def load_team(path: Path) -> TeamPlan:
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}.") from error
     except ValueError as error:
-        raise UserError(f"{path}: is not valid TOML: {error}.") from error
+        raise UserError(f"{path}: {error}.") from error
     plan = _plan(raw, str(path))
     teammates = tuple(_resolve_script(member, path.parent) for member in plan.teammates)
     return replace(plan, lead=_resolve_script(plan.lead, path.parent), teammates=teammates)
