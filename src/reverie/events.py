@@ -73,8 +73,7 @@ class PermissionAsked:
     tool: str
     input: Json
     reason: str
-    cwd: str = ""
-    """The folder for relative paths in `input`."""
+    cwd: str = ""  # the folder for relative paths in `input`
 
 
 @dataclass(frozen=True, slots=True)

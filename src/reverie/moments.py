@@ -18,8 +18,7 @@ LAST: Final = datetime(9999, 12, 29, tzinfo=UTC)
 _FIRST_S: Final = FIRST.timestamp()
 _LAST_S: Final = LAST.timestamp()
 _LARGEST_NS: Final = 2**63 - 1
-SKEW_S: Final = 300.0
-"""Clocks of two machines differ a little: this far in the future still counts as now."""
+SKEW_S: Final = 300.0  # clocks of two machines differ a little: this far in the future still counts as now
 
 
 def to_datetime(seconds: float) -> datetime:

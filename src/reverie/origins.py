@@ -14,11 +14,9 @@ from typing import TypeAlias
 from reverie.types import Origin, TextBlock
 
 UserInput: TypeAlias = str | Sequence[TextBlock]
-SHORT_PASTE = 300
-"""A pasted line of up to this many characters counts as entered; a longer one as pasted."""
+SHORT_PASTE = 300  # a pasted line of up to this many characters counts as entered; a longer one as pasted
 NO_REQUEST = "The user sent this and wrote nothing beside it. Say what it is, or answer what it asks."
-LONG_PART, MANY_LINES = 4_000, 40
-"""A paragraph beyond one of these is material."""
+LONG_PART, MANY_LINES = 4_000, 40  # a paragraph beyond one of these is material
 
 _TAGS = {Origin.CODE: "system-reminder", Origin.RECALLED: "system-reminder"}
 _TASK = "reverie-task"

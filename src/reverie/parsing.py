@@ -13,14 +13,11 @@ from typing import Any, cast
 
 from reverie.errors import UserError
 
-MAX_DEPTH = 64
-"""The most nested lists and mappings in a tool's input, a hook's answer or a file."""
-RECORD_DEPTH = 100
-"""The same for a whole record or request, which contains such a value."""
+MAX_DEPTH = 64  # the most nested lists and mappings in a tool's input, a hook's answer or a file
+RECORD_DEPTH = 100  # the same for a whole record or request, which contains such a value
 MAX_JSON = 64 * 1024 * 1024
 """The most characters (or bytes) of one JSON text: a record of a transcript may contain images."""
-MAX_YAML = 65_536
-"""The most characters of one YAML text, and of the texts of its aliases."""
+MAX_YAML = 65_536  # the most characters of one YAML text, and of the texts of its aliases
 MAX_TOML = 262_144
 LONGEST_MESSAGE = 20_000
 """The most characters of a message that count as the user's own words: nobody types more at once."""
@@ -182,7 +179,6 @@ def _check_size(size: int, most: int) -> None:
 
 
 def _check_depth(value: Any, most: int) -> None:
-    """Checks a value level by level, without recursion."""
     level: list[Any] = [value] if isinstance(value, (dict, list)) else []
     for _ in range(most):
         inner: list[Any] = []

@@ -16,8 +16,7 @@ from typing import Final, TypeAlias
 
 LARGEST: Final = 512 * 1024 * 1024
 """The largest file that is read whole: transcripts, logs, objects of a history."""
-LARGEST_TEXT: Final = 16_000_000
-"""The usual limit, for a memory, a definition or a state file."""
+LARGEST_TEXT: Final = 16_000_000  # the usual limit, for a memory, a definition or a state file
 
 _Name: TypeAlias = str | Path
 _PIECE: Final = 1 << 20

@@ -72,8 +72,7 @@ class Purpose(StrEnum):
     AGENT = "agent"
     SIDE_QUESTION = "side_question"
     PROGRESS = "progress"
-    CLEANUP = "cleanup"
-    """A task like the others, without a model."""
+    CLEANUP = "cleanup"  # a task like the others, without a model
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,7 @@ class AgentDefinition:
     tools: tuple[str, ...] | None = None
     model: str = ""
     memory: Scope | None = None
-    source: Path | None = None
-    """The file that defines it; None for a built-in kind."""
+    source: Path | None = None  # the file that defines it; None for a built-in kind
     reads_only: bool = False
 
 
@@ -94,7 +93,6 @@ def trusted_parts(places: Places) -> list[Part]:
 
 
 def _read_all(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefinition, list[Part]]]:
-    """Yields every kind that a file defines, with the parts that need the user's trust."""
     taken = {kind.name for kind in built_in()}
     book: TrustBook | None = None
     for folder in definition_folders(places):

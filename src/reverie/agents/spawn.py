@@ -34,8 +34,7 @@ _WHY_NOT = {
     AgentMode.TEAMMATE: "You are a teammate, and a teammate cannot start agents: do it yourself, or write to others.",
     AgentMode.SIDE_QUESTION: "A side question is answered without tools.",
 }
-FORK_ROUNDS = 200
-"""The most rounds of a fork, whatever the settings allow."""
+FORK_ROUNDS = 200  # the most rounds of a fork, whatever the settings allow
 IN_BACKGROUND = frozenset({AgentMode.FORK, AgentMode.WORKER, AgentMode.TEAMMATE})
 
 
@@ -64,8 +63,7 @@ class Spawner:
         self.tasks = tasks
         self.roster = roster
         self._children: dict[str, _Child] = {}
-        self.started = set[str]()
-        """The names of all agents that were ever started."""
+        self.started = set[str]()  # the names of all agents that were ever started
         member = roster.find(MAIN) or roster.add(Member(MAIN, MAIN, AgentMode.MAIN))
         self.main = self._companion(member, waits=waits)
 
@@ -268,7 +266,6 @@ class Spawner:
     # -- ending ---------------------------------------------------------------------------------------------------
 
     async def _deliver(self, child: _Child, report: str) -> None:
-        """Puts a report into the parent's inbox, within the limit for a tool result."""
         call = ToolUseBlock(f"report-{child.member.id}", "Agent", {})
         kept = await self.host.keep(call, ToolOutput(report, origin=Origin.AGENT))
         text = kept.content if isinstance(kept.content, str) else report

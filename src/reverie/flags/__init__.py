@@ -31,8 +31,7 @@ __all__ = ["FLAGS", "Flag", "Flags", "PrefixFlags"]
 N = TypeVar("N", int, float)
 _domains = count(1)
 
-START_S = 2.0
-"""The longest wait in seconds for a provider to become ready."""
+START_S = 2.0  # the longest wait in seconds for a provider to become ready
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,7 @@ T = TypeVar("T")
 _Values = dict[str, bool | int | float]
 _Signature = tuple[int, int, int]
 
-GRACE_S = 1.0
-"""How many seconds an empty or missing file must stay that way before it counts."""
+GRACE_S = 1.0  # how many seconds an empty or missing file must stay that way before it counts
 _RACY_NS = 50_000_000
 """A file this young may change again without a new time: it is read again at the next use."""
 

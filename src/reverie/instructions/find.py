@@ -28,14 +28,10 @@ _MAX_RULE_DEPTH = 8
 class InstructionScope(StrEnum):
     """Who a file comes from."""
 
-    MANAGED = "managed"
-    """The administrator of this machine."""
-    USER = "user"
-    """This user, in every project."""
-    PROJECT = "project"
-    """Everybody who works on the project; folders above it count too."""
-    LOCAL = "local"
-    """This user, in this project."""
+    MANAGED = "managed"  # the administrator of this machine
+    USER = "user"  # this user, in every project
+    PROJECT = "project"  # everybody who works on the project; folders above it count too
+    LOCAL = "local"  # this user, in this project
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +40,7 @@ class InstructionCandidate:
 
     path: Path
     scope: InstructionScope
-    folder: Path
-    """The folder it applies to; patterns of a rule are relative to it."""
+    folder: Path  # the folder it applies to; patterns of a rule are relative to it
     rule: bool = False
 
 
@@ -84,7 +79,6 @@ def _named(
 
 
 def _rules(where: Path, scope: InstructionScope, folder: Path) -> Iterator[InstructionCandidate]:
-    """Yields every `.md` file below a rules folder, by name; linked folders are followed once."""
     if not _is_folder(where):
         return
     found: list[Path] = []
@@ -126,8 +120,7 @@ def _is_dir(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-MAX_FILE_BYTES = 1_000_000
-"""Larger files are not instructions."""
+MAX_FILE_BYTES = 1_000_000  # larger files are not instructions
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +129,7 @@ class ReadText:
 
     text: str = ""
     problem: str = ""
-    damaged: bool = False
-    """It contained bytes that are not UTF-8; each became a replacement character."""
+    damaged: bool = False  # it contained bytes that are not UTF-8; each became a replacement character
     owner: int = 0
 
 

@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 from reverie.instructions.markdown import MarkdownProse
 
-MAX_WORDS = 500
-"""The most words with an `@` that are checked in one file."""
+MAX_WORDS = 500  # the most words with an `@` that are checked in one file
 
 _WORD = re.compile(r"(?:(?<=\s)|^)@((?:[^\s\\]|\\ )+)", re.MULTILINE)
 _LEAD = re.compile(r"[ \t]*(?:[-*+][ \t]+|\d{1,9}[.)][ \t]+)?")
@@ -27,8 +26,7 @@ class Include:
 
     start: int
     end: int
-    word: str
-    """The word without the `@`."""
+    word: str  # the word without the `@`
     line: tuple[int, int] | None
 
     def spellings(self) -> Iterator[str]:

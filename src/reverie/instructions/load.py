@@ -20,8 +20,7 @@ from reverie.models.window import REFERENCE_WINDOW, scaled
 from reverie.paths import Places
 from reverie.settings import Settings
 
-MAX_DEPTH = 5
-"""How deep includes may be nested."""
+MAX_DEPTH = 5  # how deep includes may be nested
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,6 @@ class _Loader:
     # -- one file -------------------------------------------------------------------------------------------------
 
     def _open(self, one: InstructionCandidate) -> tuple[str, str] | None:
-        """Returns the real path and the text of a file; None if it is not used."""
         try:
             real = os.path.realpath(one.path, strict=True)
         except OSError as error:
@@ -203,7 +201,6 @@ class _Loader:
         return expand(text, means, content)
 
     def _target(self, include: Include, folders: tuple[Path, ...]) -> str | None:
-        """Returns the real path of the regular file that an include names, or None."""
         for spelling in include.spellings():
             if spelling.endswith("/"):
                 continue

@@ -71,7 +71,6 @@ def without_comments(text: str) -> str:
 
 
 def _code_regions(text: str) -> Iterator[tuple[int, int]]:
-    """Yields code regions that do not overlap."""
     starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
     for token in _parser().parse(text):
         if token.map is None:

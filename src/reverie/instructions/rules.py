@@ -34,8 +34,7 @@ class ConditionalRule:
     """A rule for some files only."""
 
     path: Path
-    base: Path
-    """The folder that its patterns are relative to."""
+    base: Path  # the folder that its patterns are relative to
     patterns: tuple[str, ...]
     text: str
 
@@ -120,7 +119,6 @@ def _scalar(text: str) -> str:
 
 
 def _commas(text: str) -> list[str]:
-    """Splits at commas, except for those inside braces and quotes."""
     cuts, depth, quote, is_blank = [-1], 0, "", True
     for found in _MARK.finditer(text):
         char = found[0]

@@ -91,10 +91,8 @@ class Places:
 
     home: Path
     cwd: Path
-    root: Path
-    """The canonical git root, shared by all worktrees; else the working directory."""
-    checkout: Path
-    """The top of the worktree that `cwd` is in; else the working directory."""
+    root: Path  # the canonical git root, shared by all worktrees; else the working directory
+    checkout: Path  # the top of the worktree that `cwd` is in; else the working directory
     runtime: Path | None = None
     remote_memory: Path | None = None
 

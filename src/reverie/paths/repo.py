@@ -21,8 +21,7 @@ class Repo:
 
     root: Path
     checkout: Path
-    git_dir: Path | None = None
-    """Where the index of this checkout is; None outside git."""
+    git_dir: Path | None = None  # where the index of this checkout is; None outside git
 
 
 def find_repo(cwd: Path) -> Repo:

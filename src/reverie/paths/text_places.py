@@ -15,10 +15,8 @@ class Treatment(Enum):
     """What a purge does with a file that holds the secret."""
 
     REWRITTEN = "rewritten"
-    DELETED = "deleted"
-    """It can be made again."""
-    YOURS = "left to you"
-    """The user wrote it: a purge reports it and does not change it."""
+    DELETED = "deleted"  # it can be made again
+    YOURS = "left to you"  # the user wrote it: a purge reports it and does not change it
 
 
 @dataclass(frozen=True, slots=True)

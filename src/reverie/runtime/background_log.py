@@ -160,7 +160,6 @@ def _parse(line: bytes) -> LogEntry | None:
 
 
 def _fit(name: str, value: Json) -> tuple[str, Json]:
-    """Returns a field that may be kept: numbers unchanged, text masked and cut, structures as short lists."""
     if name in _CONVERSATION:
         return f"{name}_characters", len(value if isinstance(value, str) else json.dumps(value, default=str))
     if name in ("time", "kind", "session"):

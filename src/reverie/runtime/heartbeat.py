@@ -28,17 +28,14 @@ REPORTED_FAILURES: Final = 3
 class Beat:
     """The state of a writer. Times are ISO; an empty time means never."""
 
-    succeeded: str = ""
-    """When a run last succeeded."""
+    succeeded: str = ""  # when a run last succeeded
     run: JsonObject = field(default_factory=dict[str, Any])
     """Figures of that run: seconds, rounds, tokens, what it wrote."""
     failed: str = ""
     error: str = ""
-    failures: int = 0
-    """In a row."""
+    failures: int = 0  # in a row
     stopped: str = ""
-    gate: str = ""
-    """The gate that stopped it last."""
+    gate: str = ""  # the gate that stopped it last
 
 
 def run_figures(usage: Usage, *, rounds: int, seconds: float | None = None) -> JsonObject:

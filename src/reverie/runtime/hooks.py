@@ -59,8 +59,7 @@ class HookRule:
     command: str
     matcher: str = "*"
     timeout_s: float = DEFAULT_TIMEOUT_S
-    folder: Path | None = None
-    """Where it runs, and its project folder; None for those of the session."""
+    folder: Path | None = None  # where it runs, and its project folder; None for those of the session
 
     def __post_init__(self) -> None:
         if not self.command.strip():
@@ -177,7 +176,6 @@ class _Answer:
 
 
 def _read(event: HookEvent, rule: HookRule, ran: CommandResult) -> _Answer:
-    """Turns exit code and output into an answer."""
     if ran.exit_code is None:
         return _Answer(notices=(_warning(event, rule, f"ran longer than {rule.timeout_s:g} s and was ended."),))
     stderr = _clean(ran.stderr.decode("utf-8", "replace")).strip()
@@ -327,7 +325,6 @@ def _whole_characters(value: Json) -> Json:
 
 
 def _limit_context(event: HookEvent, rule: HookRule, answer: _Answer) -> _Answer:
-    """Cleans and limits the text for the model."""
     too_long = any(len(text) > CONTEXT_CHARACTERS for text in answer.context)
     answer.context = tuple(_cut(_clean(text), CONTEXT_CHARACTERS) for text in answer.context)
     if too_long:

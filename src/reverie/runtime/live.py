@@ -114,7 +114,6 @@ class LiveServer:
         client.add_done_callback(self._clients.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serves one client until it leaves, idles too long or breaks the rules."""
         client = cast("asyncio.Task[Any]", asyncio.current_task())
         try:
             uid = peer(cast(socket.socket, writer.get_extra_info("socket")))[1]

@@ -30,8 +30,7 @@ class Parts:
     facts: ModelFacts
     limits: Thresholds
     background: BackgroundLog
-    named: str = ""
-    """The model of the conversation, if another one is open in its place."""
+    named: str = ""  # the model of the conversation, if another one is open in its place
 
     @property
     def model_name(self) -> str:

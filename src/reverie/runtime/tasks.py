@@ -249,7 +249,6 @@ class Tasks:
             self._on_change(task.info)
 
     def _settle(self, task: Task[T], done: asyncio.Task[T]) -> None:
-        """Records the end of the work."""
         del self._running[task.id]
         if done.cancelled():
             self._end(task, TaskState.KILLED)
@@ -304,6 +303,5 @@ def _error_fields(error: BaseException) -> dict[str, str | None]:
 
 
 def _line(text: str) -> str:
-    """Returns one line to show: no line breaks, no control characters, not too long."""
     flat = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
     return flat if len(flat) <= _LINE_CHARACTERS else flat[: _LINE_CHARACTERS - 1] + "…"

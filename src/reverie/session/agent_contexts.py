@@ -172,7 +172,6 @@ class AgentContexts:
         )
 
     def _pipeline(self, wanted: ContextOrder, kinds: list[TextBlock]) -> Pipeline:
-        """Layer 1 of the session, and layer 4 for this conversation only."""
         parts, main = self._parts, self._engine.conversation.pipeline
         folder = parts.places.session(parts.log.session_id) / "subagents" / wanted.id.removeprefix("agent-")
         ground = replace(
@@ -215,7 +214,6 @@ class AgentContexts:
         return name
 
     def _model(self, wanted: ContextOrder, inherited: Model) -> tuple[Model, ModelFacts]:
-        """Opens the wanted model, else returns the parent's. If a file names a model that fails, this is reported."""
         settings = self._parts.settings
         catalogue = Catalogue.load(settings.catalogue.files)
         name = self.model_name(wanted.model, wanted.kind, inherited.name)
@@ -252,7 +250,6 @@ def resolve_model_name(given: str, inherited: str, catalogue: Catalogue) -> str:
 
 
 def _provider(name: str, catalogue: Catalogue) -> str:
-    """Returns the provider of a model; empty for an unknown name."""
     with suppress(ReverieError):
         return split_name(name, catalogue)[0]
     return ""

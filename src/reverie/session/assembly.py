@@ -60,8 +60,7 @@ class Assembly:
         self._turn: asyncio.Task[None] | None = None
         self._turn_is_over = False
         """The turn changes the context no longer, though its last event may still be unread."""
-        self.closing = False
-        """The session is closing: it only waits for running background work."""
+        self.closing = False  # the session is closing: it only waits for running background work
         self._server: LiveServer | None = None
         self._schemas = tool_schemas(tools)
         self.tasks = Tasks(parts.background, self._task_changed)

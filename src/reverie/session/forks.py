@@ -109,7 +109,6 @@ class SessionForks:
             self._tell(purpose, why)
 
     def _tell(self, purpose: Purpose, why: str) -> None:
-        """Logs the reason, and tells the user about each kind of reason once."""
         self._parts.background.write("stand_in", purpose=purpose.value, reason=why)
         kind = why if why == KEPT_FROM_IT else purpose.value if "(budget." in why else "failed"
         if kind in self._reported:

@@ -55,8 +55,7 @@ class PermissionGate:
         is_read_only: Callable[[str, JsonObject], bool] = lambda _tool, _input: False,
     ) -> None:
         self._hooks = hooks
-        self.mode = mode
-        """May change during the session: a teammate may do more once its plan is approved."""
+        self.mode = mode  # may change during the session: a teammate may do more once its plan is approved
         self._rules = rules
         self._can_ask = can_ask
         self._emit = emit

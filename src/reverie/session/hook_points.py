@@ -79,7 +79,6 @@ class HookPoints(Companion):
         return may_stop
 
     async def _refuses(self, event: HookEvent, refusals: int, payload: JsonObject) -> str | None:
-        """Why the hooks do not let an agent end. After too many refusals in a row they are ignored."""
         if not self._hooks.listens_to(event):
             return None
         outcome = await self._fire(event, {"stop_hook_active": refusals > 0, **payload})

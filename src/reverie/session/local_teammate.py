@@ -188,7 +188,6 @@ class LocalTeammate:
         return ended
 
     async def _tell_lead(self, content: Structured, summary: str) -> None:
-        """Sends a message to the lead as text, within the limit for a tool result."""
         lead, name = self._lead, self._member.name
         message = describe(new_message(name, lead.name, "", summary=f"{name} {summary}"), content)
         call = ToolUseBlock(f"report-{message.id}", "Agent", {})

@@ -117,7 +117,6 @@ class MemoryCompanion(Companion):
         return (TextBlock(f"<system-reminder>\n{note}\n</system-reminder>", Origin.CODE),) if note else ()
 
     def _written(self, path: Path) -> str:
-        """Tells the user about a save. Returns what the model should know about it."""
         name = Path(path).resolve().relative_to(self.directory.root).as_posix()
         if not path.exists():
             self._emit(Notice(f"forgot {name}; `reverie memory undo` brings it back", source="memory"))

@@ -77,7 +77,6 @@ class SessionMessages:
         return messages if at_end and not messages else [*self._introduction_blocks(), *messages]
 
     def _introduction_blocks(self) -> list[TextBlock]:
-        """Introduces the team at the start, and again after a compaction removed the introduction."""
         boundaries = self._parts.log.view.boundaries
         if not self.introduction or self._introduced_at == boundaries:
             return []

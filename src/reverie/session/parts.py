@@ -47,8 +47,7 @@ class SessionParts(Parts):
     lease: Lease | None
     resumed: bool
     branch: str
-    prompt: str = ""
-    """Replaces Reverie's own system prompt."""
+    prompt: str = ""  # replaces Reverie's own system prompt
 
 
 def gather(

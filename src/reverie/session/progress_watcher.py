@@ -54,7 +54,6 @@ class ProgressWatcher:
                 tell(said)
 
     async def _ask(self, messages: tuple[Message, ...], asked: Message, thread: str) -> str:
-        """Returns the answer; empty if there was none in time."""
         try:
             model = self._mind()
             if model is None:

@@ -101,7 +101,6 @@ class Session(Assembly):
         return session
 
     def _clean_up(self) -> None:
-        """Removes old tool results that nobody can ask for any longer, in the background."""
         project, kept = self.parts.places.project, self.parts.settings.tool_results
         if not needs_cleaning(project, skip=self.id):
             return
@@ -310,7 +309,6 @@ class Session(Assembly):
             self._team_sync.look()
 
     async def _take_in(self, said: Sequence[TextBlock], images: Sequence[ImageBlock]) -> str | None:
-        """Records the user's message and what the hooks add to it. Returns a reason if a hook refused it."""
         text = "\n\n".join(block.text for block in said)
         is_said = bool(text.strip() or images)
         refusal, added = await self.hook_points.check_prompt(text) if is_said else (None, [])

@@ -92,7 +92,6 @@ class Lead(MemberRunner):
         return any(member.state is MemberState.RUNNING for member in messages.roster if member is not messages.main)
 
     def _remaining(self) -> list[str]:
-        """The teammates that can still be reached, or have agreed to end and are still running."""
         others = [name for name in self.team.names() if name != self.name]
         return [name for name in others if self.team.is_reachable(name) or self.team.presence(name) is not None]
 
@@ -117,7 +116,6 @@ class Lead(MemberRunner):
                 return message
 
     async def _decide(self, name: str, request: PermissionRequest) -> None:
-        """Judges a teammate's call by the lead's rules, and asks the user if there is one."""
         call = ToolCall(
             request.request_id, request.tool, request.input, False, Path(request.cwd), Purpose.AGENT, agent_id=name
         )

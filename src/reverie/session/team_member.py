@@ -178,7 +178,6 @@ class Teammate(MemberRunner):
                 ended = await self.turn()
 
     async def _may_leave(self) -> bool:
-        """Whether it was asked to end and agrees, explicitly or by not refusing."""
         if self._shutdown is not None and not self._leaving:
             await self._to_lead(ShutdownResponse(True, self._shutdown.request_id))
             self._leaving = True

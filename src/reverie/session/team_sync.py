@@ -73,7 +73,6 @@ class TeamSync:
             self._emit(Notice(f"the team's memory: {done.told}", source="memory"))
 
     def _files(self) -> _Seen:
-        """The files of the team's folder now: names, times and sizes."""
         seen = set[tuple[str, int, int]]()
         try:
             for path in (self._memory.directory.root / TEAM).rglob("*.md"):

@@ -109,8 +109,6 @@ def agent_json(spawner: Spawner, tasks: Tasks, member: Member) -> JsonObject:
 
 
 def _context_verbs(compactor: Compactor, note_keeper: NoteKeeper) -> Mapping[str, Handler]:
-    """Returns the handlers that change the context of a session, by verb."""
-
     async def compact(request: JsonObject) -> JsonObject:
         walk = compactor.preview if request.get("preview") else compactor.compact
         done = await walk(_text(request, "text") or "", from_=_text(request, "from"), up_to=_text(request, "up_to"))

@@ -185,5 +185,4 @@ def remove(path: Path) -> None:
 
 
 def _printable(path: Path) -> str:
-    """Returns a path that can be printed: names that are not valid UTF-8 are escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -20,8 +20,7 @@ from reverie.storage.lease import Lease
 FOLDER = "tool-results"
 _DAY_S = 86_400
 _MEMORY = "memory"
-_STARTING_S = 60.0
-"""Time for a session from its lease to its first record."""
+_STARTING_S = 60.0  # time for a session from its lease to its first record
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,6 @@ def clean_tool_results(
 
 
 def _folders(project: Path, skip: str) -> Iterator[Path]:
-    """Yields the result folders of all sessions except one; links are not followed."""
     try:
         entries = sorted(os.scandir(project), key=lambda entry: entry.name)
     except OSError:
@@ -100,7 +98,6 @@ def _files(folder: Path) -> list[_ResultFile]:
 
 
 def _unreferenced(project: Path, folder: Path, files: list[_ResultFile]) -> list[_ResultFile]:
-    """Returns the files of one session that nothing refers to."""
     session = folder.parent
     if Lease.holder(session / Lease.NAME) is not None:
         return []
@@ -109,7 +106,6 @@ def _unreferenced(project: Path, folder: Path, files: list[_ResultFile]) -> list
 
 
 def _read_transcript(transcript: Path) -> bytes | None:
-    """Returns the bytes of a transcript: empty if it is missing, None if it cannot be read."""
     try:
         return read_regular(transcript, LARGEST)
     except FileNotFoundError:

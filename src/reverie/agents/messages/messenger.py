@@ -175,7 +175,6 @@ class Messenger:
         return [n for n in await asyncio.to_thread(self.team.team.names) if n not in (own, sender, *here)]
 
     def _session(self, to: str) -> LiveSession | None:
-        """The live session with this id, or with an id that starts like this."""
         if len(to) < _SHORTEST_ID or not to.replace("-", "").isalnum():
             return None
         found = [live for live in live_sessions(self._projects, to) if live.id != self._session_id]

@@ -18,8 +18,7 @@ from reverie.errors import UserError
 if TYPE_CHECKING:
     from reverie.agents.messages.message import AgentMessage
 
-MAIN = "main"
-"""The name of the agent that the user talks to."""
+MAIN = "main"  # the name of the agent that the user talks to
 EVERYONE = "*"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

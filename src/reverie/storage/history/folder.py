@@ -106,7 +106,6 @@ class VersionedFolder:
             self.history.pack_if_many()
 
     def _recover(self) -> None:
-        """Completes an interrupted change, unless the log has continued without it."""
         try:
             note: Any = load_json(read_regular_text(self._journal))
         except FileNotFoundError:

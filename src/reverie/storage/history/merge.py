@@ -9,8 +9,7 @@ import re
 from collections.abc import Sequence
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
-_Edit = tuple[int, int, list[str]]
-"""Lines [first, last) of the base, and the lines that replace them."""
+_Edit = tuple[int, int, list[str]]  # lines [first, last) of the base, and the lines that replace them
 
 
 def merge(base: str, ours: str, theirs: str, *, both_insert: bool = False) -> str | None:
@@ -43,7 +42,6 @@ def _edits(base: Sequence[str], changed: Sequence[str]) -> list[_Edit]:
 
 
 def _interleave(one: list[_Edit], other: list[_Edit], both_insert: bool) -> list[_Edit] | None:
-    """Returns all edits in order; None if two of them change the same lines."""
     out: list[_Edit] = []
     ours, theirs = list(one), list(other)
     while ours and theirs:

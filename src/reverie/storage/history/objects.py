@@ -48,8 +48,7 @@ class GitCommit:
     tree: str
     parents: tuple[str, ...]
     author: str
-    when: int
-    """Seconds since 1970."""
+    when: int  # seconds since 1970
     message: str
 
 
@@ -238,7 +237,6 @@ class ObjectStore:
 
 
 def _names(folder: Path) -> list[str]:
-    """Returns the names in a folder; none if it does not exist."""
     try:
         with os.scandir(folder) as entries:
             return [entry.name for entry in entries]

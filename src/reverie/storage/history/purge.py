@@ -19,20 +19,16 @@ from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.history.objects import TreeEntry, encode_tree
 from reverie.storage.history.versions import BRANCH, History
 
-Replace = Callable[[bytes], bytes]
-"""Returns its input if there is nothing to remove."""
-Rename = Callable[[str], str]
-"""The same for the name of a file or folder."""
+Replace = Callable[[bytes], bytes]  # returns its input if there is nothing to remove
+Rename = Callable[[str], str]  # the same for the name of a file or folder
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryPurge:
     """The result of a purge."""
 
-    versions: dict[str, str]
-    """Each version that was rewritten, with its new name."""
-    contents: int
-    """File contents that held the text."""
+    versions: dict[str, str]  # each version that was rewritten, with its new name
+    contents: int  # file contents that held the text
 
 
 def purge_history(history: History, replace: Replace, rename: Rename = str) -> HistoryPurge:
@@ -107,7 +103,6 @@ class _Rewriting:
         return self._commits[head]
 
     def _missing(self, head: str) -> Iterator[str]:
-        """Yields commits that are not rewritten yet, children before their parents."""
         seen: set[str] = set()
         order: list[str] = []
         stack: list[tuple[str, bool]] = [(head, False)]
@@ -122,7 +117,6 @@ class _Rewriting:
         return reversed(order)
 
     def _with_new_ids(self, message: bytes) -> bytes:
-        """Returns the message with the new name of the version that it reverses."""
         for line in message.split(b"\n"):
             if line.startswith(b"Reverses: "):
                 old = line[10:].decode("ascii", "replace")

@@ -25,8 +25,7 @@ _COARSE_NS = 2_000_000_000  # and some file systems keep only seconds
 
 _NOTE_ABOVE = 16  # files read in one look, worth a new note even if no version follows
 
-Stamp = tuple[int, int, int, int]
-"""Inode, size, mtime and ctime in nanoseconds."""
+Stamp = tuple[int, int, int, int]  # inode, size, mtime and ctime in nanoseconds
 STATE_FILE = "reverie-files"
 """The file in a history's folder with the noted state of the files; it can be made again."""
 

@@ -30,8 +30,7 @@ from reverie.storage.history.objects import (
 )
 
 BRANCH = "refs/heads/main"
-PACK_ABOVE = 3_000
-"""Loose objects that are packed; a version has about four."""
+PACK_ABOVE = 3_000  # loose objects that are packed; a version has about four
 _LATEST = ("latest", "HEAD", "@")
 _PREFIX = re.compile(r"[0-9a-f]{4,40}")
 _TRAILER = re.compile(r"([A-Z][A-Za-z-]*): (.*)")
@@ -47,10 +46,8 @@ class VersionInfo:
     why: str = ""
     session: str = ""
     message: str = ""
-    subject: str = ""
-    """The first line of the log; if empty, it lists the changed files."""
-    reverses: str = ""
-    """The version that this one takes back."""
+    subject: str = ""  # the first line of the log; if empty, it lists the changed files
+    reverses: str = ""  # the version that this one takes back
     reasons: Mapping[str, str] = field(default_factory=dict[str, str])
     """Why each file was changed, if there is more to say than `why`."""
 
@@ -264,7 +261,6 @@ class History:
                 yield f"{above}{entry.name}", entry.id
 
     def _changes(self, before: str | None, after: str | None, above: str = "") -> Iterator[FileChange]:
-        """Yields the files that differ between two trees; equal folders are skipped."""
         old = self._tree(before) if before else {}
         new = self._tree(after) if after else {}
         for name in sorted(old.keys() | new.keys()):

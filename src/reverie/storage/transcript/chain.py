@@ -12,8 +12,7 @@ from dataclasses import replace
 from reverie.storage.transcript.records import CompactBoundary, Rewind, SessionHeader, Undo, from_record
 from reverie.types import Record
 
-UNCOUNTED = "uncounted"
-"""Set in memory on a record whose usage does not measure the current context."""
+UNCOUNTED = "uncounted"  # set in memory on a record whose usage does not measure the current context
 
 
 def conversation(records: Sequence[Record]) -> list[Record]:
@@ -49,7 +48,6 @@ def _find_outdated_usage(main: list[Record], undone: set[str]) -> set[int]:
 
 
 def _find_undone(main: list[Record], position: dict[str, int]) -> set[str]:
-    """Finds undone compactions, and those that a crash interrupted."""
     found = set[str]()
     for record in main:
         payload = from_record(record)
@@ -68,7 +66,6 @@ def can_be_parent(record: Record) -> bool:
 
 
 def _leaf(main: list[Record], position: dict[str, int]) -> int | None:
-    """The end of the conversation: its last message, or the target of a later rewind."""
     for i in range(len(main) - 1, -1, -1):
         if can_be_parent(main[i]):
             return i
@@ -79,7 +76,6 @@ def _leaf(main: list[Record], position: dict[str, int]) -> int | None:
 
 
 def _walk(main: list[Record], position: dict[str, int], leaf: int | None) -> set[int]:
-    """Walks from the leaf to the root. Foreign records on the way are kept."""
     path = set[int]()
     at = leaf
     while at is not None and at not in path:

@@ -111,7 +111,6 @@ def _origin(part: Json, typed: Origin) -> Origin:
 
 
 def _words(text: str) -> str:
-    """Returns the text without the parts that an agent added."""
     at, left = 0, list[str]()
     for start, end in _sections(text):
         left.append(text[at:start])
@@ -135,7 +134,6 @@ def _sections(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(part: Json) -> Iterator[Json]:
-    """Splits a text into pieces of one author each, in order; anything else stays whole."""
     text: Json = cast(JsonObject, part).get("text") if isinstance(part, dict) else None
     sections = list(_sections(text)) if isinstance(text, str) and _words(text) else []
     if not isinstance(text, str) or not sections:

@@ -104,7 +104,6 @@ def _first_kept(entry: JsonObject, named: dict[str, int], place: int) -> int:
 
 
 def _compaction(entry: JsonObject, head: JsonObject, kept: list[str]) -> tuple[Record, Record]:
-    """Returns the boundary and the summary in the form of Claude Code; the kept messages follow the summary."""
     name = str(head["uuid"])
     said = str(uuid.uuid5(_NAMESPACE, f"{name}:summary"))
     meta: JsonObject = {"trigger": "auto", "preTokens": entry.get("tokensBefore")}

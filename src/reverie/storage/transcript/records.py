@@ -259,7 +259,6 @@ def build(kind: type[T], given: JsonObject) -> T | None:
 
 
 def _foreign_boundary(record: Record) -> CompactBoundary:
-    """Reads a compaction boundary of Claude Code."""
     meta = _object(record.data.get("compactMetadata"))
     kept = _object(meta.get("preservedSegment"))
     last: Json = record.data.get("logicalParentUuid")
@@ -278,7 +277,6 @@ def _object(value: Json) -> JsonObject:
 
 
 def _fits(value: Json, wanted: str) -> bool:
-    """Whether a value from a file fits the annotation of a field."""
     if value is None:
         return wanted.endswith("| None")
     kinds = {"int": int, "float": (int, float), "bool": bool, "tuple": list, "dict": dict, "JsonObject": dict}

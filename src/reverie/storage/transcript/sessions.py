@@ -23,8 +23,7 @@ from reverie.types import Record, TextBlock
 
 _HEAD_BYTES = 262_144
 _TITLE_LENGTH = 80
-LAST = "last"
-"""Names the last used session of a folder."""
+LAST = "last"  # names the last used session of a folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,6 @@ def describe(path: Path) -> SessionInfo | None:
 
 
 def _moment(record: Record) -> float:
-    """Returns the time in a record; 0 if it has none."""
     moment = parse_time(record.timestamp, needs_zone=True)
     return moment.timestamp() if moment is not None else 0.0
 
@@ -158,7 +156,6 @@ def _named(sessions: Iterable[SessionInfo], wanted: str) -> list[SessionInfo]:
 
 
 def _sessions_elsewhere(project: Path, wanted: str) -> Iterator[SessionInfo]:
-    """Yields the sessions of all other folders whose ids start with `wanted`."""
     try:
         folders = sorted(entry.path for entry in os.scandir(project.parent) if entry.is_dir())
     except OSError:
@@ -170,7 +167,6 @@ def _sessions_elsewhere(project: Path, wanted: str) -> Iterator[SessionInfo]:
 
 
 def _near(sessions: list[SessionInfo], wanted: str) -> list[SessionInfo]:
-    """Returns sessions with the words in the title, or with a similar id."""
     from difflib import get_close_matches
 
     if not wanted:

@@ -85,8 +85,7 @@ class View:
         self.cache_edits: dict[str, None] = {}
         self.server_edits: JsonObject = {}
         self.applied_edits: tuple[JsonObject, ...] = ()
-        self.rounds = 0
-        """Responses of the whole conversation, including those before a compaction."""
+        self.rounds = 0  # responses of the whole conversation, including those before a compaction
         self.cursors: dict[str, str | None] = {}
         self.pins: dict[str, str] = {}
         self.surfaced: dict[str, int] = {}
@@ -98,8 +97,7 @@ class View:
         """Sizes in bytes of the results of this context that are on disk as a whole."""
         self.cleared_tokens = 0
         self.survival: Survival | None = None
-        self.undone = False
-        """The last compaction was taken back, and there was none since."""
+        self.undone = False  # the last compaction was taken back, and there was none since
         self.derived: dict[type, Any] = {}
         """What layers derived from this view, by type; it can be deleted at any time."""
         self._usage_id: str | None = None
@@ -197,7 +195,6 @@ class View:
                 self._kept_aside = (anchor, entries[names.index(head) : names.index(tail) + 1])
 
     def _restore_preserved(self, uuid: str | None) -> None:
-        """Adds the messages kept over a compaction right after the record they follow."""
         if self._kept_aside is not None and uuid == self._kept_aside[0]:
             entries = self._kept_aside[1]
             self._kept_aside = None
@@ -255,7 +252,6 @@ class View:
             self._join("assistant", blocks, message.id)
 
     def _earlier_part(self, message_id: str | None) -> JoinedMessage | None:
-        """Returns the assistant message that this record was split from, if only tool results came in between."""
         if message_id is None:
             return None
         for joined in reversed(self._joined[-2:]):
@@ -309,7 +305,6 @@ class View:
         return block if text is None else replace(block, content=text)
 
     def _refresh(self, calls: set[str]) -> None:
-        """Applies decisions to results that are already in view."""
         for joined in {id(j): j for call in calls if (j := self._answers.get(call)) is not None}.values():
             shown = [self._apply_decision(b) if isinstance(b, ToolResultBlock) else b for b in joined.blocks]
             self.meter.rewrite(joined.blocks, shown)
