@@ -39,25 +39,17 @@ class Batch:
         return first
 
 
+@dataclass(slots=True, eq=False)
 class AgentCompanion(Companion):
     """The companion of one agent. With `waits`, the agent does not end while agents it started are running."""
 
-    def __init__(
-        self,
-        member: Member,
-        start: Callable[[AgentCompanion, AgentOrder], Awaitable[ToolOutput]],
-        at_work: Callable[[str], Sequence[Member]],
-        *,
-        waits: bool = True,
-        may_end: Callable[[str], Awaitable[str | None]] | None = None,
-    ) -> None:
-        self.member = member
-        self._start = start
-        self._at_work = at_work
-        self._waits = waits
-        self._may_end = may_end
-        self._run: tuple[Thread, Conversation] | None = None
-        self._batch: Batch | None = None
+    member: Member
+    start: Callable[[AgentCompanion, AgentOrder], Awaitable[ToolOutput]]
+    at_work: Callable[[str], Sequence[Member]]
+    waits: bool = True
+    may_end: Callable[[str], Awaitable[str | None]] | None = None
+    _run: tuple[Thread, Conversation] | None = field(default=None, init=False)
+    _batch: Batch | None = field(default=None, init=False)
 
     def attach(self, thread: Thread, conversation: Conversation) -> None:
         """Sets the thread and the conversation of this agent."""
@@ -84,7 +76,7 @@ class AgentCompanion(Companion):
     async def spawn(self, order: AgentOrder) -> ToolOutput:
         """Starts an agent for this one. A refusal becomes an error result with the reason."""
         try:
-            return await self._start(self, order)
+            return await self.start(self, order)
         except UserError as error:
             return ToolOutput(str(error), is_error=True)
 
@@ -110,18 +102,18 @@ class AgentCompanion(Companion):
         """Gives the agent its waiting messages before it ends. After that, the hooks may object."""
         await self.settle()
         waiting = message_blocks(self.member.inbox.drain())
-        if waiting or self._may_end is None:
+        if waiting or self.may_end is None:
             return waiting or None
-        return await self._may_end(answer)
+        return await self.may_end(answer)
 
     async def report_end(self, said: str) -> None:
         """Reports an end without an answer (no rounds left, or an error). Nobody can object to it."""
-        if self._may_end is not None:
-            await self._may_end(said)
+        if self.may_end is not None:
+            await self.may_end(said)
 
     async def settle(self) -> None:
         """Waits for a message, or until no running agent is left that could write one."""
-        while self._waits and not len(self.member.inbox) and self._at_work(self.member.id):
+        while self.waits and not len(self.member.inbox) and self.at_work(self.member.id):
             await self.member.inbox.arrived.wait()  # every agent that ends leaves a message
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -54,31 +54,20 @@ def _unchanged(header: SessionHeader) -> SessionHeader:
     return header
 
 
+@dataclass(slots=True, eq=False)
 class AgentContexts:
     """Builds the contexts of one session's agents. `listed` returns the list of kinds that the model sees."""
 
-    def __init__(
-        self,
-        parts: SessionParts,
-        engine: Engine,
-        context: ToolContext,
-        remembering: AgentMemories,
-        listed: Callable[[], str],
-        hooks: Companion,
-        *,
-        emit: Callable[[Event], None],
-        clock: Clock,
-    ) -> None:
-        self._parts = parts
-        self._engine = engine
-        self._main_context = context
-        self._remembering = remembering
-        self._listed = listed
-        self._hooks = hooks
-        self._emit = emit
-        self._clock = clock
-        self._opened: dict[str, Model] = {}
-        self._reported = set[str]()
+    parts: SessionParts
+    engine: Engine
+    context: ToolContext
+    remembering: AgentMemories
+    listed: Callable[[], str]
+    hooks: Companion
+    emit: Callable[[Event], None]
+    clock: Clock
+    _opened: dict[str, Model] = field(default_factory=dict[str, Model], init=False)
+    _reported: set[str] = field(default_factory=set[str], init=False)
 
     def create(self, wanted: ContextOrder) -> ForkPoint:
         """Builds a separate conversation for an agent, with its own transcript."""
@@ -90,14 +79,14 @@ class AgentContexts:
         kinds = self._kinds_for(wanted, tools)
         if kinds:
             log.append_message(Message("user", tuple(kinds)), isMeta=True)
-        cap = min(self._parts.settings.model.max_output, facts.max_output)
-        raised = max(cap, min(self._parts.settings.model.raised_output, facts.max_output))
+        cap = min(self.parts.settings.model.max_output, facts.max_output)
+        raised = max(cap, min(self.parts.settings.model.raised_output, facts.max_output))
         return ForkPoint(
             self._conversation(wanted, log, model, facts, kinds), tools, self._context(wanted, log), cap, raised
         )
 
     def _kinds_for(self, wanted: ContextOrder, tools: Mapping[str, Tool]) -> list[TextBlock]:
-        text = self._listed() if wanted.kind is not None and "Agent" in tools else ""
+        text = self.listed() if wanted.kind is not None and "Agent" in tools else ""
         return [TextBlock(text, Origin.CODE)] if text else []
 
     async def close(self, point: ForkPoint) -> None:
@@ -108,7 +97,7 @@ class AgentContexts:
             await model.close()
 
     def _log(self, wanted: ContextOrder) -> SessionLog:
-        parts = self._parts
+        parts = self.parts
         session = parts.log.session_id
         path = parts.places.agent_transcript(session, wanted.id.removeprefix("agent-"))
         return SessionLog(
@@ -119,20 +108,20 @@ class AgentContexts:
             git_branch=current_branch(find_repo(wanted.cwd)),
             agent_id=wanted.id,
             fsync=parts.settings.transcript.fsync,
-            clock=self._clock,
-            on_storage_error=lambda error: self._emit(Notice(str(error), "warning", "agents")),
+            clock=self.clock,
+            on_storage_error=lambda error: self.emit(Notice(str(error), "warning", "agents")),
         )
 
     def _header(self, wanted: ContextOrder, model: Model, facts: ModelFacts, tools: dict[str, Tool]) -> SessionHeader:
-        parts = self._parts
-        today = self._clock().astimezone().date()
+        parts = self.parts
+        today = self.clock().astimezone().date()
         if wanted.kind is None:  # a worker has the coordinator's prompt and tools
             header = wanted.parent.view.header
             assert header is not None, "an agent that starts another one has sent a request"
             return replace(header, model=model.name)
         here = parts.places if wanted.cwd == parts.places.cwd else Places.of(wanted.cwd, parts.settings)
         found = load_instructions(here, parts.settings, window=parts.limits.window)
-        memory = self._remembering.of(wanted.kind)
+        memory = self.remembering.of(wanted.kind)
         own = (wanted.kind.prompt, *((memory.section(),) if memory is not None else ()))
         place = system_prompt(wanted.cwd, current_branch(find_repo(wanted.cwd)), today)[-1]
         return SessionHeader(
@@ -148,8 +137,8 @@ class AgentContexts:
     def _conversation(
         self, wanted: ContextOrder, log: SessionLog, model: Model, facts: ModelFacts, kinds: list[TextBlock]
     ) -> Conversation:
-        main, parent = self._engine.conversation, wanted.parent.conversation
-        parts = self._parts
+        main, parent = self.engine.conversation, wanted.parent.conversation
+        parts = self.parts
         return replace(
             main,
             log=log,
@@ -160,7 +149,7 @@ class AgentContexts:
             purpose=Purpose.AGENT,
             thread=wanted.id,
             reused=True,
-            around=Around((self._hooks,), main.around.keep, main.around.carry_out),
+            around=Around((self.hooks,), main.around.keep, main.around.carry_out),
             announced=(ANNOUNCED,),
             account=parent.account.afresh() if parent.account is not None else None,
             sent=None,
@@ -172,10 +161,10 @@ class AgentContexts:
         )
 
     def _pipeline(self, wanted: ContextOrder, kinds: list[TextBlock]) -> Pipeline:
-        parts, main = self._parts, self._engine.conversation.pipeline
+        parts, main = self.parts, self.engine.conversation.pipeline
         folder = parts.places.session(parts.log.session_id) / "subagents" / wanted.id.removeprefix("agent-")
         ground = replace(
-            self._engine.compaction.ground,
+            self.engine.compaction.ground,
             cwd=wanted.cwd,
             transcript=parts.places.agent_transcript(parts.log.session_id, wanted.id.removeprefix("agent-")),
             requests=folder / "requests",
@@ -190,7 +179,7 @@ class AgentContexts:
         )
 
     def _context(self, wanted: ContextOrder, log: SessionLog) -> ToolContext:
-        main, memory = self._main_context, self._remembering.of(wanted.kind)
+        main, memory = self.context, self.remembering.of(wanted.kind)
         return replace(
             main,
             cwd=wanted.cwd,
@@ -204,17 +193,17 @@ class AgentContexts:
 
         A project's file may come from strangers, so it can only choose models of the current provider.
         """
-        catalogue = Catalogue.load(self._parts.settings.catalogue.files)
+        catalogue = Catalogue.load(self.parts.settings.catalogue.files)
         name = resolve_model_name(wanted, inherited, catalogue)
         source = kind.source if kind is not None and kind.model == wanted else None
-        is_projects = source is not None and source.parent != self._parts.places.home / "agents"
+        is_projects = source is not None and source.parent != self.parts.places.home / "agents"
         if name and is_projects and _provider(name, catalogue) != _provider(inherited, catalogue):
             self._tell(f"{source}: `model: {wanted}` is not from the current provider; the parent's model is used.")
             return ""
         return name
 
     def _model(self, wanted: ContextOrder, inherited: Model) -> tuple[Model, ModelFacts]:
-        settings = self._parts.settings
+        settings = self.parts.settings
         catalogue = Catalogue.load(settings.catalogue.files)
         name = self.model_name(wanted.model, wanted.kind, inherited.name)
         facts = catalogue.facts(split_name(inherited.name, catalogue)[1])
@@ -235,7 +224,7 @@ class AgentContexts:
     def _tell(self, text: str) -> None:
         if text not in self._reported:
             self._reported.add(text)
-            self._emit(Notice(text, "warning", "agents"))
+            self.emit(Notice(text, "warning", "agents"))
 
 
 def resolve_model_name(given: str, inherited: str, catalogue: Catalogue) -> str:

@@ -8,7 +8,7 @@ starts the work again from the beginning. It never answers the conversation itse
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar, cast
 
 from reverie.agents.fork import ForkPoint
@@ -37,18 +37,16 @@ _WORK: Final = {
 }
 
 
+@dataclass(slots=True, eq=False)
 class SessionForks:
-    """The forks of one session's main conversation. `point` returns the current conversation."""
+    """The forks of one session's main conversation. `now` returns the current conversation."""
 
-    def __init__(
-        self, parts: Parts, accounts: Accounts, emit: Callable[[Event], None], point: Callable[[], ForkPoint]
-    ) -> None:
-        self._parts = parts
-        self._accounts = accounts
-        self._emit = emit
-        self._reported = set[str]()
-        self._model: Model | None = None
-        self.now = point
+    parts: Parts
+    accounts: Accounts
+    emit: Callable[[Event], None]
+    now: Callable[[], ForkPoint]
+    _reported: set[str] = field(default_factory=set[str], init=False)
+    _model: Model | None = field(default=None, init=False)
 
     def kept(self) -> ForkPoint:
         """Returns the current conversation, for a fork that runs later."""
@@ -57,14 +55,14 @@ class SessionForks:
     @property
     def _has_fallback(self) -> bool:
         """Whether the embedded model takes over from the session's own model, which must be another one."""
-        given = self._parts.settings.background
-        return self._parts.model.name != EMBEDDED and (given.fallback or given.mind == EMBEDDED)
+        given = self.parts.settings.background
+        return self.parts.model.name != EMBEDDED and (given.fallback or given.mind == EMBEDDED)
 
     def unwanted(self, purpose: Purpose) -> str | None:
         """Why the session's own model should not do this work now; None if it may."""
-        if self._parts.settings.background.mind == EMBEDDED and self._parts.model.name != EMBEDDED:
+        if self.parts.settings.background.mind == EMBEDDED and self.parts.model.name != EMBEDDED:
             return KEPT_FROM_IT
-        return self._accounts.may_spend(purpose, tell=not self._has_fallback)
+        return self.accounts.may_spend(purpose, tell=not self._has_fallback)
 
     def may_begin(self, purpose: Purpose) -> str | None:
         """Why no model may do this work now; None if one may."""
@@ -109,11 +107,11 @@ class SessionForks:
             self._tell(purpose, why)
 
     def _tell(self, purpose: Purpose, why: str) -> None:
-        self._parts.background.write("stand_in", purpose=purpose.value, reason=why)
+        self.parts.background.write("stand_in", purpose=purpose.value, reason=why)
         kind = why if why == KEPT_FROM_IT else purpose.value if "(budget." in why else "failed"
         if kind in self._reported:
             return
         self._reported.add(kind)
         level = "info" if why == KEPT_FROM_IT else "warning"
         text = f"{_WORK.get(purpose, f'{purpose.value} is')} done by the embedded model for now: {why}"
-        self._emit(Notice(text, level, "background"))
+        self.emit(Notice(text, level, "background"))

@@ -7,8 +7,8 @@ refusal with a reason.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from reverie.events import Event, PermissionAsked
@@ -40,30 +40,22 @@ class OpenQuestion:
 _MAIN = Requester()
 
 
+@dataclass(slots=True, eq=False)
 class PermissionGate:
     """Decides calls. `answer` settles a question that `PermissionAsked` announced."""
 
-    def __init__(
-        self,
-        hooks: Hooks,
-        mode: Mode,
-        rules: Rules,
-        *,
-        can_ask: bool,
-        emit: Callable[[Event], None],
-        writes_memory: Callable[[ToolCall], bool] = lambda _call: False,
-        is_read_only: Callable[[str, JsonObject], bool] = lambda _tool, _input: False,
-    ) -> None:
-        self._hooks = hooks
-        self.mode = mode  # may change during the session: a teammate may do more once its plan is approved
-        self._rules = rules
-        self._can_ask = can_ask
-        self._emit = emit
-        self._writes_memory = writes_memory
-        self._is_read_only = is_read_only
-        self._always = frozenset[str]()
-        self._waiting: dict[str, tuple[OpenQuestion, asyncio.Future[Decision]]] = {}
-        self._numbers = count(1)
+    hooks: Hooks
+    mode: Mode  # may change during the session: a teammate may do more once its plan is approved
+    rules: Rules
+    can_ask: bool
+    emit: Callable[[Event], None]
+    writes_memory: Callable[[ToolCall], bool] = lambda _call: False
+    is_read_only: Callable[[str, JsonObject], bool] = lambda _tool, _input: False
+    _always: frozenset[str] = field(default_factory=frozenset[str], init=False)
+    _waiting: dict[str, tuple[OpenQuestion, asyncio.Future[Decision]]] = field(
+        default_factory=dict[str, tuple[OpenQuestion, asyncio.Future[Decision]]], init=False
+    )
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1), init=False)
 
     async def __call__(self, call: ToolCall) -> Decision:
         """Returns Allow, perhaps with another input, or Deny with a reason; never a question."""
@@ -88,32 +80,32 @@ class PermissionGate:
 
     def _changed(self, call: ToolCall, given: JsonObject) -> ToolCall:
         """Returns the call with the input of a hook, which may write where the old one only read."""
-        return replace(call, input=given, read_only=self._is_read_only(call.tool, given))
+        return replace(call, input=given, read_only=self.is_read_only(call.tool, given))
 
     def _policy(self, call: ToolCall, whose: Requester) -> Policy:
         """Returns the policy. A memory can be undone and has its own gate: nobody is asked, but rules still count."""
-        rules = self._rules.allowing(self._always)
-        is_free = self.mode is not Mode.READ_ONLY and (self._writes_memory(call) or whose.is_free(call))
-        return policy_for(Mode.ACCEPT_ALL if is_free else self.mode, rules, can_ask=self._can_ask)
+        rules = self.rules.allowing(self._always)
+        is_free = self.mode is not Mode.READ_ONLY and (self.writes_memory(call) or whose.is_free(call))
+        return policy_for(Mode.ACCEPT_ALL if is_free else self.mode, rules, can_ask=self.can_ask)
 
     async def _before(self, call: ToolCall) -> HookOutcome:
         payload: JsonObject = {"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id}
-        outcome = await self._hooks.fire(HookEvent.PRE_TOOL_USE, payload, match_on=call.tool)
+        outcome = await self.hooks.fire(HookEvent.PRE_TOOL_USE, payload, match_on=call.tool)
         for notice in outcome.notices:
-            self._emit(notice)
+            self.emit(notice)
         if outcome.permission == "deny" or outcome.stop:
             reason = outcome.reason or outcome.stop_reason or "a PreToolUse hook refused this call"
             return replace(outcome, blocked=True, reason=reason)
         return outcome
 
     async def _ask(self, call: ToolCall, reason: str, whose: Requester) -> Decision:
-        if not self._can_ask:
+        if not self.can_ask:
             return Deny(reason)
         name = f"ask-{next(self._numbers)}"
         answer = asyncio.get_running_loop().create_future()
         text = f"{whose.name}: {reason}" if whose.name else reason
         self._waiting[name] = (OpenQuestion(name, call, text), answer)
-        self._emit(PermissionAsked(name, call.tool, call.input, text, str(call.cwd)))
+        self.emit(PermissionAsked(name, call.tool, call.input, text, str(call.cwd)))
         try:
             async with asyncio.timeout(whose.wait_s):
                 return await answer

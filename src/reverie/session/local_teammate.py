@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -81,43 +81,29 @@ class SharedModel:
         """Does nothing: the owner closes the model."""
 
 
+@dataclass(slots=True, eq=False)
 class LocalTeammate:
     """One teammate: a `member` of the session with these `messages`. `keep` and `on_message` belong to that session."""
 
-    def __init__(
-        self,
-        member: Member,
-        *,
-        messages: SessionMessages,
-        settings: Settings,
-        open_session: OpenSession,
-        keep: Callable[[ToolUseBlock, ToolOutput], Awaitable[ToolOutput]],
-        on_message: Callable[[Member, str], None],
-        permission: PermissionFunction,
-        memory: KindMemory | None,
-        tools: tuple[Tool, ...],
-        progress: Callable[[str], None],
-        may_end: AskStop,
-    ) -> None:
-        self._messages = messages
-        self._settings = settings
-        self._open_session = open_session
-        self._keep = keep
-        self._on_message = on_message
-        self._member = member
-        self._permission = permission
-        self._memory = memory
-        self._tools = tools
-        self._progress = progress
-        self._may_end = may_end
-        self._refused = False
+    member: Member
+    messages: SessionMessages
+    settings: Settings
+    open_session: OpenSession
+    keep: Callable[[ToolUseBlock, ToolOutput], Awaitable[ToolOutput]]
+    on_message: Callable[[Member, str], None]
+    permission: PermissionFunction
+    memory: KindMemory | None
+    tools: tuple[Tool, ...]
+    progress: Callable[[str], None]
+    may_end: AskStop
+    _refused: bool = field(default=False, init=False)
 
     async def run(self, order: AgentOrder, prompt: str, model: str | Model, cwd: Path) -> str:
         """Runs from its first task to its end. Returns its last answer."""
-        member = self._member
+        member = self.member
         member.inbox.put(new_message(self._lead.name, member.name, order.prompt, summary=order.description))
-        session: TeammateSession = await self._open_session(
-            cwd=cwd, model=model, settings=self._settings, prompt=prompt, tools=self._tools
+        session: TeammateSession = await self.open_session(
+            cwd=cwd, model=model, settings=self.settings, prompt=prompt, tools=self.tools
         )
         async with session:
             self._join(session)
@@ -132,7 +118,7 @@ class LocalTeammate:
                 if self._refused:
                     asked = None
                 if asked is not None and is_idle:
-                    if (objection := await self._may_end(said)) is None:
+                    if (objection := await self.may_end(said)) is None:
                         await self._tell_lead(ShutdownResponse(True, asked.request_id), "leaves")
                         return said
                     member.inbox.put(new_message("hook", member.name, objection, summary="you may not end yet"))
@@ -144,16 +130,16 @@ class LocalTeammate:
 
     @property
     def _lead(self) -> Member:
-        return self._messages.roster.find(self._member.parent or "") or self._messages.main
+        return self.messages.roster.find(self.member.parent or "") or self.messages.main
 
     def _join(self, session: TeammateSession) -> None:
         """Gives it the messages, permissions and memory of a member of the parent's process."""
         session.messages.main.mode = AgentMode.TEAMMATE
-        session.messages.main.inbox = self._member.inbox
+        session.messages.main.inbox = self.member.inbox
         context = session.tool_context
-        context.permission = self._permission
-        caller, post = Caller(Purpose.AGENT, self._member.id), self._messages.send
-        memory, keeper = self._memory, context.keeper
+        context.permission = self.permission
+        caller, post = Caller(Purpose.AGENT, self.member.id), self.messages.send
+        memory, keeper = self.memory, context.keeper
 
         async def send(_caller: Caller, to: str, text: str, summary: str) -> str:
             answer = parse(text)
@@ -167,7 +153,7 @@ class LocalTeammate:
 
     def _take_requests(self) -> ShutdownRequest | None:
         """Returns the lead's request to end, if there is one; its model reads it as text."""
-        asked, inbox = None, self._member.inbox
+        asked, inbox = None, self.member.inbox
         for message in inbox.drain():
             content = parse(message.text) if message.sender == self._lead.name else None
             asked = content if isinstance(content, ShutdownRequest) else asked
@@ -179,21 +165,21 @@ class LocalTeammate:
         async with aclosing(session.send("")) as events:
             async for event in events:
                 if isinstance(event, ToolStarted):
-                    self._member.step = step_line(event)
-                    if not self._member.summary:
-                        self._progress(self._member.step)
+                    self.member.step = step_line(event)
+                    if not self.member.summary:
+                        self.progress(self.member.step)
                 elif isinstance(event, TurnEnded):
                     ended = event
         assert ended is not None, "a turn ends with TurnEnded"
         return ended
 
     async def _tell_lead(self, content: Structured, summary: str) -> None:
-        lead, name = self._lead, self._member.name
+        lead, name = self._lead, self.member.name
         message = describe(new_message(name, lead.name, "", summary=f"{name} {summary}"), content)
         call = ToolUseBlock(f"report-{message.id}", "Agent", {})
-        kept = await self._keep(call, ToolOutput(message.text, origin=Origin.AGENT))
+        kept = await self.keep(call, ToolOutput(message.text, origin=Origin.AGENT))
         lead.inbox.put(replace(message, text=kept.content) if isinstance(kept.content, str) else message)
-        self._on_message(lead, name)
+        self.on_message(lead, name)
 
 
 def _idle(ended: TurnEnded) -> IdleNotification:

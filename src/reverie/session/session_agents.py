@@ -7,6 +7,7 @@ Every call of an agent passes the session's gate in the agent's name. `agent_con
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from reverie.agents.definition import AgentDefinition, Definitions, coordinator_prompt, list_kinds, load_definitions
@@ -40,54 +41,44 @@ from reverie.types import Block, Message, Origin, TextBlock, ToolUseBlock
 _HANDS_OVER = "You coordinate: a worker makes the changes. Start one with Agent, and say all it must know."
 
 
+@dataclass(eq=False)
 class SessionAgents(Companion):
     """The agents of one session. `spawner` keeps their tree. Implements `SpawnerHost`."""
 
-    def __init__(
-        self,
-        parts: SessionParts,
-        *,
-        tasks: Tasks,
-        messages: SessionMessages,
-        gate: PermissionGate,
-        points: HookPoints,
-        accounts: Accounts,
-        interactive: bool,
-        is_idle: Callable[[], bool],
-        open_session: OpenSession,
-        emit: Callable[[Event], None],
-        clock: Clock,
-    ) -> None:
-        self._parts = parts
-        self._messages = messages
-        self._gate = gate
-        self._points = points
-        self._interactive = interactive
-        self._is_idle = is_idle
-        self._open_session = open_session
-        self._emit = emit
-        self._clock = clock
-        self._reported = set[str]()
-        self._watcher = ProgressWatcher(parts, self.numbers_of, accounts.may_spend)
-        self.remembering = AgentMemories(parts, emit)
-        self.spawner = Spawner(self, tasks, messages.roster, waits=not interactive)
-        self._contexts: AgentContexts | None = None
+    parts: SessionParts
+    tasks: Tasks
+    messages: SessionMessages
+    gate: PermissionGate
+    points: HookPoints
+    accounts: Accounts
+    interactive: bool
+    is_idle: Callable[[], bool]
+    open_session: OpenSession
+    emit: Callable[[Event], None]
+    clock: Clock
+    _reported: set[str] = field(default_factory=set[str], init=False)
+    _contexts: AgentContexts | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._watcher = ProgressWatcher(self.parts, self.numbers_of, self.accounts.may_spend)
+        self.remembering = AgentMemories(self.parts, self.emit)
+        self.spawner = Spawner(self, self.tasks, self.messages.roster, waits=not self.interactive)
 
     def attach(self, thread: Thread, engine: Engine) -> None:
         """Sets the thread of the main agent, once all parts exist."""
         self.spawner.main.attach(thread, engine.conversation)
         self._contexts = AgentContexts(
-            self._parts,
+            self.parts,
             engine,
             thread.context,
             self.remembering,
             lambda: list_kinds(self.kinds()),
-            ToolHooks(self._points),
-            emit=self._emit,
-            clock=self._clock,
+            ToolHooks(self.points),
+            emit=self.emit,
+            clock=self.clock,
         )
-        if self._parts.resumed:
-            self.spawner.report_lost(find_lost_agents(self._parts.log.records), self._transcript_of)
+        if self.parts.resumed:
+            self.spawner.report_lost(find_lost_agents(self.parts.log.records), self._transcript_of)
 
     # -- next to the main conversation ----------------------------------------------------------------------------
 
@@ -95,27 +86,27 @@ class SessionAgents(Companion):
         await self.spawner.main.after_response()
 
     async def between_rounds(self) -> Sequence[Block]:
-        return self._messages.drain()
+        return self.messages.drain()
 
     async def may_stop(self, answer: str) -> str | Sequence[Block] | None:
         del answer
         await self.spawner.main.settle()
-        return self._messages.drain(at_end=True)
+        return self.messages.drain(at_end=True)
 
     async def main_permission(self, call: ToolCall) -> Decision:
         """The gate of the main agent. A coordinator changes nothing itself."""
-        header = self._parts.log.view.header
+        header = self.parts.log.view.header
         coordinates = header is not None and header.flags.get("coordinator")
         if coordinates and not call.read_only and call.tool != "SendMessage":
             return Deny(_HANDS_OVER)
-        return await self._gate(call)
+        return await self.gate(call)
 
     def attachments(self) -> Sequence[Block]:
         """Returns what the model must know about agents after a compaction."""
-        return self._reminders(self._parts.log.view)
+        return self._reminders(self.parts.log.view)
 
     def _transcript_of(self, lost: LostAgent) -> Path:
-        return self._parts.places.agent_transcript(self._parts.log.session_id, lost.id.removeprefix("agent-"))
+        return self.parts.places.agent_transcript(self.parts.log.session_id, lost.id.removeprefix("agent-"))
 
     # -- for the session ------------------------------------------------------------------------------------------
 
@@ -141,16 +132,16 @@ class SessionAgents(Companion):
         """Makes the main agent one of this kind before its first turn: its prompt, its memory and its permissions.
         For members of a team, which have their own process."""
         memory, context = self.remembering.of(kind), self.spawner.main.thread.context
-        self._parts.prompt = prompt_of(kind, memory)
+        self.parts.prompt = prompt_of(kind, memory)
         context.permission = self.permission(self.spawner.main.member, kind, background=False)
-        context.keeper = keeper_for(memory, self._parts.log, context.keeper)
+        context.keeper = keeper_for(memory, self.parts.log, context.keeper)
 
     def task_over(self, info: TaskInfo) -> None:
         self.spawner.task_over(info)
 
     async def end_waiting(self) -> None:
         """Ends the agents that only wait for messages; without a user, all agents."""
-        await self.spawner.close(all=not self._interactive)
+        await self.spawner.close(all=not self.interactive)
 
     async def close(self) -> None:
         """Records the messages of this process's agents that no turn has read, for the next session.
@@ -158,8 +149,8 @@ class SessionAgents(Companion):
         Messages from elsewhere stay in their inbox.
         """
         messages = [one for one in self.spawner.main.member.inbox.drain() if one.sender in self.spawner.started]
-        if messages and self._parts.log.view.entries:
-            self._parts.log.append_message(Message("user", tuple(message_blocks(messages))), isMeta=True)
+        if messages and self.parts.log.view.entries:
+            self.parts.log.append_message(Message("user", tuple(message_blocks(messages))), isMeta=True)
         await self._watcher.close()
 
     @property
@@ -177,21 +168,21 @@ class SessionAgents(Companion):
 
     def kinds(self) -> Definitions:
         """Returns the current kinds. A problem with a file is reported once."""
-        found = load_definitions(self._parts.places, bare=self._parts.settings.session.bare)
+        found = load_definitions(self.parts.places, bare=self.parts.settings.session.bare)
         for problem in found.problems:
             if problem not in self._reported:
                 self._reported.add(problem)
-                self._emit(Notice(problem, "warning", "agents"))
+                self.emit(Notice(problem, "warning", "agents"))
         return found
 
     def numbers_of(self, key: str) -> float:
-        return self._parts.flags.number(f"agents.{key}", getattr(self._parts.settings.agents, key))
+        return self.parts.flags.number(f"agents.{key}", getattr(self.parts.settings.agents, key))
 
     def limits(self) -> AgentLimits:
-        return self._parts.numbers(AgentLimits, "agents")
+        return self.parts.numbers(AgentLimits, "agents")
 
     def is_on(self, flag: str) -> bool:
-        return self._parts.flags.on(flag)
+        return self.parts.flags.on(flag)
 
     def permission(self, member: Member, kind: AgentDefinition | None, *, background: bool) -> PermissionFunction:
         """Returns the session's gate for an agent."""
@@ -205,7 +196,7 @@ class SessionAgents(Companion):
         async def decide(call: ToolCall) -> Decision:
             if kind is not None and kind.reads_only and not call.read_only:
                 return Deny(f"{call.tool} may change something, and an agent of the kind {kind.name} only reads.")
-            return await self._gate.judge(call, whose)
+            return await self.gate.judge(call, whose)
 
         return decide
 
@@ -213,16 +204,16 @@ class SessionAgents(Companion):
         return await self.spawner.main.conversation.keep(call, output)
 
     async def make_worktree(self, name: str, cwd: Path) -> Worktree:
-        places, settings = self._parts.places, self._parts.settings
+        places, settings = self.parts.places, self.parts.settings
         return await Worktree.make(name, cwd, places.home / "worktrees" / slug(places.root), settings.env)
 
     def may_end(self, member: Member) -> AskStop:
-        return self._points.agent_stop(member.id, member.name)
+        return self.points.agent_stop(member.id, member.name)
 
     def message_arrived(self, to: Member, sender: str) -> None:
         """Tells the user of an idle session that an agent has reported."""
-        if to is self.spawner.main.member and self._is_idle():
-            self._emit(Notice(f"{sender} has reported (read with your next message)", source="agents"))
+        if to is self.spawner.main.member and self.is_idle():
+            self.emit(Notice(f"{sender} has reported (read with your next message)", source="agents"))
 
     async def watch(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
         await self._watcher.watch(member, log, tell)
@@ -234,9 +225,9 @@ class SessionAgents(Companion):
         memory = self.remembering.of(kind)
         mate = LocalTeammate(
             member,
-            messages=self._messages,
-            settings=self._parts.settings,
-            open_session=self._open_session,
+            messages=self.messages,
+            settings=self.parts.settings,
+            open_session=self.open_session,
             keep=self.keep,
             on_message=self.message_arrived,
             permission=self.permission(member, kind, background=True),
@@ -245,6 +236,6 @@ class SessionAgents(Companion):
             progress=handle.progress,
             may_end=self.may_end(member),
         )
-        inherited = self._parts.model
+        inherited = self.parts.model
         wanted = self._attached_contexts.model_name(order.model or kind.model, kind, inherited.name)
         return await mate.run(order, prompt_of(kind, memory), wanted or SharedModel(inherited), cwd)

@@ -45,24 +45,16 @@ class TeamMembership:
     """Adds what a model does not have to give; raises a UserError if the message makes no sense now."""
 
 
+@dataclass(slots=True, eq=False)
 class Messenger:
     """Sends for everybody in this process. `limit` returns the longest message in characters."""
 
-    def __init__(
-        self,
-        roster: Roster,
-        session_id: str,
-        projects: Path,
-        *,
-        limit: Callable[[], int],
-        team: TeamMembership | None = None,
-    ) -> None:
-        self._roster = roster
-        self._session_id = session_id
-        self._projects = projects
-        self._limit = limit
-        self._seen = set[str]()
-        self.team = team
+    roster: Roster
+    session_id: str
+    projects: Path
+    limit: Callable[[], int]
+    team: TeamMembership | None = None
+    _seen: set[str] = field(default_factory=set[str], init=False)
 
     async def send(self, sender_id: str | None, to: str, text: str, summary: str = "") -> str:
         """Sends a message of a model and returns what happened to it. `sender_id` is None for the main agent.
@@ -71,18 +63,18 @@ class Messenger:
         """
         to = to.strip()
         sender = self._sender(sender_id)
-        if len(text) > self._limit():
+        if len(text) > self.limit():
             raise UserError(
-                f"The message has {len(text):,} characters and may have {self._limit():,}: "
+                f"The message has {len(text):,} characters and may have {self.limit():,}: "
                 "write it to a file and send the file's path."
             )
         structured = self._check_structured(parse(text), sender, to)
         text = text if structured is None else render(structured)
         summary = " ".join(summary.split())[:_LONGEST_SUMMARY]
-        self._seen |= set(self._roster.names())
+        self._seen |= set(self.roster.names())
         if to == EVERYONE:
             return await self._everyone(sender, text, summary)
-        if to in (sender, sender_id, self._session_id) or (to == MAIN and sender_id is None):
+        if to in (sender, sender_id, self.session_id) or (to == MAIN and sender_id is None):
             raise UserError(f"You are {sender} yourself; {self._who(sender)}")
         if to.startswith(BRIDGE):
             raise UserError(f"{to[:80]} is on another machine, and no bridge to other machines is configured.")
@@ -123,7 +115,7 @@ class Messenger:
     async def _to_session(self, live: LiveSession, sender: str, text: str, summary: str) -> str:
         if live.socket is None:
             raise UserError(f"The session {live.id} is open (PID {live.pid}) but cannot be reached: it has no socket.")
-        own = self._session_id if sender == MAIN else f"{sender} of {self._session_id}"
+        own = self.session_id if sender == MAIN else f"{sender} of {self.session_id}"
         message = new_message(own, live.id, text, summary=summary)
         request: JsonObject = {
             "do": "message",
@@ -137,7 +129,7 @@ class Messenger:
 
     async def _everyone(self, sender: str, text: str, summary: str) -> str:
         here = [
-            member for member in self._roster if member.name != sender and member.mode is not AgentMode.SIDE_QUESTION
+            member for member in self.roster if member.name != sender and member.mode is not AgentMode.SIDE_QUESTION
         ]
         for member in here:
             self._to_member(member, sender, text, summary)
@@ -158,26 +150,26 @@ class Messenger:
     def _sender(self, sender_id: str | None) -> str:
         if sender_id is None:
             return self.team.name if self.team is not None else MAIN
-        member = self._roster.find(sender_id)
+        member = self.roster.find(sender_id)
         return member.name if member is not None else sender_id
 
     def _here(self, to: str) -> Member | None:
-        found = self._roster.find(to)
+        found = self.roster.find(to)
         if found is None and to == MAIN:
-            found = next((member for member in self._roster if member.mode is AgentMode.MAIN), None)
+            found = next((member for member in self.roster if member.mode is AgentMode.MAIN), None)
         return found
 
     async def _teammates(self, sender: str) -> list[str]:
         if self.team is None:
             return []
         own = self.team.name
-        here = self._roster.names()
+        here = self.roster.names()
         return [n for n in await asyncio.to_thread(self.team.team.names) if n not in (own, sender, *here)]
 
     def _session(self, to: str) -> LiveSession | None:
         if len(to) < _SHORTEST_ID or not to.replace("-", "").isalnum():
             return None
-        found = [live for live in live_sessions(self._projects, to) if live.id != self._session_id]
+        found = [live for live in live_sessions(self.projects, to) if live.id != self.session_id]
         exact = [live for live in found if live.id == to]
         if len(exact or found) > 1:
             raise UserError(f"{len(found)} live sessions start with {to}: give the whole id.")
@@ -188,13 +180,13 @@ class Messenger:
         path = Path(given)
         if not path.is_absolute():
             raise UserError(f"{SOCKET}{given[:80]} is not an absolute path: give the whole path of a session's socket.")
-        for live in live_sessions(self._projects):
-            if live.id != self._session_id and live.socket == path and is_own_socket(path):
+        for live in live_sessions(self.projects):
+            if live.id != self.session_id and live.socket == path and is_own_socket(path):
                 return live
         raise UserError(f"No live session listens at {given[:200]}: you can write only to sessions of this home.")
 
     def _who(self, sender: str) -> str:
-        names: Sequence[str] = [name for name in self._roster.names() if name != sender]
+        names: Sequence[str] = [name for name in self.roster.names() if name != sender]
         if self.team is not None:
             team = self.team.team
             there = [name for name in team.names() if name not in (sender, *names) and team.is_reachable(name)]
@@ -225,7 +217,7 @@ class Messenger:
         """The lead of this teammate, in this process or in the team; None if it is not a teammate."""
         here = self._here(name)
         if here is not None and here.mode is AgentMode.TEAMMATE and here.parent is not None:
-            parent = self._roster.find(here.parent)
+            parent = self.roster.find(here.parent)
             return parent.name if parent is not None else None
         if self.team is None:
             return None
