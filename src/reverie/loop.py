@@ -55,9 +55,7 @@ class Surroundings(Protocol):
 
     def budget(self) -> Budget: ...
 
-    async def observe(self, response: Response) -> None:
-        """Records a response."""
-        ...
+    async def observe(self, response: Response) -> None: ...
 
     async def after_response(self) -> None:
         """Called when a response is recorded, before its tools run."""
@@ -71,9 +69,7 @@ class Surroundings(Protocol):
         """Called for every result; returns what the model sees next to the results."""
         ...
 
-    async def between_rounds(self) -> Sequence[Block]:
-        """Returns messages and memories that have arrived."""
-        ...
+    async def between_rounds(self) -> Sequence[Block]: ...
 
     async def may_stop(self, answer: str) -> str | Sequence[Block] | None:
         """Called when the model is done; returns a reason or new messages if it must go on."""

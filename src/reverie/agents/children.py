@@ -69,22 +69,24 @@ class Running:
         return AgentResult(outcome.reason, outcome.text, thread.usage, thread.rounds, tuple(self.denied))
 
 
-def fork_child(
-    batch: Batch,
-    member: Member,
-    own: AgentCompanion,
-    directive: str,
-    *,
-    permission: PermissionFunction,
-    max_rounds: int,
-    emit: Callable[[Event], None],
-    cwd: Path | None = None,
-) -> Running:
+@dataclass(frozen=True, slots=True)
+class AgentSetup:
+    """What every agent needs to run, whatever its context."""
+
+    member: Member
+    companion: AgentCompanion
+    permission: PermissionFunction
+    max_rounds: int
+    emit: Callable[[Event], None]
+
+
+def fork_child(batch: Batch, directive: str, setup: AgentSetup, *, cwd: Path | None = None) -> Running:
     """Builds a fork child: the parent's bytes up to the directive. `cwd` is set when it works in another folder."""
     point = batch.point
-    log = point.conversation.log.fork(member.id)
+    name = setup.member.id
+    log = point.conversation.log.fork(name)
     log.view.cursors.clear()  # cursors belong to the background writers of the parent
-    conversation = point.conversation.forked(log, purpose=Purpose.AGENT, thread=member.id, reused=max_rounds > 1)
+    conversation = point.conversation.forked(log, purpose=Purpose.AGENT, thread=name, reused=setup.max_rounds > 1)
     results = tuple(ToolResultBlock(call.id, PLACEHOLDER, origin=Origin.CODE) for call in batch.calls)
     rules = TextBlock(render("reverie.agents", "fork.md"), Origin.AGENT)
     log.append_message(Message("user", (*results, rules, fence(Origin.AGENT, directive))), isMeta=True)
@@ -93,52 +95,35 @@ def fork_child(
     context = point.context
     cache = context.read_cache.copy() if cwd is None else ReadCache()  # another folder: nothing in it was read yet
     moved = replace(point, context=replace(context, read_cache=cache, cwd=cwd or context.cwd))
-    return _running(moved, conversation, member, own, permission, max_rounds, emit)
+    return _running(moved, conversation, setup)
 
 
-def fresh_agent(
-    point: ForkPoint,
-    member: Member,
-    own: AgentCompanion,
-    prompt: str,
-    *,
-    permission: PermissionFunction,
-    max_rounds: int,
-    emit: Callable[[Event], None],
-) -> Running:
+def fresh_agent(point: ForkPoint, prompt: str, setup: AgentSetup) -> Running:
     """Builds an agent that starts with only its prompt. `point` holds its own log, header, tools and context."""
     point.conversation.log.append_message(Message("user", (fence(Origin.AGENT, prompt),)))
-    return _running(point, point.conversation, member, own, permission, max_rounds, emit)
+    return _running(point, point.conversation, setup)
 
 
-def _running(
-    point: ForkPoint,
-    conversation: Conversation,
-    member: Member,
-    own: AgentCompanion,
-    permission: PermissionFunction,
-    max_rounds: int,
-    emit: Callable[[Event], None],
-) -> Running:
+def _running(point: ForkPoint, conversation: Conversation, setup: AgentSetup) -> Running:
     denied = list[str]()
     around = conversation.around
-    conversation.around = replace(around, companions=(*around.companions, own))
+    conversation.around = replace(around, companions=(*around.companions, setup.companion))
     thread = Thread(
         log=conversation.log,
         surroundings=conversation,
         tools=point.tools,
         context=replace(
             point.context,
-            caller=Caller(Purpose.AGENT, member.id),
-            permission=recording_denials(permission, denied),
-            spawn=own.spawn,
+            caller=Caller(Purpose.AGENT, setup.member.id),
+            permission=recording_denials(setup.permission, denied),
+            spawn=setup.companion.spawn,
         ),
-        emit=emit,
-        max_rounds=max_rounds,
+        emit=setup.emit,
+        max_rounds=setup.max_rounds,
         output_cap=point.output_cap,
         output_cap_raised=point.output_cap_raised,
         purpose=Purpose.AGENT,
-        name=member.id,
+        name=setup.member.id,
     )
     return Running(thread, conversation, denied)
 

@@ -131,7 +131,7 @@ class ForkPoint:
             output_cap_raised=max_tokens or self.output_cap_raised,
             purpose=purpose,
             name=name,
-            enough=enough or _never,
+            enough=enough or (lambda _calls: False),
         )
         asked = (TextBlock(question, Origin.ENTERED),) if question else ()
         log.append_message(Message("user", (task(directive), *asked)), isMeta=True)
@@ -153,10 +153,6 @@ def recording_denials(
         return decision
 
     return decide
-
-
-def _never(_calls: Sequence[ToolUseBlock]) -> bool:
-    return False
 
 
 DENIED = "A side question is answered from what is known, without tools."

@@ -14,7 +14,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.agents.children import AgentResult, Running, fork_child, fresh_agent, has_begun, is_fork, step_line
+from reverie.agents.children import (
+    AgentResult,
+    AgentSetup,
+    Running,
+    fork_child,
+    fresh_agent,
+    has_begun,
+    is_fork,
+    step_line,
+)
 from reverie.agents.companion import AgentCompanion, Batch
 from reverie.agents.definition import GENERAL, AgentDefinition
 from reverie.agents.host import ContextOrder, SpawnerHost
@@ -194,16 +203,11 @@ class Spawner:
             self._on_event(child, handle, event)
 
         companion = self._companion(child.member)
-        running = fork_child(
-            batch,
-            child.member,
-            companion,
-            self._with_worktree(child, child.order.prompt),
-            permission=self.host.permission(child.member, None, background=True),
-            max_rounds=min(FORK_ROUNDS, limits.max_rounds),
-            emit=on_event,
-            cwd=child.tree.path if child.tree is not None else None,
-        )
+        permission = self.host.permission(child.member, None, background=True)
+        rounds = min(FORK_ROUNDS, limits.max_rounds)
+        setup = AgentSetup(child.member, companion, permission, rounds, on_event)
+        cwd = child.tree.path if child.tree is not None else None
+        running = fork_child(batch, self._with_worktree(child, child.order.prompt), setup, cwd=cwd)
         try:
             return await self._run_watched(child, companion, running, handle)
         finally:
@@ -218,15 +222,12 @@ class Spawner:
         if child.mode is AgentMode.WORKER:
             prompt = render("reverie.agents", "worker.md", {"task": prompt})
         companion = self._companion(child.member)
-        running = fresh_agent(
-            point,
-            child.member,
-            companion,
-            self._with_worktree(child, prompt),
-            permission=self.host.permission(child.member, child.kind, background=child.background),
-            max_rounds=self.host.limits().max_rounds,
-            emit=lambda event: self._on_event(child, handle, event),
+        permission = self.host.permission(child.member, child.kind, background=child.background)
+        rounds = self.host.limits().max_rounds
+        setup = AgentSetup(
+            child.member, companion, permission, rounds, lambda event: self._on_event(child, handle, event)
         )
+        running = fresh_agent(point, self._with_worktree(child, prompt), setup)
         try:
             return await self._run_watched(child, companion, running, handle)
         finally:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from reverie.errors import ReverieError, UserError
@@ -87,29 +89,15 @@ async def _git(cwd: Path, env: Mapping[str, str], *words: str) -> str:
     git = users_program("git", cwd)
     if git is None:
         raise ReverieError("git cannot be run: it is not installed")
+    command = [git, *_NOTHING_RUNS, *words]
+    run = partial(subprocess.run, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, errors="replace")
     try:
-        process = await asyncio.create_subprocess_exec(
-            git,
-            *_NOTHING_RUNS,
-            *words,
-            cwd=cwd,
-            env=own,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        done = await asyncio.to_thread(run, command, cwd=cwd, env=own, encoding="utf-8")
     except OSError as error:
         raise ReverieError(f"git cannot be run: {error.strerror or error}") from error
-    try:
-        async with asyncio.timeout(_SECONDS):
-            out, err = await process.communicate()
-    except TimeoutError:
+    except subprocess.TimeoutExpired:
         raise ReverieError(f"git {words[0]} took longer than {_SECONDS:.0f} s") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode:
-        said = " ".join(err.decode("utf-8", "replace").split())[:300]
-        raise ReverieError(f"git {words[0]} failed: {said or f'exit code {process.returncode}'}")
-    return out.decode("utf-8", "replace")
+    if done.returncode:
+        reason = " ".join(done.stderr.split())[:300]
+        raise ReverieError(f"git {words[0]} failed: {reason or f'exit code {done.returncode}'}")
+    return done.stdout

@@ -7,7 +7,6 @@ raises for what is on disk.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -97,27 +96,18 @@ def _rules(where: Path, scope: InstructionScope, folder: Path) -> Iterator[Instr
         for entry in listed:
             if len(found) >= MAX_RULES or len(seen) > MAX_RULES:
                 return
-            if entry.name.endswith(".md") and not _is_dir(entry):
+            is_folder = _is_folder(entry.path)
+            if entry.name.endswith(".md") and not is_folder:
                 found.append(Path(entry.path))
-            elif _is_dir(entry) and not entry.name.startswith("."):
+            elif is_folder and not entry.name.startswith("."):
                 walk(Path(entry.path), depth + 1)
 
     walk(where, 0)
     yield from (InstructionCandidate(path, scope, folder, rule=True) for path in found)
 
 
-def _is_folder(path: Path) -> bool:
-    try:
-        return stat.S_ISDIR(path.stat().st_mode)
-    except OSError:
-        return False
-
-
-def _is_dir(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
+def _is_folder(path: Path | str) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 (False for any error, unlike Path.is_dir)
 
 
 MAX_FILE_BYTES = 1_000_000  # larger files are not instructions

@@ -166,7 +166,7 @@ class _Loader:
         return True
 
     def _is_allowed_link(self, one: InstructionCandidate, real: str) -> bool:
-        """Whether a file may be used: a link in a project must stay inside it, or a clone could fetch the user's files."""
+        """A link in a project must not lead out of it, or a clone could fetch the user's files."""
         inside = one.folder.is_relative_to(self._project)
         return _is_under(real, self._project if inside else os.path.realpath(one.folder)) or self._is_approved(real)
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from reverie.settings import Settings
 
 FOLDER_MODE = 0o700
-FILE_MODE = 0o600
 SLUG_LENGTH = 200
 SOCKET_BYTES = 103
 """The longest path of a Unix socket everywhere: macOS allows 104 bytes with the closing NUL, Linux 108."""

@@ -6,7 +6,7 @@ Layers, loop, tools, agents and hooks meet here. It does not open, send or run a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -14,7 +14,7 @@ from reverie.agents.fork import ForkPoint, ask_aside
 from reverie.context.engine import Engine, Host
 from reverie.context.rule_attachments import RuleAttachments
 from reverie.errors import UserError
-from reverie.events import TaskChanged
+from reverie.events import Event, Notice, TaskChanged
 from reverie.instructions import Instructions, load_instructions
 from reverie.layers.base import BreakCause, Companion
 from reverie.loop import Thread
@@ -28,7 +28,6 @@ from reverie.session.hook_points import HookPoints
 from reverie.session.local_teammate import OpenSession
 from reverie.session.memory_companion import MemoryCompanion
 from reverie.session.messages import SessionMessages
-from reverie.session.outlet import Outlet
 from reverie.session.parts import SessionParts, new_header, open_accounts
 from reverie.session.session_agents import SessionAgents
 from reverie.session.team_sync import TeamSync
@@ -38,6 +37,48 @@ from reverie.storage.transcript.view import View
 from reverie.tools.base import Caller, Tool, ToolContext
 from reverie.tools.registry import read_only_by, tool_schemas
 from reverie.tools.seen_files import seen_files
+
+
+class Outlet:
+    """Sends a session's events to the running turn, else to a listener; else they wait. `emit` never blocks."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[Event] | None = None
+        self._listener: Callable[[Event], None] | None = None
+        self._waiting: list[Event] = []
+
+    def emit(self, event: Event) -> None:
+        if self._queue is not None:
+            self._queue.put_nowait(event)
+        elif self._listener is not None:
+            self._listener(event)
+        else:
+            self._waiting.append(event)
+
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Hands over the waiting events, and from now on all events between turns."""
+        self._listener = listener
+        for event in self._take():
+            listener(event)
+
+    def open_turn(self) -> asyncio.Queue[Event]:
+        """Returns the queue of a new turn, with the waiting events first."""
+        self._queue = asyncio.Queue()
+        for event in self._take():
+            self._queue.put_nowait(event)
+        return self._queue
+
+    def close_turn(self) -> None:
+        """Drops the unread events of the turn, except for those that are not about the turn."""
+        queue, self._queue = self._queue, None
+        while queue is not None and not queue.empty():
+            event = queue.get_nowait()
+            if isinstance(event, Notice | TaskChanged):
+                self.emit(event)
+
+    def _take(self) -> list[Event]:
+        waiting, self._waiting = self._waiting, []
+        return waiting
 
 
 class Assembly:

@@ -29,8 +29,7 @@ from reverie.origins import UserInput, fence, input_blocks
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import Task, TaskHandle
-from reverie.session.assembly import Assembly
-from reverie.session.outlet import Outlet
+from reverie.session.assembly import Assembly, Outlet
 from reverie.session.parts import gather
 from reverie.session.verbs import verbs
 from reverie.settings import Settings

@@ -74,15 +74,10 @@ def clean_tool_results(
 
 
 def _folders(project: Path, skip: str) -> Iterator[Path]:
-    try:
-        entries = sorted(os.scandir(project), key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in entries:
-        if entry.name != skip and entry.is_dir(follow_symlinks=False):
-            folder = Path(entry.path) / FOLDER
-            if folder.is_dir() and not folder.is_symlink():
-                yield folder
+    for folder in sorted(project.glob(f"*/{FOLDER}")):
+        session = folder.parent
+        if session.name != skip and folder.is_dir() and not folder.is_symlink() and not session.is_symlink():
+            yield folder
 
 
 def _files(folder: Path) -> list[_ResultFile]:

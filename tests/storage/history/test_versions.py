@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from reverie.errors import UserError
 from reverie.storage.history.folder import ChangedOnDisk, VersionedFolder, history_place
 from reverie.storage.history.merge import merge
+from reverie.storage.history.packs import HistoryDamaged
 from reverie.storage.history.purge import purge_history
-from reverie.storage.history.versions import History, HistoryDamaged, VersionInfo
+from reverie.storage.history.versions import History, VersionInfo
 
 GIT = shutil.which("git")
 needs_git = pytest.mark.skipif(GIT is None, reason="git is not installed")

@@ -18,9 +18,10 @@ from reverie.parsing import load_json
 from reverie.regular_files import read_regular, read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history.objects import blob_id
+from reverie.storage.history.packs import HistoryDamaged
 from reverie.storage.history.purge import HistoryPurge, Rename, Replace, finish_purge, purge_history
 from reverie.storage.history.state import STATE_FILE, FolderState, SeenFile, Staged, flush_where_possible, see_file
-from reverie.storage.history.versions import PACK_ABOVE, FileChange, History, HistoryDamaged, Version, VersionInfo
+from reverie.storage.history.versions import PACK_ABOVE, FileChange, History, Version, VersionInfo
 from reverie.storage.locks import exclusive
 
 HAND = "hand"

@@ -22,7 +22,6 @@ from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history.objects import (
     FOLDER,
     GitCommit,
-    HistoryDamaged,
     ObjectStore,
     TreeEntry,
     encode_commit,
@@ -328,6 +327,3 @@ def _info(commit: GitCommit) -> VersionInfo:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-__all__ = ["BRANCH", "FileChange", "History", "HistoryDamaged", "Version", "VersionInfo"]
