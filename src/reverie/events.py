@@ -86,10 +86,7 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class RoundFinished:
-    """A response is recorded. `used` is the context in tokens, `percent_left` the rest before auto-compaction.
-
-    `cut_off`: it ended at the output limit; if it goes on, the next round starts in the middle of a sentence.
-    """
+    """A response is recorded. `used` is the context in tokens; `cut_off`: it ended at the output limit."""
 
     kind: ClassVar[str] = "round_finished"
     usage: Usage
@@ -123,10 +120,7 @@ class TaskChanged:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The turn is over. `reason`: answered, cut_off, cancelled, refused, failed, max_rounds, blocked.
-
-    `exit_code` is the exit code of a command that ran this turn.
-    """
+    """The turn is over. `reason`: answered, cut_off, cancelled, refused, failed, max_rounds, blocked."""
 
     kind: ClassVar[str] = "turn_ended"
     reason: str

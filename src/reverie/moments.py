@@ -60,10 +60,7 @@ def local_day(text: object) -> date | None:
 
 
 def past_time(seconds: float | None, now: float) -> float | None:
-    """Returns a time in the past; None for a time in the future, which must be wrong and would delay work for years.
-
-    A few minutes ahead count as now.
-    """
+    """Returns a time in the past; None if it is in the future, which must be wrong. A few minutes ahead are now."""
     if seconds is None or math.isnan(seconds) or seconds > now + SKEW_S:
         return None
     return min(seconds, now)

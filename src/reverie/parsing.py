@@ -99,10 +99,7 @@ def load_toml(text: str) -> dict[str, Any]:
 
 
 def load_yaml(text: str) -> Any:
-    """Parses a YAML text; every scalar stays text: no dates, no booleans, no tags, no merge keys.
-
-    libyaml returns events without recursion; its composer would use up the C stack.
-    """
+    """Parses a YAML text from events, without recursion. Every scalar stays text: no dates, booleans or tags."""
     import yaml
 
     _check_size(len(text), MAX_YAML)

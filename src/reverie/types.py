@@ -319,10 +319,7 @@ def parse_block(raw: Json, origin: Origin) -> Block:
 
 
 def parse_message(raw: JsonObject, origins: Sequence[Origin]) -> Message | None:
-    """Parses a message; `origins` has one origin per block, and the last one counts for the rest.
-
-    None if it is not a message (no role, or content that is neither text nor a list).
-    """
+    """Parses a message, or returns None. `origins` has one origin per block, and the last one counts for the rest."""
     role, content = raw.get("role"), raw.get("content")
     if role not in ("user", "assistant") or not isinstance(content, str | list):
         return None

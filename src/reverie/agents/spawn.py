@@ -295,10 +295,7 @@ class Spawner:
             self._send_to_parent(child, _describe_end(child, info))
 
     def at_work_below(self, id: str) -> list[Member]:
-        """The running agents that this one started and that will still write to it.
-
-        An agent that is no longer in the roster may still be about to report.
-        """
+        """The running agents that this one started and that will still write to it."""
         below = [child for child in self._children.values() if child.member.parent == id and child.background]
         return [child.member for child in below if not child.reported and child.member.state is MemberState.RUNNING]
 

@@ -86,20 +86,14 @@ class Flags:
         return cls(FileProvider(places.flags_file, (managed_dir or MANAGED) / "flags.toml", settings.flag_env))
 
     def on(self, name: str) -> bool:
-        """Whether a flag is on right now. Ask at each use.
-
-        An unknown name, or a prefix flag (use `snapshot()`), is a programming error.
-        """
+        """Whether a flag is on right now. Ask at each use. Prefix flags are in `snapshot()`."""
         known = self._cached_answers()
         if name not in known:
             known[name] = self._client.get_boolean_value(name, _find_flag(name, prefix=False).default)
         return bool(known[name])
 
     def number(self, name: str, default: N) -> N:
-        """Returns the number of a flag, else `default`, the value of the setting with the same name.
-
-        A number that the setting would refuse is ignored with a warning.
-        """
+        """Returns the number of a flag, else `default`. A number that is not valid is ignored with a warning."""
         kind = number_kind(name)
         if kind is None:
             raise KeyError(f"{name} is not a setting that a flag may change; mark it `live` in the schema")

@@ -89,10 +89,7 @@ def env_name(name: str) -> str:
 
 
 def flatten(table: Mapping[str, object], above: str = "") -> Iterable[tuple[str, object, tuple[str, ...]]]:
-    """Yields (name, value, keys in the file) for every flag in a TOML table.
-
-    `on` inside a table is the flag with the name of the table: `extraction` next to `extraction.noninteractive`.
-    """
+    """Yields (name, value, keys) for every flag in a TOML table. `on` in a table is the flag of the table's name."""
     for key, value in table.items():
         name = above if key == "on" and above else f"{above}.{key}" if above else key
         if isinstance(value, dict):

@@ -124,10 +124,7 @@ class ReadText:
 
 
 def read_text(path: Path, *, cut: bool = False) -> ReadText:
-    """Reads a regular file and normalises its line ends. The links in `path` are resolved already.
-
-    With `cut`, a file that is too large is read up to the limit instead of refused.
-    """
+    """Reads a regular file and normalises line ends. With `cut`, a file that is too large is read up to the limit."""
     try:
         with os.fdopen(open_regular(path, follow=False), "rb") as file:
             owner, raw = os.fstat(file.fileno()).st_uid, file.read(MAX_FILE_BYTES + 1)

@@ -62,10 +62,7 @@ def includes(text: str) -> Iterator[Include]:
 
 
 def expand(text: str, means: Callable[[Include], bool], content: Callable[[Include], Expansion]) -> str:
-    """Returns the text with its includes. `means` tells whether a word names a file, `content` returns its content.
-
-    An include alone on its line is replaced; inside a sentence it stays, and the content is added at the end.
-    """
+    """Inserts the content of includes: in place of their line, or at the end for an include inside a sentence."""
     prose = MarkdownProse(text)
     out: list[str] = []
     behind: list[str] = []

@@ -45,10 +45,7 @@ class MarkdownProse:
 
 
 def without_comments(text: str) -> str:
-    """Returns the text without HTML comments that are blocks; comments in code or in a sentence stay.
-
-    A comment that is not closed stays too: removing the rest of a file would hide a mistake.
-    """
+    """Returns the text without HTML block comments. Comments in code, in a sentence or without an end stay."""
     out: list[str] = []
     done = 0
     prose: MarkdownProse | None = None

@@ -54,10 +54,7 @@ def memory_switch(settings: Settings) -> MemorySwitch:
 
 
 def memory_place(places: Places, settings: Settings, check: RootCheck) -> MemoryPlace:
-    """Returns the memory directory, by the first rule that applies. It does not have to exist.
-
-    If `check` refuses a folder, the `SettingsError` says who named it.
-    """
+    """Returns the memory directory, by the first rule that applies. If `check` refuses it, raises a `SettingsError`."""
     home = settings.places.user_home
     if settings.memory.path:
         directory = _check(check, settings.memory.path, home, False, "environment REVERIE_MEMORY_PATH")

@@ -53,10 +53,7 @@ def reverie_home(env: Mapping[str, str]) -> Path:
 
 
 def slug(path: Path) -> str:
-    """Returns the folder name for `path`: every character except ASCII letters and digits becomes `-`.
-
-    A character outside the basic plane counts as two. Longer than 200 characters: cut, plus a hash.
-    """
+    """Returns the folder name for `path`: ASCII letters and digits stay, others become `-`; long names get a hash."""
     text = str(path)
     name = _NOT_ALPHANUMERIC.sub(lambda found: "--" if found[0] > "\uffff" else "-", text)
     if len(name) <= SLUG_LENGTH:

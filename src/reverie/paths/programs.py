@@ -24,10 +24,7 @@ def system_program(name: str) -> Path | None:
 
 
 def users_program(name: str, *projects: Path) -> Path | None:
-    """Returns the program as the user would start it, but never one from a project; else the system's.
-
-    Projects are the given folders, and the one that this process runs in.
-    """
+    """Returns the program as the user would start it, but never one from a project or this repository."""
     roots = [Path(os.path.realpath(project)) for project in projects]
     with suppress(OSError):  # the working folder may be gone
         roots.append(find_repo(Path.cwd()).checkout)

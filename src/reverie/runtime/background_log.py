@@ -88,10 +88,7 @@ class BackgroundLog:
         kind: str | None = None,
         session: str | None = None,
     ) -> list[LogEntry]:
-        """Returns the newest `limit` matching lines, oldest first. `kind` and `session` match the start.
-
-        Torn or foreign lines are skipped. Raises StorageError if the file exists and cannot be read.
-        """
+        """Returns the newest `limit` matching lines, oldest first. `kind` and `session` match the start."""
         found: list[LogEntry] = []
         for entry in self._newest_first():
             if (limit is not None and len(found) >= limit) or (since is not None and entry.time < since):

@@ -56,10 +56,7 @@ class LiveServer:
         self._closing = False
 
     async def start(self) -> None:
-        """Starts to listen. A socket file without a listener is replaced; SessionBusy if there is one.
-
-        Raises UserError if the path is too long, StorageError if the folder is not private or the disk refuses.
-        """
+        """Starts to listen. Raises SessionBusy if another process listens there, UserError or StorageError."""
         check_socket_path(self.path)
         make_private_dir(self.path.parent)
         _check_private(self.path.parent)

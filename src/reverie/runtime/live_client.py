@@ -63,10 +63,7 @@ def live_sessions(projects: Path, session: str | None = None) -> list[LiveSessio
 
 
 def ask_live(path: Path, request: JsonObject, timeout_s: float = 10.0) -> JsonObject:
-    """Sends a request to the session at `path` and returns its answer. Blocks: in an event loop, use a thread.
-
-    Raises NobodyListening if there is no session or no answer in time, SessionRefused with its own words if it refuses.
-    """
+    """Sends a request to a session and returns its answer. Raises NobodyListening or SessionRefused. Blocks."""
     check_socket_path(path)
     line = json.dumps(request).encode() + b"\n"
     if len(line) > LARGEST_REQUEST:

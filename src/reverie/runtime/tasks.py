@@ -177,10 +177,7 @@ class Tasks:
         return self.counts(purpose).failures_in_a_row
 
     async def kill(self, id: str, *, grace_s: float = KILL_GRACE_S) -> TaskInfo:
-        """Cancels a task and waits until it is over. One that does not stop within `grace_s` is abandoned.
-
-        Raises UserError for an unknown id. A task that completed in the meantime is returned as completed.
-        """
+        """Cancels a task and waits until it is over. One that does not stop within `grace_s` is abandoned."""
         task = self._live.get(id)
         if task is None:
             for info in reversed(self._finished):
@@ -195,10 +192,7 @@ class Tasks:
         return task.info
 
     async def settle(self, purpose: Purpose, timeout_s: float, ignore_after_s: float | None = None) -> bool:
-        """Waits until no task of this purpose is running; returns whether that happened in time.
-
-        A task that has run for longer than `ignore_after_s` counts as stuck, and is ignored.
-        """
+        """Waits until no task of this purpose runs (older ones than `ignore_after_s` do not count); False if late."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
         most = float("inf") if ignore_after_s is None else ignore_after_s
@@ -293,8 +287,7 @@ def _count_outcome(counts: TaskCounts, state: TaskState, now: datetime) -> TaskC
 
 
 def _error_fields(error: BaseException) -> dict[str, str | None]:
-    """Returns what may be shown and logged of an error. Errors of other code may quote the conversation, so only their
-    kind and place are kept."""
+    """Returns what may be logged of an error. Errors of other code may quote the conversation: only kind and place."""
     if isinstance(error, ReverieError):
         return {"error": str(error), "where": None}
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]

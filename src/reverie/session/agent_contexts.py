@@ -189,10 +189,7 @@ class AgentContexts:
         )
 
     def model_name(self, wanted: str, kind: AgentDefinition | None, inherited: str) -> str:
-        """Returns the model for an agent; empty for its parent's model.
-
-        A project's file may come from strangers, so it can only choose models of the current provider.
-        """
+        """Returns the model for an agent, or empty. A project's file can only choose models of the current provider."""
         catalogue = Catalogue.load(self.parts.settings.catalogue.files)
         name = resolve_model_name(wanted, inherited, catalogue)
         source = kind.source if kind is not None and kind.model == wanted else None

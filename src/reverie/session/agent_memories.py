@@ -45,10 +45,7 @@ class KindMemory:
         return writes_memory(call, self.memory.root)
 
     def keeper(self, path: Path, heard: Callable[[], Sequence[Evidence]]) -> Keeper | None:
-        """Returns the writer for a file of this memory: its directory, through its gate, as one version.
-
-        `heard` returns what the agent itself has heard: its task, and the results of its tools.
-        """
+        """Returns the writer for a file of this memory. `heard` returns what the agent itself has heard."""
         if not is_inside(str(path), self.memory.root):
             return None
 

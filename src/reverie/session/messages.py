@@ -68,10 +68,7 @@ class SessionMessages:
         return bool(len(self.main.inbox) or self._backlog)
 
     def drain(self, *, at_end: bool = False) -> list[TextBlock]:
-        """Returns the messages for the main agent, as it sees them. The caller must record them at once.
-
-        With `at_end`, only a message may keep a turn from ending.
-        """
+        """Returns the messages for the main agent, to be recorded at once. `at_end`: only messages, if any."""
         self._fill_inbox()
         messages = message_blocks(self.main.inbox.drain())
         return messages if at_end and not messages else [*self._introduction_blocks(), *messages]

@@ -121,10 +121,7 @@ def gather(
 
 
 def open_accounts(parts: Parts, emit: Callable[[Event], None], clock: Clock, *, books: Path | None = None) -> Accounts:
-    """Opens the session's accounts: its requests, its cache watch, and the limits of background work.
-
-    `books` is the folder of the daily books, if it is not the shared one in the home.
-    """
+    """Opens the session's accounts. `books` is the folder of the daily books, if not the shared one."""
     settings, flags = parts.settings.budget, parts.flags
     book = DayBook(books or parts.places.day_books, clock=clock)
     tokens, dollars = settings.background_tokens_per_day, settings.background_dollars_per_day or 0.0
@@ -205,10 +202,7 @@ def _tell_bad_lines(log: SessionLog, emit: Callable[[Event], None]) -> None:
 def _model(
     wanted: str | Model | None, settings: Settings, log: SessionLog, *, own: bool
 ) -> tuple[Model, ModelFacts, str]:
-    """Returns the model asked for; else the model of this conversation; else that of the settings; else the default.
-
-    Without `own`, the embedded model is opened, so that no key or SDK is needed, and the last value is the real name.
-    """
+    """Returns the model asked for, else that of the log, the settings or the default. Not `own`: the embedded one."""
     catalogue = Catalogue.load(settings.catalogue.files)
     if wanted is not None and not isinstance(wanted, str):
         return wanted, catalogue.facts(split_name(wanted.name, catalogue)[1]), ""

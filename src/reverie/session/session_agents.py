@@ -129,8 +129,7 @@ class SessionAgents(Companion):
         return [TextBlock(text, Origin.CODE) for text in texts if text]
 
     def become(self, kind: AgentDefinition) -> None:
-        """Makes the main agent one of this kind before its first turn: its prompt, its memory and its permissions.
-        For members of a team, which have their own process."""
+        """Makes the main agent of a team member one of this kind: its prompt, memory and permissions."""
         memory, context = self.remembering.of(kind), self.spawner.main.thread.context
         self.parts.prompt = prompt_of(kind, memory)
         context.permission = self.permission(self.spawner.main.member, kind, background=False)
@@ -144,10 +143,7 @@ class SessionAgents(Companion):
         await self.spawner.close(all=not self.interactive)
 
     async def close(self) -> None:
-        """Records the messages of this process's agents that no turn has read, for the next session.
-
-        Messages from elsewhere stay in their inbox.
-        """
+        """Records the messages of this process's agents that no turn has read, for the next session."""
         messages = [one for one in self.spawner.main.member.inbox.drain() if one.sender in self.spawner.started]
         if messages and self.parts.log.view.entries:
             self.parts.log.append_message(Message("user", tuple(message_blocks(messages))), isMeta=True)

@@ -65,10 +65,7 @@ def _no_temporary() -> str:
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool = True) -> None:
-    """Writes `data` to `path` in one step and replaces what is there (a symbolic link is replaced, not followed).
-
-    With `fsync` it survives a power cut after this returns. Raises StorageError; the old content then stays.
-    """
+    """Replaces `path` with `data` in one step. With `fsync` it survives a power cut. Raises StorageError."""
     temporary = _temporary_path(path)
     try:
         write_new(temporary, data, mode, fsync)
@@ -84,10 +81,7 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool = Tr
 
 
 def create_exclusive(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool = True) -> bool:
-    """Creates `path` with `data` unless it exists; returns whether it did. Never shows a half-written file.
-
-    Only on file systems without hard links a crash can leave a short file.
-    """
+    """Creates `path` with `data` unless it exists; returns whether it did. Readers never see a part of it."""
     try:
         if os.path.lexists(path):  # a cheap answer for the usual case; the link below decides
             return False

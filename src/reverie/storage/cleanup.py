@@ -46,8 +46,7 @@ def needs_cleaning(project: Path, *, skip: str = "") -> bool:
 def clean_tool_results(
     project: Path, *, keep_days: int, keep_bytes: int, skip: str = "", now: float | None = None
 ) -> CleanupResult:
-    """Deletes results that no session can ask for: those older than `keep_days`, then the oldest until the rest fits
-    into `keep_bytes` (0 means no limit). `skip` is the session that asks."""
+    """Deletes unreferenced results: those older than `keep_days`, then the oldest above `keep_bytes` (0: no limit)."""
     limit = (time.time() if now is None else now) - keep_days * _DAY_S
     files_of = {folder: _files(folder) for folder in _folders(project, skip)}
     crowded = 0 < keep_bytes < sum(file.size for files in files_of.values() for file in files)

@@ -106,10 +106,7 @@ class Lease:
             raise storage_error(error, self.path, "write the lease") from error
 
     def release(self) -> None:
-        """Gives the lease back, and removes its file and the folder of a session that is otherwise empty.
-
-        A second call does nothing. In a forked child the parent's lease stays.
-        """
+        """Gives the lease back, and removes its file and an empty session folder. Repeating it is harmless."""
         fd, self._fd = self._fd, None
         if fd is None:
             return
@@ -163,10 +160,7 @@ def _is_current(fd: int, path: Path) -> bool:
 
 
 def _body_of_holder(fd: int, path: Path) -> JsonObject | None:
-    """Returns the holder's body; None if it has released the lease.
-
-    A torn body, or one of a dead process, is about to be replaced: it looks again for a while.
-    """
+    """Returns the holder's body; None if it was released. Waits a while for a torn or old body to be replaced."""
     until = time.monotonic() + _BODY_WAIT_S
     body: JsonObject = {}
     while True:

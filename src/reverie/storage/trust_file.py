@@ -19,10 +19,7 @@ _Entries: TypeAlias = dict[str, dict[str, str]]
 
 
 def trust(home: Path, parts: Iterable[Part], checkout: Path) -> None:
-    """Trusts these parts from now on: all active parts of the settings of this checkout.
-
-    Decisions about other files stay: agents of a folder further down, settings of the repository of a worktree.
-    """
+    """Trusts these parts of the settings of this checkout from now on. Decisions about other files stay."""
 
     def change(trusted: _Entries, declined: _Entries) -> None:
         for folder, files in digests(parts).items():

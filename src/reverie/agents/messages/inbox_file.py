@@ -63,10 +63,7 @@ class InboxFile:
         self._largest = largest
 
     def put(self, message: AgentMessage, *, is_open: Callable[[], bool] = lambda: True) -> None:
-        """Adds a message to the file. `is_open` is asked under the lock.
-
-        Raises InboxClosed if it returns False, InboxFull if too many messages are unread, or StorageError.
-        """
+        """Adds a message. Raises InboxClosed if `is_open`, asked under the lock, says no, InboxFull or StorageError."""
         make_private_dir(self.path.parent)
         line = _line(message)
         with self._locked():
@@ -101,10 +98,7 @@ class InboxFile:
         )
 
     def close(self, leave: Callable[[], None] = lambda: None) -> Sequence[AgentMessage]:
-        """Removes and returns all unread messages; `leave` runs under the lock first.
-
-        After this, no `put` can add a message if its `is_open` sees what `leave` did.
-        """
+        """Removes and returns all unread messages. `leave` runs under the lock first and closes the inbox for `put`."""
         make_private_dir(self.path.parent)
         with self._locked():
             leave()

@@ -57,10 +57,7 @@ class Messenger:
     _seen: set[str] = field(default_factory=set[str], init=False)
 
     async def send(self, sender_id: str | None, to: str, text: str, summary: str = "") -> str:
-        """Sends a message of a model and returns what happened to it. `sender_id` is None for the main agent.
-
-        Raises a UserError that lists the possible receivers if nobody has this name, or the receiver has ended.
-        """
+        """Sends a message of a model and returns what happened. Raises a UserError with the possible receivers."""
         to = to.strip()
         sender = self._sender(sender_id)
         if len(text) > self.limit():

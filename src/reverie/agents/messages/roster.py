@@ -67,10 +67,7 @@ class AgentInbox:
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """An agent that can receive messages. `parent` is the id of the agent that started it, `step` its last tool call.
-
-    `summary` says in a few words what it does, until the next look.
-    """
+    """An agent that can receive messages. `step` is its last tool call, `summary` says what it does, in a few words."""
 
     name: str
     id: str

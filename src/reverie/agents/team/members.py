@@ -116,10 +116,7 @@ class Team:
         return [member.name for member in self.read()[1]]
 
     def depart(self, name: str, place: MembershipState, why: str = "") -> None:
-        """Marks a member as ended: it gets no more messages, and unread ones go back to their senders.
-
-        All of it happens under the lock of the inbox, so a message is either read, or its sender is informed.
-        """
+        """Marks a member as ended, under the lock of its inbox, and sends its unread messages back."""
 
         def leave() -> None:
             with exclusive(self.folder / "team.json.lock", timeout_s=_LOCK_S, what=f"the team {self.name}"):

@@ -39,10 +39,7 @@ class ChangedOnDisk(ReverieError):
 
 
 def history_place(root: Path) -> Path:
-    """Returns where the history of a folder is: next to it, or hidden inside if there is no room next to it.
-
-    It depends on the folder alone, so every process finds the same place.
-    """
+    """Returns where the history of a folder is: next to it, or hidden inside. It depends on the folder alone."""
     inside = root / ".reverie" / "history.git"
     beside = root.with_name(f"{root.name}-history.git")
     if (inside / "HEAD").exists():
@@ -252,10 +249,7 @@ class LockedFolder:
         return data if data is not None and blob_id(data) == content else self._history.read(content)
 
     def commit(self, writes: Mapping[str, bytes | None], info: VersionInfo) -> Version | None:
-        """Makes all of `writes` one version (None removes a file), in their order; None if nothing differs.
-
-        Raises `ChangedOnDisk` if a program without the lock wrote first, or StorageError. Then nothing has changed.
-        """
+        """Makes `writes` one version (None removes a file). Raises `ChangedOnDisk` or StorageError, with no change."""
         after = dict(self.files)
         changes: list[FileChange] = []
         contents: dict[str, bytes] = {}

@@ -13,10 +13,7 @@ _Edit = tuple[int, int, list[str]]  # lines [first, last) of the base, and the l
 
 
 def merge(base: str, ours: str, theirs: str, *, both_insert: bool = False) -> str | None:
-    """Returns `base` with both changes; None where they contradict each other.
-
-    Lines that both insert at one place contradict too, unless `both_insert`: then ours come first (good for lists).
-    """
+    """Returns `base` with both changes, or None. With `both_insert`, insertions at one place do not contradict."""
     if ours in (base, theirs):
         return theirs
     if theirs == base:

@@ -32,10 +32,7 @@ class HistoryPurge:
 
 
 def purge_history(history: History, replace: Replace, rename: Rename = str) -> HistoryPurge:
-    """Rewrites all versions: `replace` for contents and messages, `rename` for names of files and folders.
-
-    Callers hold the folder's lock. Other branches are rewritten too; tags with their own text are dropped.
-    """
+    """Rewrites all versions: `replace` for contents and messages, `rename` for names. Callers hold the lock."""
     rewriting = _Rewriting(history, replace, rename)
     refs = {ref: rewriting.commit(name) for ref, name in _refs(history).items()}
     marker = history.git_dir / "reverie-purge.json"

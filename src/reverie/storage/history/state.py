@@ -46,10 +46,7 @@ class FolderState:
         self._loaded: tuple[Stamp, int, dict[str, SeenFile]] | None = None
 
     def look(self, root: Path, known: Mapping[str, str]) -> tuple[dict[str, SeenFile], int]:
-        """Returns every file with the name of its content, and when the look started.
-
-        A file that cannot be read counts as unchanged if `known` (the newest version) has it, else as missing.
-        """
+        """Returns every file with its content's name, and the start time. Unreadable files count as in `known`."""
         began = time.time_ns()
         noted_at, noted = self._load()
         found: dict[str, SeenFile] = {}
@@ -97,10 +94,7 @@ class FolderState:
 
 
 def walk(root: Path) -> Iterator[tuple[str, str, Stamp]]:
-    """Yields the relative name, path and stamp of every Markdown file below `root`. No links, no hidden files.
-
-    Staged files that a crash left behind are removed: callers hold the lock, so nobody waits for them.
-    """
+    """Yields name, path and stamp of every visible Markdown file, and removes staged files that a crash left."""
     folders = [("", str(root))]
     while folders:
         above, folder = folders.pop()

@@ -144,10 +144,7 @@ class History:
         contents: Mapping[str, bytes],
         changes: tuple[FileChange, ...],
     ) -> Version:
-        """Stores a version with these files; `move_branch` adds it to the log.
-
-        `contents` holds the new contents; all others of `files` are stored already.
-        """
+        """Stores a version with these files and new `contents`; `move_branch` adds it to the log."""
         for data in contents.values():
             self.objects.put("blob", data)
         tree = self._put_tree(files)

@@ -110,10 +110,7 @@ def _previous(main: list[Record], at: int) -> int | None:
 
 
 def _siblings(main: list[Record], position: dict[str, int], path: set[int]) -> set[int]:
-    """Returns the other records of a response on the path, and the results of its calls: parallel calls branch.
-
-    Messages before a rewind are not included, even if a server gave them the same ids.
-    """
+    """Returns the other records of a response on the path, and the results of its calls: parallel calls branch."""
     ids = {m.id for i in path if (m := main[i].message) is not None and m.role == "assistant" and m.id}
     found, calls = set[int](), set[str]()
     for i, record in enumerate(main):

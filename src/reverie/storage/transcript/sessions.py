@@ -120,10 +120,7 @@ def _short(text: str) -> str:
 
 
 def find_session(project: Path, wanted: str, *, everywhere: bool = False) -> SessionInfo:
-    """Finds the session with this id, or the only one that starts with it; `last` is the last used. Else UserError.
-
-    With `everywhere`, a session of another folder counts if this folder has none of that name.
-    """
+    """Finds a session by id, the start of an id, or `last`; with `everywhere`, in all folders. Else UserError."""
     sessions = list_sessions(project)
     if wanted == LAST:
         if not sessions:
