@@ -18,12 +18,12 @@ from types import FrameType
 
 import pytest
 
-from reverie.agents.messages.mailbox import _good_line, _parsed  # pyright: ignore[reportPrivateUsage]
+from reverie.agents.messages.inbox_file import _good_line, _parse_array  # pyright: ignore[reportPrivateUsage]
 from reverie.agents.messages.structured import parse as structured
 from reverie.cli.chat.markdown_stream import MarkdownStream
 from reverie.cli.output import Paint, one_line, printable, width
 from reverie.errors import ReverieError
-from reverie.instructions.includes import expanded, includes
+from reverie.instructions.includes import expand, includes
 from reverie.instructions.markdown import without_comments
 from reverie.instructions.rules import gitignore, split_rule
 from reverie.layers.l1_tool_results.replacement import preview
@@ -52,7 +52,7 @@ from reverie.offline.conversation import _LETTER  # pyright: ignore[reportPrivat
 from reverie.offline.language.prose import read_prose
 from reverie.offline.talk.wants import read_want
 from reverie.offline.terms import read_question
-from reverie.parsing import in_stretches, load_json, load_toml, load_yaml
+from reverie.parsing import load_json, load_toml, load_yaml, split_long
 from reverie.permissions.path_glob import expand_braces
 from reverie.permissions.shell.commands import all_commands, plain_commands
 from reverie.permissions.shell.read_only import is_read_only_shell
@@ -77,8 +77,8 @@ def _streamed(text: str) -> None:
 
 
 def _in_sentences(judge: Callable[[str], object]) -> Callable[[str], None]:
-    """What is only ever asked about a sentence; sentences are cut by `in_stretches`."""
-    return lambda text: [judge(one) for one in in_stretches(text)].clear()
+    """What is only ever asked about a sentence; sentences are cut by `split_long`."""
+    return lambda text: [judge(one) for one in split_long(text)].clear()
 
 
 TODAY = date(2026, 1, 1)
@@ -93,7 +93,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "rule with a list": lambda text: gitignore.__wrapped__(split_rule(f"---\npaths:\n  - {text}\n---\n")[0]),
     "braces": expand_braces,
     "includes": lambda text: list(includes(text)),
-    "expanded includes": lambda text: expanded(text, lambda _: True, lambda _: None),
+    "expanded includes": lambda text: expand(text, lambda _: True, lambda _: None),
     "comments": without_comments,
     "import": _sections,
     "import's heading": _heading,
@@ -136,7 +136,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "tool input": read_input,
     "YAML": load_yaml,
     "TOML": load_toml,
-    "mailbox": lambda text: (_parsed(text.encode()), _good_line(text.encode())),
+    "mailbox": lambda text: (_parse_array(text.encode()), _good_line(text.encode())),
     "letter": structured,
     "hook's answer": _json_object,
     "tokens": estimate_text,

@@ -59,7 +59,7 @@ def test_the_commands_list_kinds_and_answer_beside_a_conversation(reverie: Comma
     (reverie.work / ".reverie" / "agents" / "bad.md").write_text("nothing")
     done = reverie("agents")
     assert done.returncode == 0 and "reviewer" in done.stdout and "memory: local" in done.stdout
-    assert "bad.md: begin it with" in done.stderr
+    assert "bad.md: start the file with" in done.stderr
     found = json.loads(reverie("agents", "list", "--json").stdout)
     assert [kind["name"] for kind in found["kinds"]] == ["general", "explore", "reviewer"] and found["agents"] == []
     model = reverie.script("say The port is 8080.\n\n[side_question]\nsay 8080, I said.\n")

@@ -310,7 +310,7 @@ class Decisions(RuleBasedStateMachine):
 
     @rule()
     def fork(self) -> None:
-        twin = self.log.forked("f")
+        twin = self.log.fork("f")
         a_round(twin, 10_000 + self.rounds, {"f1": 800, "f2": 800})
         prepared(twin, MessageBudget(self.folder, lambda: self.limits))
 

@@ -347,8 +347,8 @@ def test_cache_edits_are_pinned_and_sent_again_in_order() -> None:
     assert pinned == calls[:-5] and pinned[: len(calls[:8])] == calls[:8]
     bench.resume()
     assert references(bench.send()) == pinned
-    twin = bench.log.forked("f")
-    assert twin.view.pinned_edits() == bench.log.view.pinned_edits()
+    twin = bench.log.fork("f")
+    assert twin.view.sent_cache_edits() == bench.log.view.sent_cache_edits()
 
 
 def test_cache_edits_need_an_endpoint_that_has_them_and_forget_what_was_compacted() -> None:
@@ -534,7 +534,7 @@ class Clearing(RuleBasedStateMachine):
     def fork(self, size: int) -> None:
         bench = self.bench
         before = (dict(bench.log.view.cleared), list(bench.log.view.cache_edits), len(bench.log.records))
-        twin = bench.log.forked("f")
+        twin = bench.log.fork("f")
         twin.append_message(Message("user", (TextBlock("look into it"),)))
         bench.time += timedelta(hours=3)
         stage = Microcompact(FACTS, EVERYTHING, warning_at=147_000)

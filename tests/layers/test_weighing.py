@@ -57,7 +57,7 @@ def test_the_keep_rule_of_the_notes_goes_by_what_is_shown() -> None:
     numbers = NoteNumbers()
     start = first_kept(log.view, numbers)
     assert start is not None
-    kept = log.view.showing(log.view.entries[start:]).meter.tokens
+    kept = log.view.with_entries(log.view.entries[start:]).meter.tokens
     assert numbers.keep_tokens <= kept < numbers.keep_tokens * 1.3, "enough to go on from, and not a tenth of it"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from reverie.errors import StorageError
 from reverie.paths import find_repo
-from reverie.runtime.hooks import HookEvent, Hooks, configured
+from reverie.runtime.hooks import HookEvent, Hooks, hook_rules
 from reverie.settings.reach import Risk, Rule, listed, needs_trust, reach_of
 from reverie.settings.schema import Settings, all_settings, value_of
 from reverie.settings.trust import CHANGED, NOT_TRUSTED, TrustBook
@@ -311,7 +311,7 @@ def test_a_file_that_a_hook_only_writes_does_not_end_trust(load: Load, repo: Pat
 
 
 async def _fired(settings: Settings, cwd: Path) -> None:
-    await Hooks(configured(settings.hooks), cwd, "s-1", cwd / "s-1.jsonl").fire(HookEvent.STOP, {})
+    await Hooks(hook_rules(settings.hooks), cwd, "s-1", cwd / "s-1.jsonl").fire(HookEvent.STOP, {})
 
 
 def test_a_folders_hook_runs_in_the_folder_and_the_users_own_in_the_session(

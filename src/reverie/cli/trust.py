@@ -110,13 +110,13 @@ def ask_once(cwd: Path) -> None:
 
 def look(cwd: Path) -> tuple[list[Part], str]:
     """Everything in this folder that can act, and whether it is trusted."""
-    from reverie.agents.definition import acting_parts
+    from reverie.agents.definition import trusted_parts
     from reverie.paths import Places
     from reverie.settings import load_settings
     from reverie.settings.trust import CHANGED, TrustBook
 
     settings = load_settings(cwd)
-    found = [*settings.parts, *acting_parts(Places.of(cwd, settings))]
+    found = [*settings.parts, *trusted_parts(Places.of(cwd, settings))]
     parts = [part for part in found if part.can_be_trusted]
     waiting = [part for part in parts if part.ignored]
     if not waiting:

@@ -63,7 +63,7 @@ def _request(conversation: Conversation, effect: AskFork, thread: str) -> Reques
         sent=conversation.sent,
         own_from=len(messages) - 1,
         images_left_out=0 if is_plain else conversation.images_left_out,
-        cache_edits=view.pinned_edits() if effect.messages is None else None,
+        cache_edits=view.sent_cache_edits() if effect.messages is None else None,
         server_edits=view.server_edits if effect.messages is None else None,
     )
 

@@ -249,7 +249,7 @@ class Compactor(Companion):
     def _fitting(self, view: View) -> str:
         """The last message that does not fit any more, counted from the end, beside the prefix that is always sent."""
         room = int(self._talk().thresholds.autocompact * _SHARE_KEPT)
-        room -= view.showing(()).meter.tokens
+        room -= view.with_entries(()).meter.tokens
         for at in range(len(view.entries) - 1, 0, -1):
             room -= weigh_entries(view, view.entries[at : at + 1])
             if room < 0:

@@ -24,7 +24,7 @@ from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import Retry, RetryPolicy, SendEvent, send
 from reverie.models.window import Thresholds
-from reverie.storage.transcript.file import is_moved
+from reverie.storage.transcript.file import is_from_other_home
 from reverie.storage.transcript.records import (
     AppliedEdits,
     Clears,
@@ -138,7 +138,7 @@ class Conversation:
             shared=self.shared,
             same=unchanged(self.sent_messages, messages) if self.announced else None,
             images_left_out=self.images_left_out,
-            cache_edits=self.log.view.pinned_edits(),
+            cache_edits=self.log.view.sent_cache_edits(),
             server_edits=self.log.view.server_edits,
         )
         self.announced = ()
@@ -293,7 +293,7 @@ def unsent_break(records: Sequence[Record], home: Path) -> tuple[Break, ...]:
     found = list[str]()
     for record in reversed(records):
         if record.message is not None and record.message.role == "assistant" and not record.is_sidechain:
-            if is_moved(record, str(home)):
+            if is_from_other_home(record, str(home)):
                 return (Break(BreakCause.RESUMED, "Reverie's home was moved"),)
             break
         match from_record(record):

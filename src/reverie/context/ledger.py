@@ -18,7 +18,7 @@ from reverie.context.telling import telling_records
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost, input_equivalents, price
 from reverie.models.wire import model_id
-from reverie.moments import parsed
+from reverie.moments import parse_time
 from reverie.regular_files import LARGEST
 from reverie.storage.transcript.records import CacheBreak, Clears, CompactBoundary, ForkUsage, from_record
 from reverie.types import JsonObject, Purpose, Record, Usage
@@ -344,7 +344,7 @@ def _breaks_json(breaks: Sequence[CacheBreak]) -> JsonObject:
 
 def when(record: Record) -> datetime | None:
     """When a record was written, if it says so."""
-    return parsed(record.timestamp)
+    return parse_time(record.timestamp)
 
 
 class RunningLedger:

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import assert_never
 
 from reverie.flags import PrefixFlags
-from reverie.instructions import InstructionFile, Scope, load_instructions
+from reverie.instructions import InstructionFile, InstructionScope, load_instructions
 from reverie.instructions.find import read_text
 from reverie.memory.index import load_index
 from reverie.memory.prompt import memory_prompt, uses_team
 from reverie.memory.taxonomy import INDEX, TEAM
-from reverie.origins import broken_tags
+from reverie.origins import escape_tags
 from reverie.paths import Places, memory_place, memory_switch
 from reverie.permissions.inside import check_memory_root, is_inside
 from reverie.prompts import render
@@ -97,9 +97,9 @@ def effort_of(model: Model) -> str | None:
 
 def system_prompt(cwd: Path, git_branch: str, today: date) -> tuple[str, ...]:
     """The blocks of the system prompt, static before dynamic."""
-    repository = f"Git repository, branch {broken_tags(git_branch)}" if git_branch else "Not a git repository"
+    repository = f"Git repository, branch {escape_tags(git_branch)}" if git_branch else "Not a git repository"
     place = {
-        "cwd": broken_tags(str(cwd)),
+        "cwd": escape_tags(str(cwd)),
         "repository": repository,
         "platform": f"{platform.system()} {platform.machine()}",
         "date": today.isoformat(),
@@ -125,10 +125,10 @@ def date_changed(records: Sequence[Record], today: date) -> bool:
 EMPTY = "(It is empty: nothing has been saved yet.)"
 
 _WHOSE = {
-    Scope.MANAGED: "for everybody on this machine",
-    Scope.USER: "the user's own, for every project",
-    Scope.PROJECT: "the project's",
-    Scope.LOCAL: "the user's own, for this project",
+    InstructionScope.MANAGED: "for everybody on this machine",
+    InstructionScope.USER: "the user's own, for every project",
+    InstructionScope.PROJECT: "the project's",
+    InstructionScope.LOCAL: "the user's own, for this project",
 }
 
 
@@ -155,9 +155,9 @@ def reminder(files: tuple[InstructionFile, ...], shown: tuple[ShownIndex, ...]) 
     parts: list[str] = []
     if files:
         each = [f"## {file.path} ({_WHOSE[file.scope]})\n\n{file.text}" for file in files]
-        parts.append(render("reverie.context", "instructions.md", {"files": broken_tags("\n\n".join(each))}))
+        parts.append(render("reverie.context", "instructions.md", {"files": escape_tags("\n\n".join(each))}))
     for index in shown:
-        values = {"title": index.title, "path": broken_tags(str(index.path)), "index": broken_tags(index.text) or EMPTY}
+        values = {"title": index.title, "path": escape_tags(str(index.path)), "index": escape_tags(index.text) or EMPTY}
         parts.append(render("reverie.context", "index.md", values))
     return render("reverie.context", "reminder.md", {"parts": "\n\n".join(parts)}) if parts else ""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reverie.instructions import ConditionalRule, Instructions
 from reverie.layers.base import Companion
-from reverie.origins import broken_tags
+from reverie.origins import escape_tags
 from reverie.prompts import render
 from reverie.storage.transcript.view import View
 from reverie.tools.base import ToolOutput
@@ -74,4 +74,4 @@ def _attachment(rule: ConditionalRule) -> str:
     if len(rule.text) > MAX_CHARACTERS:
         note = f"\n\n[Cut after {MAX_CHARACTERS:,} characters; read {rule.path} for the rest.]"
         rule = replace(rule, text=rule.text[:MAX_CHARACTERS] + note)
-    return render("reverie.context", "rule.md", {"path": broken_tags(str(rule.path)), "text": broken_tags(rule.text)})
+    return render("reverie.context", "rule.md", {"path": escape_tags(str(rule.path)), "text": escape_tags(rule.text)})

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from reverie.models.base import Ttl
 from reverie.models.catalogue import ModelFacts
-from reverie.moments import changed, parsed
+from reverie.moments import modified_time, parse_time
 from reverie.parsing import RECORD_DEPTH, load_json
 from reverie.regular_files import read_tail
 from reverie.types import Usage
@@ -94,7 +94,7 @@ def newest(project: Path, skip: str = "") -> list[Path]:
     try:
         with os.scandir(project) as entries:
             found = [
-                (changed(entry.stat()), entry.path)
+                (modified_time(entry.stat()), entry.path)
                 for entry in entries
                 if entry.name.endswith(".jsonl")
                 and not entry.name.startswith("agent-")
@@ -136,7 +136,7 @@ def _last_lines(path: Path) -> list[bytes]:
 
 def _moment(line: bytes) -> datetime | None:
     found = _TIMESTAMP.search(line)
-    return None if found is None else parsed(found[1].decode("ascii", "replace"))
+    return None if found is None else parse_time(found[1].decode("ascii", "replace"))
 
 
 def _prompt(line: bytes) -> tuple[int, str]:

@@ -20,7 +20,7 @@ def weigh(view: View, blocks: Iterable[Block]) -> int:
 
 def weigh_entries(view: View, entries: Iterable[Entry]) -> int:
     """Tokens of these messages as they are shown: a result that was replaced or cleared counts with its replacement."""
-    return weigh(view, (block for entry in entries for block in view.shown(entry)))
+    return weigh(view, (block for entry in entries for block in view.visible_blocks(entry)))
 
 
 def weigh_text(view: View, text: str) -> int:

@@ -35,9 +35,9 @@ from reverie.memory.upkeep.undo import UndoConflict, plan_restore, plan_undo
 from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
-from reverie.storage.history.folder import ChangedOnDisk, Held, VersionedFolder, history_place
+from reverie.storage.history.folder import ChangedOnDisk, LockedFolder, VersionedFolder, history_place
 from reverie.storage.history.objects import blob_id
-from reverie.storage.history.purge import PurgeReport
+from reverie.storage.history.purge import HistoryPurge
 from reverie.storage.history.versions import Version, VersionInfo
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class MemoryDirectory:
     def settle(self) -> None:
         """Finishes a change that was cut short, if there is one; a disk that cannot be written is left as it is."""
         if self._folder.unfinished:
-            with suppress(StorageError), self._folder.locked():
+            with suppress(StorageError), self._folder.lock():
                 pass
 
     # Writing.
@@ -161,7 +161,7 @@ class MemoryDirectory:
     def append(self, name: str, text: str, info: WriteInfo) -> Version | None:
         """Adds to the end of a file, which is made if it is not there: for daily logs."""
 
-        def grown(held: Held) -> list[Change]:
+        def grown(held: LockedFolder) -> list[Change]:
             now = decode(held.read(self._name(name)) or b"")
             return [Change(name, now + text)]
 
@@ -170,7 +170,7 @@ class MemoryDirectory:
     def remove(self, name: str, info: WriteInfo, *, base: str | None = None) -> Version:
         """Forgets a memory: file and index line go, as one version. `restore` brings it back."""
 
-        def gone(held: Held) -> list[Change]:
+        def gone(held: LockedFolder) -> list[Change]:
             if self._name(name) not in held.files:
                 raise UserError(f"There is no memory {name!r}; `reverie memory list` shows what there is.")
             return [Change(name, None, base)]
@@ -198,7 +198,7 @@ class MemoryDirectory:
         """Records what is already changed on disk, as `info` says or else as done by hand. What is on disk is past
         every gate: use it for programs that cannot be asked, never to let an agent write.
         """
-        with self._folder.locked(_version_info(info) if info else None) as held:
+        with self._folder.lock(_version_info(info) if info else None) as held:
             return held.absorbed
 
     # Going back.
@@ -224,7 +224,7 @@ class MemoryDirectory:
 
     def purge(
         self, replace: Callable[[str], str], info: WriteInfo, *, rename: Callable[[str], str] = str
-    ) -> PurgeReport:
+    ) -> HistoryPurge:
         """Takes a text out of every file and its name, and out of every version of it. Versions get new names.
 
         `replace` and `rename` give back a text or a path with the secret replaced; `info` must not hold the secret. No
@@ -249,8 +249,8 @@ class MemoryDirectory:
 
     def _saving(
         self, name: str, topic: Callable[[TopicFile | None], TopicFile], base: str | None, hook: str
-    ) -> Callable[[Held], list[Change]]:
-        def plan(held: Held) -> list[Change]:
+    ) -> Callable[[LockedFolder], list[Change]]:
+        def plan(held: LockedFolder) -> list[Change]:
             own = self._name(name)
             if not is_topic(own):
                 raise UserError(f"{name!r} is no topic file; the index and the daily logs are written otherwise.")
@@ -268,10 +268,10 @@ class MemoryDirectory:
 
         return plan
 
-    def _run(self, plan: Callable[[Held], list[Change]], info: WriteInfo) -> Version | None:
+    def _run(self, plan: Callable[[LockedFolder], list[Change]], info: WriteInfo) -> Version | None:
         for attempt in range(_ATTEMPTS):
             try:
-                with self._folder.locked() as held:
+                with self._folder.lock() as held:
                     changes = plan(held)
                     reasons = {change.name: change.reason for change in changes if change.reason}
                     return self._commit(held, self._resolved(held, changes, info), info, reasons=reasons)
@@ -281,14 +281,14 @@ class MemoryDirectory:
         raise AssertionError  # unreachable: the loop returns or raises
 
     @contextmanager
-    def _locked(self) -> Generator[Held]:
+    def _locked(self) -> Generator[LockedFolder]:
         try:
-            with self._folder.locked() as held:
+            with self._folder.lock() as held:
                 yield held
         except ChangedOnDisk as error:
             raise ChangedUnderneath(error.names) from error
 
-    def _resolved(self, held: Held, changes: Sequence[Change], info: WriteInfo) -> dict[str, bytes | None]:
+    def _resolved(self, held: LockedFolder, changes: Sequence[Change], info: WriteInfo) -> dict[str, bytes | None]:
         """Changes as writes: names checked, expectations met, empty topic files removed together with their lines."""
         writes: dict[str, bytes | None] = {}
         stale: list[str] = []
@@ -317,7 +317,7 @@ class MemoryDirectory:
 
     def _commit(
         self,
-        held: Held,
+        held: LockedFolder,
         writes: Mapping[str, bytes | None],
         info: WriteInfo,
         *,

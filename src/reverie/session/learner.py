@@ -1,4 +1,4 @@
-"""Opens a learner of recorded conversations: a model, a memory directory and accounts of its own, and no session."""
+"""Opens a learner of recorded conversations: it has its own model, memory directory and accounts, and no session."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from reverie.tools.registry import builtin_tools, tool_schemas
 
 
 @asynccontextmanager
-async def opened_learner(
+async def open_learner(
     cwd: Path,
     settings: Settings,
     memory: MemoryDirectory,
@@ -44,7 +44,7 @@ async def opened_learner(
     model: str | Model | None = None,
     addressed: Path | None = None,
 ) -> AsyncGenerator[Learner]:
-    """A learner into `memory`. `addressed`: the path by which the model knows the directory, where it is a copy."""
+    """Opens a learner that writes to `memory`. `addressed` is the path the model knows, if `memory` is a copy."""
     places = Places.of(cwd, settings)
     catalogue = Catalogue.load(settings.catalogue.files)
     access = model_access(settings)
@@ -71,7 +71,7 @@ async def opened_learner(
     schemas = tool_schemas(tools)
     log_to = settings.debug.request_log
     cap = min(settings.model.max_output, facts.max_output)
-    # Somebody asked for this, so it does not count against the day's budget of what nobody asked for.
+    # The user asked for this, so it does not count against the daily budget of background work.
     with tempfile.TemporaryDirectory(prefix="reverie-book-") as books:
         accounts = open_accounts(parts, _unheard, utc_now, books=Path(books))
 

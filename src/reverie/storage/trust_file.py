@@ -1,7 +1,6 @@
-"""Writes down which folders the user trusts: `<home>/trust.json`, private, whole or not at all.
+"""Stores which folders the user trusts: `<home>/trust.json`, private, written as a whole.
 
-Two commands that write at the same time lose nothing of each other. Whether to trust is the user's decision: nothing
-here asks, and nothing that runs without a person calls it.
+Two commands that write at the same time lose nothing. The user decides about trust: nothing here asks.
 """
 
 from __future__ import annotations
@@ -20,10 +19,7 @@ _Entries: TypeAlias = dict[str, dict[str, str]]
 
 
 def trust(home: Path, parts: Iterable[Part], checkout: Path) -> None:
-    """From now on these parts count, as they are: all that can act in the settings of this checkout.
-
-    What was said of other files stays: agents of a folder further down, settings of the repository of a worktree.
-    """
+    """Trusts these parts of the settings of this checkout from now on. Decisions about other files stay."""
 
     def change(trusted: _Entries, declined: _Entries) -> None:
         for folder, files in digests(parts).items():
@@ -37,12 +33,12 @@ def trust(home: Path, parts: Iterable[Part], checkout: Path) -> None:
 
 
 def decline(home: Path, parts: Iterable[Part]) -> None:
-    """Remembers a no, so that it is not asked again until the parts change."""
+    """Remembers a no, so that the question comes again only when the parts change."""
     _change(home, lambda _, declined: declined.update(digests(parts)))
 
 
 def revoke(home: Path, folder: Path) -> bool:
-    """Takes trust back; False if the folder was not trusted."""
+    """Removes the trust; False if the folder was not trusted."""
     had: list[bool] = []
 
     def change(trusted: _Entries, declined: _Entries) -> None:

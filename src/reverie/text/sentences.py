@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reverie.parsing import in_stretches
+from reverie.parsing import split_long
 from reverie.text.words import CJK, content_terms
 
 _PAUSE = re.compile(
@@ -83,7 +83,7 @@ def _is_end(before: str, after: str, is_chat: bool) -> bool:
 
 def sentences(text: str, *, is_chat: bool = False) -> list[str]:
     """The sentences of a text, parted at semicolons too, none longer than is worth looking at."""
-    found = [part for start, end in _spans(text, 0, len(text), is_chat) for part in in_stretches(text[start:end])]
+    found = [part for start, end in _spans(text, 0, len(text), is_chat) for part in split_long(text[start:end])]
     return [part.strip() for part in found if any(char.isalnum() for char in part)]
 
 
@@ -101,7 +101,7 @@ def statements_in(text: str, start: int = 0, *, with_code: bool = False) -> list
         label = (lead["label"] or "").strip("* :：").lower()
         for begin, end in _spans(text, min(lead.end(), line.end()), line.end(), is_chat=False):
             at = begin
-            for said in in_stretches(text[begin:end]):
+            for said in split_long(text[begin:end]):
                 if any(char.isalnum() for char in said):
                     found.append(
                         Statement(said.strip(), at + len(said) - len(said.lstrip()), at + len(said.rstrip()), label)

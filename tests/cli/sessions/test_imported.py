@@ -19,11 +19,11 @@ from reverie.context.ledger import Ledger
 from reverie.errors import ReverieError
 from reverie.events import ToolFinished
 from reverie.models.catalogue import Catalogue
-from reverie.origins import untagged
+from reverie.origins import strip_tags
 from reverie.session import Session
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import read_records
-from reverie.storage.transcript.foreign import is_put_in
+from reverie.storage.transcript.foreign import is_injected
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.sessions import list_sessions
 from reverie.storage.transcript.view import View
@@ -122,7 +122,7 @@ def test_a_pi_session_and_recorded_ones_are_compacted_and_taken_notes_of(run: Ru
     run("compact", "--preview", code=1)  # so short that a summary is larger: said, not a crash
     run("notes", "--update")
     said = View.of(conversation(read_records(transcript(tmp_path, "b0a7-1")).records)).history
-    origins = [(untagged(b.text), b.origin) for entry in said for b in entry.message.content]  # type: ignore[union-attr]
+    origins = [(strip_tags(b.text), b.origin) for entry in said for b in entry.message.content]  # type: ignore[union-attr]
     assert ("Never sail the Halcyon at night.", Origin.IMPORTED) in origins
     for file in (sorted((root / "transcripts").glob("*.jsonl"))[0], root / "pi-sessions" / "before-compaction.jsonl"):
         run("sessions", "import", str(file))
@@ -216,7 +216,7 @@ def test_what_the_other_agent_put_in_is_not_the_persons(run: Run, tmp_path: Path
     ],
 )
 def test_what_was_put_in_is_told_by_its_form(text: str, put_in: bool) -> None:
-    assert is_put_in(text) is put_in
+    assert is_injected(text) is put_in
 
 
 def test_a_dream_over_imported_sessions_keeps_nothing_of_one_task(run: Run, tmp_path: Path) -> None:

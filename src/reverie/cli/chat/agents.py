@@ -45,19 +45,19 @@ def answers(chat: Chat) -> Iterable[tuple[str, str]]:
 
 def agents_line(session: Session) -> str:
     """Who is at work, for the status line; empty if nobody is."""
-    from reverie.session.agent_verbs import at_work
+    from reverie.session.verbs import running_agents
 
-    shown = [f"{one.name} ({one.doing})" if one.doing else one.name for one in at_work(session.agents.spawner)]
+    shown = [f"{one.name} ({one.doing})" if one.doing else one.name for one in running_agents(session.agents.spawner)]
     return f"{len(shown)} agent{'s' if len(shown) > 1 else ''}: {', '.join(shown)}" if shown else ""
 
 
 def _show_at_work(chat: Chat) -> None:
-    from reverie.session.agent_verbs import agent_json, at_work
+    from reverie.session.verbs import agent_json, running_agents
 
     paint = chat.view.paint
     spawner, tasks = chat.session.agents.spawner, chat.session.tasks
     rows = list[tuple[str, ...]]()
-    for one in (agent_json(spawner, tasks, member) for member in at_work(spawner)):
+    for one in (agent_json(spawner, tasks, member) for member in running_agents(spawner)):
         what = one["doing"] if one["state"] == "running" and one["doing"] else one["title"]
         state = "" if one["state"] == "running" else f" {one['state']}"
         name, took = "  " * one["depth"] + one["name"], seconds(one["seconds"])

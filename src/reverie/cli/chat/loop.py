@@ -26,7 +26,7 @@ from reverie.cli.running import Signals
 from reverie.cli.tool_lines import call_text
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, PermissionAsked, TurnEnded
-from reverie.origins import untagged
+from reverie.origins import strip_tags
 from reverie.permissions.patterns import rule_for
 from reverie.permissions.rules import ToolCall
 from reverie.types import Json, Purpose, TextBlock
@@ -65,7 +65,7 @@ class Chat:
             self._signals.watch()  # a prompt has had Ctrl-C for itself
             if said is None:
                 break
-            found = command_in("".join(untagged(block.text) for block in said)) if said[0].origin.is_users else None
+            found = command_in("".join(strip_tags(block.text) for block in said)) if said[0].origin.is_users else None
             if found:
                 await self._command(*found)
             else:

@@ -262,8 +262,8 @@ async def play(stage: Stage) -> None:
         await stage.say(session, "May I write times with am and pm?")
         await stage.say(session, "Remember that the inspection is next Friday, because the insurer asked for it.")
         await stage.say(session, f"Let four agents look: what does {'?; what does '.join(map(_log, (1, 3, 5, 6)))}?")
-        if session.letters.waiting:  # some may have come while it was still speaking
-            await stage.say(session, "", "✉ letters have come")
+        if session.messages.waiting:  # some may have come while it was still speaking
+            await stage.say(session, "", "✉ messages have come")
         await stage.say(session, "What did we talk about last time?")
     async with stage.day("Wednesday", "a dream tidies up, and is undone") as session:
         await _dream_and_undo(stage.view, session)

@@ -20,11 +20,11 @@ from reverie.cli.output import age, plural, size
 from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
 from reverie.layers.l5_extraction.state import WRITER as EXTRACTION
 from reverie.memory.opening import OpenedMemory, open_memory
-from reverie.moments import happened, parsed
+from reverie.moments import parse_time, past_time
 from reverie.parsing import load_json
 from reverie.paths import Places, memory_switch
 from reverie.regular_files import read_regular
-from reverie.runtime.heartbeat import FAILURES_TOLD, Beat, Heartbeat
+from reverie.runtime.heartbeat import REPORTED_FAILURES, Beat, Heartbeat
 from reverie.settings import Settings
 from reverie.types import JsonObject, Purpose
 
@@ -133,10 +133,12 @@ def writer_checks(_settings: Settings, places: Places) -> Iterator[Check]:
             parts.append(f"in {_DAYS} days {spent.told()}")
         if beat.failures:
             parts.append(f"failed {plural(beat.failures, 'time')} in a row, last: {beat.error}")
-        moments = [found for one in (beat.succeeded, beat.failed, beat.stopped) if (found := parsed(one)) is not None]
-        ahead = any(happened(moment.timestamp(), time.time()) is None for moment in moments)
-        state = "warning" if ahead or beat.failures >= FAILURES_TOLD else "ok"
-        todo = "`reverie log --kind task_failed` shows them" if beat.failures >= FAILURES_TOLD else ""
+        moments = [
+            found for one in (beat.succeeded, beat.failed, beat.stopped) if (found := parse_time(one)) is not None
+        ]
+        ahead = any(past_time(moment.timestamp(), time.time()) is None for moment in moments)
+        state = "warning" if ahead or beat.failures >= REPORTED_FAILURES else "ok"
+        todo = "`reverie log --kind task_failed` shows them" if beat.failures >= REPORTED_FAILURES else ""
         if ahead:
             todo = f"{places.heartbeat(writer)} names a time in the future: check this machine's clock"
         yield Check(name, state, "; ".join(parts), todo)
@@ -171,7 +173,7 @@ def _last(beat: Beat) -> str:
 
 
 def _ago(moment: str) -> str:
-    found = parsed(moment)
+    found = parse_time(moment)
     return "some time" if found is None else age(found.timestamp())
 
 

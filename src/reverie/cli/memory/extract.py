@@ -42,7 +42,7 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
     the next time.
     """
     from reverie.layers.l5_extraction.transcripts import extract_all, transcripts_in
-    from reverie.session.learner import opened_learner
+    from reverie.session.learner import open_learner
 
     files = transcripts_in(paths)
     if not files:
@@ -61,7 +61,7 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
         extract_all(
             files,
             at := cwd.resolve(),
-            lambda settings, memory, known_as: opened_learner(at, settings, memory, model=model, addressed=known_as),
+            lambda settings, memory, known_as: open_learner(at, settings, memory, model=model, addressed=known_as),
             dry_run=dry_run,
             again=again,
             progress=progress,

@@ -165,21 +165,16 @@ def _beside(session: str, cwd: Path, request: JsonObject, asks: bool) -> JsonObj
     """The session is not open anywhere: opened, changed and closed."""
     from reverie.cli.running import CANCELLED, Signals, run_async
     from reverie.errors import Cancelled
-    from reverie.session.agent_verbs import agent_verbs
-    from reverie.session.context_verbs import context_verbs
     from reverie.session.session import Session
+    from reverie.session.verbs import verbs
 
     answer: JsonObject = {}
 
     async def main(_signals: Signals) -> int:
         async with await Session.open(cwd=cwd, resume=session, own_model=asks) as opened:
-            verbs = {
-                **context_verbs(opened.engine.compactor, opened.engine.notes),
-                **agent_verbs(opened.agents.spawner, opened.tasks, opened.ask_aside),
-            }
             if str(request["do"]) in _CHANGING and not request.get("preview"):
                 opened.log.confirm()  # before a model is asked for something that could not be stored
-            answer.update(await verbs[str(request["do"])](request))
+            answer.update(await verbs(opened)[str(request["do"])](request))
             if opened.log.unsaved:
                 click.echo("What this cost could not be recorded: the disk refused it.", err=True)
         return 0

@@ -45,7 +45,7 @@ from reverie.moments import iso
 from reverie.paths import Places, check_session_id
 from reverie.storage.lease import Lease
 from reverie.storage.transcript.file import Transcript, parse_record, read_records
-from reverie.storage.transcript.foreign import as_imported
+from reverie.storage.transcript.foreign import import_record
 from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
 from reverie.storage.transcript.sessions import SessionInfo, delete_session, find_session, list_sessions
 
@@ -306,7 +306,7 @@ def _take_in(file: Path, places: Places, *, quiet: bool) -> dict[str, object]:
     if not held:
         raise UserError(f"{file}: there is no conversation in it")
     transcript = Transcript(target)
-    transcript.append(parse_record(as_imported(record.stored())) for record in records)
+    transcript.append(parse_record(import_record(record.stored())) for record in records)
     transcript.close()
     if not quiet:
         click.echo(f"{name[:8]}  {plural(held, 'message')}  (reverie chat --resume {name[:8]})")

@@ -37,11 +37,11 @@ def command(number: int, session: str | None, kind: str | None, as_json: bool, c
     The log holds neither what was said nor secrets.
     """
     from reverie.runtime.background_log import BackgroundLog
-    from reverie.storage.transcript.sessions import beginning_of
+    from reverie.storage.transcript.sessions import resolve_prefix
 
     places = places_of(cwd)
     path = places.background_log
-    session = beginning_of(session, places.project)
+    session = resolve_prefix(session, places.project)
     entries = BackgroundLog(path).read(number, kind=kind, session=session)
     for entry in entries:
         click.echo(json.dumps(entry.to_json()) if as_json else _line(entry))

@@ -94,9 +94,9 @@ def _last(task: JsonObject) -> str:
 
 def _tasks(session: str | None, places: Places) -> list[tuple[LiveSession, JsonObject]]:
     from reverie.errors import UserError
-    from reverie.storage.transcript.sessions import beginning_of
+    from reverie.storage.transcript.sessions import resolve_prefix
 
-    asked = list(ask_all(places, {"do": "tasks"}, beginning_of(session, places.project)))
+    asked = list(ask_all(places, {"do": "tasks"}, resolve_prefix(session, places.project)))
     if session is not None and not asked:
         raise UserError(f"No live session begins with {session!r}; `reverie tasks` shows those there are.")
     return [(live, task) for live, found in asked for task in cast("list[JsonObject]", found.get("tasks") or [])]

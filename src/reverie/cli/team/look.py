@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.agents.team.members import Place, Team
+from reverie.agents.team.members import MembershipState, Team
 from reverie.cli.output import answer, cut, pad
 from reverie.errors import ReverieError, UserError
 from reverie.parsing import load_json
@@ -87,7 +87,7 @@ def _status(team: Team) -> JsonObject:
         if there is not None:
             state = "busy" if there.busy else "idle"
         else:
-            state = "away" if member.place is Place.EXPECTED else member.place.value
+            state = "away" if member.place is MembershipState.EXPECTED else member.place.value
         shown.append(
             {
                 "name": member.name,
@@ -105,7 +105,7 @@ def _status(team: Team) -> JsonObject:
 
 def _unread(team: Team, name: str) -> int:
     try:
-        found: Any = load_json(read_regular(team.mailbox(name).path) or b"[]")
+        found: Any = load_json(read_regular(team.inbox(name).path) or b"[]")
     except (OSError, ValueError):
         return 0
     return len(cast("list[Any]", found)) if isinstance(found, list) else 0

@@ -23,7 +23,7 @@ from reverie.errors import UserError
 from reverie.paths import Places
 from reverie.session import Session
 from reverie.session.team_lead import Lead
-from reverie.session.team_member import Host, Teammate
+from reverie.session.team_member import MemberRunner, Teammate
 from reverie.settings import Settings, load_settings
 from reverie.tools.base import Tool
 from reverie.tools.registry import builtin_tools
@@ -46,7 +46,7 @@ async def run_member(
     team, id = Team(places, plan.team), str(uuid.uuid4())
     color = next((one.color for one in team.read()[1] if one.name == member.name), "")
     # The seat first and last: whoever sees it empty knows that the process is gone.
-    with team.take_seat(member.name, id, str(places.socket(id))) as seat:
+    with team.take_lease(member.name, id, str(places.socket(id))) as lease:
         session = await Session.open(
             cwd=cwd,
             model=member.model or (kind.model if kind is not None else "") or model,
@@ -56,14 +56,14 @@ async def run_member(
             tools=_tools(settings, kind),
         )
         async with session:
-            session.letters.introduction = introduce(plan, member)
+            session.messages.introduction = introduce(plan, member)
             if kind is not None:
                 session.agents.become(kind)
             show = JsonView().show
             if is_lead:
-                host: Host = Lead(session, seat, show, color=color)
+                host: MemberRunner = Lead(session, lease, show, color=color)
             else:
-                host = Teammate(session, seat, plan.lead.name, show, color=color, plan=member.plan)
+                host = Teammate(session, lease, plan.lead.name, show, color=color, plan=member.plan)
             signals.cancel = host.stop
             _at_end_of_input(host.stop)
             return await host.run(plan.task if is_lead else member.task)

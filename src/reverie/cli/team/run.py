@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.agents.messages.message import new_letter
+from reverie.agents.messages.message import new_message
 from reverie.agents.messages.structured import IdleNotification, IdleState, render
-from reverie.agents.team.members import COLORS, Place, Team, TeamMember
+from reverie.agents.team.members import COLORS, MembershipState, Team, TeamMember
 from reverie.agents.team.team_file import MemberPlan, TeamPlan
 from reverie.cli.app import PIPE_CLOSED
 from reverie.cli.running import CANCELLED, Signals
@@ -205,8 +205,8 @@ class Supervisor:
     def _gone(self, one: _Running) -> None:
         """Notes that a member ended. One that did not say goodbye has failed: the lead is told before anybody else."""
         name, lead = one.plan.name, self._plan.lead.name
-        place = next((member.place for member in self._team.read()[1] if member.name == name), Place.EXPECTED)
-        if place is Place.ENDED:  # killed after its goodbye: nobody waits for it, but its last background work is lost
+        place = next((member.place for member in self._team.read()[1] if member.name == name), MembershipState.EXPECTED)
+        if place is MembershipState.ENDED:  # killed after its end: nobody waits for it, but its last work is lost
             self._ended(name, _why(one) if (one.code or 0) < 0 else "")
             return
         why = _why(one)
@@ -214,10 +214,10 @@ class Supervisor:
         with suppress(ReverieError):  # the lead may have ended as well
             if name != lead:
                 notice = render(IdleNotification(IdleState.FAILED, why))
-                letter = new_letter(name, lead, notice, summary=f"{name} has failed")
-                self._team.mailbox(lead).put(letter, is_open=lambda: self._team.is_reachable(lead))
+                message = new_message(name, lead, notice, summary=f"{name} has failed")
+                self._team.inbox(lead).put(message, is_open=lambda: self._team.is_reachable(lead))
         with suppress(ReverieError):
-            self._team.depart(name, Place.FAILED, why)
+            self._team.depart(name, MembershipState.FAILED, why)
 
     async def _permit(self, id: str, allow: bool, always: bool) -> None:
         """Answers a question of the lead's."""
@@ -240,7 +240,7 @@ class Supervisor:
         left = self._left()
         if left:
             places = {member.name: member.place for member in self._team.read()[1]}
-            staying = [name for name in left if places.get(name) is not Place.ENDED]
+            staying = [name for name in left if places.get(name) is not MembershipState.ENDED]
             if staying:
                 self._say(f"ending {', '.join(staying)}")
                 self._signal(staying, signal.SIGTERM)

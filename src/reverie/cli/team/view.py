@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from reverie.agents.messages.structured import marked_cut_off
+from reverie.agents.messages.structured import mark_cut_off
 from reverie.agents.team.team_file import TeamPlan
 from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.output import columns, cut, one_line, pad, paint_for, plural
@@ -165,7 +165,7 @@ class TextTeamView(TeamView):
         self._now(name, "idle")
         text, error = str(event.get("text") or ""), event.get("error")
         if name == self._lead and event.get("reason") in ("answered", "cut_off"):
-            self._answer_text = text if event.get("reason") == "answered" else marked_cut_off(text)
+            self._answer_text = text if event.get("reason") == "answered" else mark_cut_off(text)
         said = self._paint.bad(one_line(str(error))) if error else one_line(text, 200)
         if said:
             self._line(f"{self._named(name)} {said}")

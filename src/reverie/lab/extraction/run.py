@@ -24,7 +24,7 @@ from reverie.memory.taxonomy import INDEX, is_index
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.models.base import Model
 from reverie.paths import Places
-from reverie.session.learner import opened_learner
+from reverie.session.learner import open_learner
 from reverie.settings import Settings
 from reverie.storage.transcript.session_log import timestamp
 from reverie.storage.transcript.view import Entry
@@ -69,7 +69,7 @@ async def play(case: Case, mind: Mind, settings: Settings | None = None) -> Outc
         def heard(kind: str, why: str) -> None:
             refused.append(f"{kind}: {why}")
 
-        async with opened_learner(cwd, given, memory.directory, model=model) as learner:
+        async with open_learner(cwd, given, memory.directory, model=model) as learner:
             began, worked = perf_counter(), process_time()
             try:
                 await learner.learn(entries, 0, len(entries), today=case.today, report=heard)

@@ -16,7 +16,7 @@ from reverie.layers.l1_tool_results.replacement import file_name
 from reverie.layers.l2_microcompact.marker import CLEARABLE, cleared
 from reverie.models.features import begins_turn
 from reverie.models.tokens import estimate_block, estimate_text
-from reverie.moments import parsed
+from reverie.moments import parse_time
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Json, JsonObject, Message, ToolResultBlock, ToolUseBlock
 
@@ -105,7 +105,7 @@ class ResultIndex:
         self._calls, self._about = {}, {}
 
     def _take(self, entry: Entry, view: View) -> None:
-        at = parsed(entry.timestamp)
+        at = parse_time(entry.timestamp)
         if entry.message.role == "assistant":
             self._respond(entry.message, at)
             return

@@ -13,7 +13,7 @@ from pathlib import Path
 from reverie.layers.base import WriteFile
 from reverie.layers.l1_tool_results.replacement import file_name
 from reverie.models.tokens import encoded, estimate_text
-from reverie.origins import untagged
+from reverie.origins import strip_tags
 from reverie.storage.transcript.view import Entry
 from reverie.text.cutting import shortened
 from reverie.types import TextBlock
@@ -35,7 +35,7 @@ class Request:
     @property
     def plain(self) -> str:
         """Word for word, without the tags around what was piped or pasted."""
-        return "\n".join(untagged(part.text) for part in self.parts)
+        return "\n".join(strip_tags(part.text) for part in self.parts)
 
     @property
     def words(self) -> str:

@@ -16,7 +16,7 @@ from reverie.layers.l4_compaction.by_code.operations import operations
 from reverie.layers.l4_compaction.numbers import CompactionNumbers
 from reverie.layers.l4_compaction.summary import PACKAGE
 from reverie.models.tokens import JSON_BYTES, PROSE_BYTES, estimate_text, is_json_file
-from reverie.origins import broken_tags
+from reverie.origins import escape_tags
 from reverie.prompts import render
 from reverie.storage.transcript.view import Entry
 from reverie.types import Block, Origin, TextBlock
@@ -98,7 +98,7 @@ def _plan(path: Path, text: str, cut: str) -> TextBlock:
 
 
 def _skill(path: Path, text: str, cut: str) -> TextBlock:
-    values = {"name": broken_tags(path.parent.name), **_values(path, text, cut)}
+    values = {"name": escape_tags(path.parent.name), **_values(path, text, cut)}
     return TextBlock(render(PACKAGE, "restored_skill.md", values), Origin.TOOL)
 
 
@@ -107,7 +107,7 @@ def _file(path: Path, text: str, cut: str) -> TextBlock:
 
 
 def _values(path: Path, text: str, cut: str) -> dict[str, str]:
-    return {"path": broken_tags(str(path)), "cut": cut, "text": broken_tags(text)}
+    return {"path": escape_tags(str(path)), "cut": cut, "text": escape_tags(text)}
 
 
 def _within_budget(

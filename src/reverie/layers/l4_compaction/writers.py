@@ -129,7 +129,7 @@ class Writers:
         if scope.extent != "up_to":
             return None
         before = len(self._view.entries) - len(scope.kept)
-        return self._view.showing(self._view.entries[:before]).messages()
+        return self._view.with_entries(self._view.entries[:before]).messages()
 
     def _replaced(self, scope: Scope) -> int:
         kept = {id(entry) for entry in scope.kept}

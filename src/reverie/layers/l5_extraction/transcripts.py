@@ -27,7 +27,7 @@ from reverie.layers.l5_extraction.span import Span
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.opening import OpenedMemory, ProjectGate, open_memory
 from reverie.memory.topic_file import decode
-from reverie.origins import untagged
+from reverie.origins import strip_tags
 from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.regular_files import read_head, read_regular
@@ -161,7 +161,7 @@ class _Telling:
         counted = self.report.not_yours
         for block in (block for entry in entries if entry.message.role == "user" for block in entry.message.content):
             if isinstance(block, TextBlock) and not block.origin.is_users and block.origin not in _OURS:
-                size = len(untagged(block.text).strip())
+                size = len(strip_tags(block.text).strip())
                 counted[block.origin.value] = counted.get(block.origin.value, 0) + size
 
     def failed(self, turn: int, error: ReverieError) -> None:

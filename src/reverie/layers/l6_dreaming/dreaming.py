@@ -46,7 +46,7 @@ from reverie.memory.gate.forgotten import forgotten
 from reverie.memory.opening import OpenedMemory
 from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED
-from reverie.moments import parsed
+from reverie.moments import parse_time
 from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks
 from reverie.storage.transcript.session_log import Clock
@@ -187,7 +187,7 @@ class Dreaming:
     def _undistilled(self, *, also_today: bool = False) -> list[Path]:
         """Logs of past days that no dream has looked at yet, perhaps with today's, to which more is added."""
         told = self.state.read().distilled
-        today, until = self._now().astimezone().date(), parsed(told)
+        today, until = self._now().astimezone().date(), parse_time(told)
         after = until.date() if until is not None and until.date() <= today else None  # a day to come was not distilled
         return logs(self.directory.root, after=after, before=None if also_today else today)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import DreamState, StateFile
-from reverie.moments import changed, happened
+from reverie.moments import modified_time, past_time
 from reverie.paths import Places, slug
 
 
@@ -94,7 +94,7 @@ class Gates:
         if around.is_remote():
             return Closed(Gate.REMOTE, "this machine is a remote one")
         numbers, moment = around.numbers(), now.timestamp()
-        last = happened(self._lock.mtime(), moment)  # a time to come counts for nothing
+        last = past_time(self._lock.mtime(), moment)  # a time to come counts for nothing
         if last is not None and moment - last < numbers.hours * 3_600:
             passed = moment - last
             left = lasting(numbers.hours * 3_600 - passed)
@@ -140,7 +140,7 @@ def retry_after(state: DreamState, now: float) -> float:
     One that was killed (also because its session ended) waits an hour too: it would only be killed again.
     """
     failures = max(state.failures_in_a_row, 1 if state.outcome == "killed" else 0)
-    tried = happened(state.last_attempt, now)
+    tried = past_time(state.last_attempt, now)
     if failures <= 0 or tried is None:
         return 0.0
     pause = 3_600.0 * min(24, 2 ** min(failures - 1, 5))
@@ -160,7 +160,7 @@ def changed_transcripts(folders: Sequence[Path], since: float | None, *, without
                     try:
                         if not entry.is_file():
                             continue  # a pipe or a device of that name is no transcript
-                        modified = changed(entry.stat())
+                        modified = modified_time(entry.stat())
                     except OSError:
                         continue  # deleted while we looked
                     if since is None or modified > since:

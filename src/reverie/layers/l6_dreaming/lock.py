@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from reverie.errors import ReverieError
-from reverie.moments import happened
+from reverie.moments import past_time
 from reverie.parsing import load_json
 from reverie.regular_files import open_regular, read_head
 from reverie.storage.atomic import make_private_dir, storage_error
@@ -77,7 +77,7 @@ class ConsolidationLock:
     def mtime(self) -> float | None:
         """What the file says when a dream last succeeded, or the lock was taken; None: no file. One stat.
 
-        It may say a time to come: `happened` tells what to make of it.
+        It may say a time to come: `past_time` tells what to make of it.
         """
         try:
             return self.path.stat().st_mtime
@@ -93,14 +93,14 @@ class ConsolidationLock:
             return LockState(None, False, None, None)
         mtime = mtime_ns / _NS
         if body == b"":
-            last = happened(mtime, now)
+            last = past_time(mtime, now)
             return LockState(None, False, mtime, last, ahead=last is None)
         pid = _pid(body)
         side = self._read_side()
         own = side is not None and side.pid == pid
         previous = side.previous_ns if side is not None and own else mtime_ns
-        last = None if previous is None else happened(previous / _NS, now)
-        taken = happened(mtime, now)  # nobody has taken it at a time to come, whoever has that PID by now
+        last = None if previous is None else past_time(previous / _NS, now)
+        taken = past_time(mtime, now)  # nobody has taken it at a time to come, whoever has that PID by now
         held = taken is not None and now - taken < self._rule_s and _lives(pid)
         return LockState(pid or 0, held, mtime, last, ahead=taken is None)
 

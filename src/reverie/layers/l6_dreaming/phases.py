@@ -13,7 +13,7 @@ from typing import Final
 from reverie.memory.daily_log import logs
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES
 from reverie.memory.scan import manifest, scan
-from reverie.moments import moment
+from reverie.moments import to_datetime
 from reverie.prompts import render
 
 _PACKAGE: Final = "reverie.layers.l6_dreaming"
@@ -72,7 +72,7 @@ def _listed(paths: Sequence[Path], most: int) -> str:
 
 def _written(path: Path) -> str:
     try:
-        written = moment(path.stat().st_mtime)
+        written = to_datetime(path.stat().st_mtime)
     except OSError:
         return "gone"
     return written.isoformat(timespec="minutes").replace("+00:00", "Z")

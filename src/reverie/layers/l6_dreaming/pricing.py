@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from reverie.models.catalogue import ModelFacts
-from reverie.moments import SKEW_S, parsed
+from reverie.moments import SKEW_S, parse_time
 from reverie.storage.transcript.view import View
 
 Way = Literal["fork", "fresh"]
@@ -69,7 +69,7 @@ def expected_rounds(last: int) -> int:
 def is_cached(view: View, now: datetime) -> bool:
     """Whether a server still has what a fork of this conversation would begin with."""
     last = next((entry for entry in reversed(view.entries) if entry.message.role == "assistant"), None)
-    answered = parsed(last.timestamp) if last is not None else None
+    answered = parse_time(last.timestamp) if last is not None else None
     if view.header is None or answered is None:
         return False
     passed = (now - answered).total_seconds()

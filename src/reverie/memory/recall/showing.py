@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reverie.memory.age import age_note, age_words
-from reverie.origins import broken_tags
+from reverie.origins import escape_tags
 from reverie.parsing import load_json
 from reverie.prompts import render
 from reverie.text.words import CJK
@@ -96,12 +96,12 @@ def injection(
 
 def _one(memory: Shown, now: float, file_lines: int, file_bytes: int) -> str:
     text, cut = bounded(memory.text.strip(), file_lines, file_bytes)
-    lines = [f"## {broken_tags(str(memory.path))} (saved {age_words(memory.modified, now)})"]
+    lines = [f"## {escape_tags(str(memory.path))} (saved {age_words(memory.modified, now)})"]
     note = age_note(memory.modified, now)
     lines += [note] if note else []
     if memory.gone:
-        lines.append(f"Not found in this repository now: {broken_tags(', '.join(memory.gone))}. Do not rely on them.")
-    lines.append(broken_tags(text))
+        lines.append(f"Not found in this repository now: {escape_tags(', '.join(memory.gone))}. Do not rely on them.")
+    lines.append(escape_tags(text))
     if cut:
         lines.append(f"[cut here: read {memory.path} for the rest]")
     return "\n".join(lines)

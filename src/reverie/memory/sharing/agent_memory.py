@@ -23,7 +23,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import load_index
 from reverie.memory.taxonomy import INDEX
 from reverie.memory.topic_file import decode
-from reverie.moments import happened, parsed
+from reverie.moments import parse_time, past_time
 from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.permissions.inside import PermissionRefused, is_inside
@@ -145,7 +145,7 @@ class AgentMemory:
         if made is None or made == seen:
             return None
         # A mark of a day to come, from a machine with a wrong clock, must not hide all that follow.
-        is_new = seen is None or made > seen or happened(seen.timestamp(), time.time()) is None
+        is_new = seen is None or made > seen or past_time(seen.timestamp(), time.time()) is None
         return made if is_new else None
 
     @property
@@ -238,6 +238,6 @@ def _stamp(path: Path) -> datetime | None:
     """The time in a mark; None if there is none, or it cannot be read."""
     try:
         raw: Any = load_json(read_regular(path))
-        return parsed(cast("dict[str, Any]", raw)["made"])
+        return parse_time(cast("dict[str, Any]", raw)["made"])
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -1,4 +1,4 @@
-"""Takes a secret out of everything we keep, in contents and in names: `paths/kept.py` lists the places.
+"""Takes a secret out of everything we keep, in contents and in names: `paths/text_places.py` lists the places.
 
 The one thing that rewrites transcripts. It looks first and says what it would do; it refuses while a session that holds
 the secret is open; each file is replaced in one step; and afterwards it looks again, and says where anything is left.
@@ -22,12 +22,12 @@ from reverie.memory.sharing.shared_files import SHARED_LOCK
 from reverie.memory.topic_file import decode, encode
 from reverie.memory.upkeep.purge_forms import Forms, Wanted
 from reverie.memory.upkeep.purged_record import PurgedRecord
-from reverie.paths.kept import Treatment, kept_at
+from reverie.paths.text_places import Treatment, find_text_place
 from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.history.objects import decode_tree
-from reverie.storage.history.purge import stored_objects, without_doubles
-from reverie.storage.history.state import SEEN
+from reverie.storage.history.purge import make_unique, read_all_objects
+from reverie.storage.history.state import STATE_FILE
 from reverie.storage.lease import Lease
 from reverie.storage.locks import exclusive
 
@@ -59,7 +59,7 @@ class PurgedPlace:
     """One place where it was found."""
 
     kind: str
-    """As in `paths/kept.py`: memory, history, inbox, transcript, session, log, …"""
+    """As in `paths/text_places.py`: memory, history, inbox, transcript, session, log, …"""
     where: str
     found: int
 
@@ -119,7 +119,7 @@ def purge(
             continue
         with _leased(file), _alone(scope.shared if file.kind == SHARED else None):
             _rewrite(file.path, forms)
-    for path in (*scope.derived, memory.history.git_dir / SEEN):
+    for path in (*scope.derived, memory.history.git_dir / STATE_FILE):
         _delete_derived(path)
     left = tuple(_look(forms, memory, scope, list(_files(memory, scope))))
     return PurgeReport(False, tuple(found), len(report.versions), left)
@@ -157,7 +157,7 @@ def _memory_texts(memory: MemoryDirectory) -> Iterator[tuple[str, str, str]]:
     for path in _memory_files(memory):
         yield "memory", path.relative_to(memory.root).as_posix(), _read(path)
     if (memory.history.git_dir / "HEAD").exists():
-        for name, kind, data in stored_objects(memory.history):
+        for name, kind, data in read_all_objects(memory.history):
             if kind != "tree":
                 yield "history", f"{kind} {name[:10]}", decode(data)
         for path in _git_files(memory.history.git_dir):
@@ -170,7 +170,7 @@ def _memory_names(memory: MemoryDirectory) -> Iterator[tuple[str, str, str]]:
         name = path.relative_to(memory.root).as_posix()
         yield "memory", name, name
     if (memory.history.git_dir / "HEAD").exists():
-        for name, kind, data in stored_objects(memory.history):
+        for name, kind, data in read_all_objects(memory.history):
             for entry in decode_tree(data) if kind == "tree" else ():
                 yield "history", f"tree {name[:10]}", entry.name
 
@@ -188,7 +188,7 @@ def _git_files(git_dir: Path) -> Iterator[Path]:
     """What git keeps beside its objects: journals, reflogs, messages."""
     for folder, folders, names in os.walk(git_dir):
         folders[:] = [name for name in folders if not (Path(folder) == git_dir and name == "objects")]
-        yield from (Path(folder, name) for name in names if name != SEEN and not Path(folder, name).is_symlink())
+        yield from (Path(folder, name) for name in names if name != STATE_FILE and not Path(folder, name).is_symlink())
 
 
 def _inbox_texts(inbox: Inbox | None) -> Iterator[tuple[str, str, str]]:
@@ -229,7 +229,7 @@ def _files(memory: MemoryDirectory, scope: PurgeScope) -> Iterator[_File]:
 def _kind(path: Path, scope: PurgeScope) -> tuple[str, Treatment]:
     if scope.home is None or not path.is_relative_to(scope.home):
         return ("dream" if ".dreams" in path.parts else "log"), Treatment.REWRITTEN
-    kept = kept_at(path.relative_to(scope.home).as_posix())
+    kept = find_text_place(path.relative_to(scope.home).as_posix())
     return kept.kind, kept.treatment
 
 
@@ -316,7 +316,7 @@ def _rewrite(path: Path, forms: Forms) -> None:
     if name != path.name:
         there = {one.name for one in _children(path.parent)}
         try:
-            path.rename(path.with_name(without_doubles({one: one for one in there} | {path.name: name})[path.name]))
+            path.rename(path.with_name(make_unique({one: one for one in there} | {path.name: name})[path.name]))
         except OSError as error:
             raise storage_error(error, path, "rename") from error
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from reverie.memory.topic_file import decode, encode
-from reverie.storage.history.purge import without_doubles
+from reverie.storage.history.purge import make_unique
 
 
 class Cleaning:
@@ -16,7 +16,7 @@ class Cleaning:
 
     def __init__(self, names: Iterable[str], replace: Callable[[str], str], rename: Callable[[str], str]) -> None:
         self._replace, self._rename = replace, rename
-        given = without_doubles({name: rename(name) for name in names})
+        given = make_unique({name: rename(name) for name in names})
         self._moved = {old: new for old, new in given.items() if old != new}
         self._parts = {
             part: after

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from reverie.moments import moment
+from reverie.moments import to_datetime
 from reverie.offline.conversation import Done
 from reverie.offline.step import Act, Say, Step
 from reverie.offline.talk.keeping import below_memory
@@ -154,7 +154,7 @@ def tell_changes(talk: Talk) -> Step:
         return talk.act("Let me see what git recorded.", "Bash", {"command": command})
     found = [_RECORDED.match(line) for line in done.text.splitlines()] if done is not None and not done.failed else []
     lines = [
-        f"- {moment(float(one['at'])):%Y-%m-%d} {one['id']} {one['who']}: {one['what']}"
+        f"- {to_datetime(float(one['at'])):%Y-%m-%d} {one['id']} {one['who']}: {one['what']}"
         for one in reversed(found)
         if one is not None
     ]

@@ -1,6 +1,6 @@
-"""The memories of a session's agents: opened by kind, written through the gate, with the person's words as evidence.
+"""The memories of a session's agents: opened by kind, and written through the gate with the user's words as evidence.
 
-None where memory or the flag `agent_memory` is off. What fails here is told, and leaves the agent without a memory.
+There are none where memory or the flag `agent_memory` is off. An error is reported and leaves the agent without memory.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from reverie.memory.changes import ABSENT, Evidence, Gate, WriteInfo, Writer
 from reverie.memory.opening import ProjectGate
 from reverie.memory.sharing.agent_memory import AgentMemory, AgentMemoryPlace
 from reverie.paths import MemoryPlace, memory_switch
-from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
+from reverie.permissions.inside import is_inside
 from reverie.permissions.rules import ToolCall
+from reverie.session.memory_companion import evidence_of, writes_memory
 from reverie.session.parts import SessionParts
-from reverie.session.remembering import evidence_of
 from reverie.storage.history.objects import blob_id
 from reverie.tools.base import Keeper
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class KindMemory:
-    """The memory of one kind, as an agent of a session uses it."""
+    """The memory of one kind of agent, as an agent of a session uses it."""
 
     def __init__(self, memory: AgentMemory, session: str, said: Callable[[], Sequence[Evidence]]) -> None:
         self.memory = memory
@@ -38,25 +38,14 @@ class KindMemory:
         self._said = said
 
     def section(self) -> str:
-        """What goes into the agent's system prompt."""
         return self.memory.section()
 
     def may_write(self, call: ToolCall) -> bool:
-        """Whether this call only writes a memory of this kind: then nobody needs to be asked."""
-        path = call.input.get("file_path")
-        if call.tool not in ("Write", "Edit") or not isinstance(path, str):
-            return False
-        try:
-            inside_for_write(path, self.memory.root)
-        except PermissionRefused:
-            return False
-        return True
+        """Whether this call only writes a memory of this kind, so that nobody has to be asked."""
+        return writes_memory(call, self.memory.root)
 
     def keeper(self, path: Path, heard: Callable[[], Sequence[Evidence]]) -> Keeper | None:
-        """Who writes a file of this memory: its directory, through its gate, as one version.
-
-        `heard` is what the agent itself has heard: its task, and what its tools said.
-        """
+        """Returns the writer for a file of this memory. `heard` returns what the agent itself has heard."""
         if not is_inside(str(path), self.memory.root):
             return None
 
@@ -71,25 +60,25 @@ class KindMemory:
         return keep
 
 
-class AgentRemembering:
-    """The memories of all kinds that a session has started."""
+class AgentMemories:
+    """The memories of all kinds that a session has started, opened when they are needed."""
 
     def __init__(self, parts: SessionParts, emit: Callable[[Event], None]) -> None:
         self._parts = parts
         self._emit = emit
         self._opened: dict[str, KindMemory | None] = {}
-        self._told = set[str]()
+        self._reported = set[str]()
 
     def of(self, kind: AgentDefinition | None) -> KindMemory | None:
-        """The memory of a kind; None if it has none, or may have none now."""
-        if kind is None or kind.memory is None or not self._on():
+        """Returns the memory of a kind; None if it has none, or memory is off."""
+        if kind is None or kind.memory is None or not self._is_on():
             return None
         key = f"{kind.memory.value}:{kind.name}"
         if key not in self._opened:
             self._opened[key] = self._open(kind)
         return self._opened[key]
 
-    def _on(self) -> bool:
+    def _is_on(self) -> bool:
         return memory_switch(self._parts.settings).on and self._parts.flags.on("agent_memory")
 
     def _open(self, kind: AgentDefinition) -> KindMemory | None:
@@ -104,7 +93,7 @@ class AgentRemembering:
         return KindMemory(memory, self._parts.log.session_id, lambda: evidence_of(self._parts.log.view))
 
     def _begin(self, memory: AgentMemory) -> None:
-        """Copies a snapshot where there is nothing yet; where there is something, a newer one is only told of."""
+        """Copies a snapshot into an empty memory. If the memory is not empty, a newer snapshot is only announced."""
         made = memory.newer_snapshot()
         if made is None:
             return
@@ -120,8 +109,8 @@ class AgentRemembering:
             )
 
     def _tell(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._reported:
+            self._reported.add(text)
             self._emit(Notice(text, source="agents"))
 
     def _gate(self, root: Path) -> Gate:

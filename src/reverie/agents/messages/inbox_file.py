@@ -1,10 +1,8 @@
-"""A mailbox: letters on disk for one reader, written by many processes, each letter read exactly once.
+"""An inbox on disk: messages for one reader, written by many processes. Each message is read exactly once.
 
-The file is a JSON array, a letter a line, replaced whole under a lock. `collect` shows what the reader does not have
-yet; a letter goes to the archive only when the reader's transcript holds it. A kill in between leaves the letter in the
-file and its id in the transcript or not, which is all the next `collect` needs. Blocks: in an event loop, call it in a
-thread. It never waits for ever, and never throws away what it cannot read. A `Reader`
-looks into one for new letters, and knows by its transcript which it has had.
+The file is a JSON array with one message per line. It is replaced as a whole under a lock. `collect` returns the new
+messages. A message moves to the archive only when the reader's transcript contains its id, so a kill loses and repeats
+nothing. It blocks: in an event loop, call it in a thread. It waits a limited time and keeps what it cannot read.
 """
 
 from __future__ import annotations
@@ -20,9 +18,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.agents.messages.message import Letter, letters_in
+from reverie.agents.messages.message import AgentMessage, recorded_ids
 from reverie.errors import UserError
-from reverie.moments import parsed
+from reverie.moments import parse_time
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
@@ -35,24 +33,24 @@ LARGEST_FILE = 64 * 1_048_576
 _ID_CHARACTERS = 16
 
 
-class MailboxFull(UserError):
-    """Nobody reads this mailbox; no more is put into it."""
+class InboxFull(UserError):
+    """Too many messages that nobody reads; no more are added."""
 
 
-class MailboxClosed(UserError):
-    """Nobody will read this mailbox: whoever it belonged to has ended."""
+class InboxClosed(UserError):
+    """Nobody will read this inbox, because its owner has ended."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mail:
-    """What was found: new letters in their order, and what could not be read and was put aside (None: nothing)."""
+class NewMessages:
+    """New messages in order. `aside` is the file with unreadable content, if there was any."""
 
-    letters: tuple[Letter, ...]
+    messages: tuple[AgentMessage, ...]
     aside: Path | None = None
 
 
-class Mailbox:
-    """The mailbox at `path`, which ends in `.json`. Any number of objects and processes may share one."""
+class InboxFile:
+    """The inbox at `path`, which ends in `.json`. Several objects and processes may share it."""
 
     def __init__(
         self, path: Path, *, fsync: bool = False, lock_wait_s: float = LOCK_WAIT_S, largest: int = LARGEST_FILE
@@ -64,59 +62,55 @@ class Mailbox:
         self._lock_wait_s = lock_wait_s
         self._largest = largest
 
-    def put(self, letter: Letter, *, is_open: Callable[[], bool] = lambda: True) -> None:
-        """Adds a letter; when this returns it is in the file. `is_open` is asked under the lock.
-
-        Raises MailboxClosed if it says no, MailboxFull if the letters nobody read are too many, StorageError.
-        """
+    def put(self, message: AgentMessage, *, is_open: Callable[[], bool] = lambda: True) -> None:
+        """Adds a message. Raises InboxClosed if `is_open`, asked under the lock, says no, InboxFull or StorageError."""
         make_private_dir(self.path.parent)
-        line = _line(letter)
-        with self._held():
+        line = _line(message)
+        with self._locked():
             if not is_open():
-                raise MailboxClosed(f"{letter.to} has ended; nobody reads what is written to it.")
+                raise InboxClosed(f"{message.to} has ended; nobody reads messages to it.")
             old = self._bytes()
             if len(old) + len(line) > self._largest:
-                raise MailboxFull(
-                    f"The mailbox of {letter.to} holds {len(old):,} bytes that nobody has read; "
+                raise InboxFull(
+                    f"The inbox of {message.to} holds {len(old):,} bytes that nobody has read; "
                     f"{len(line):,} more do not fit into {self._largest:,}: is it still working?"
                 )
-            self._replace(_spliced(old, line) if _is_array(old) else self._rescued(old, [line]))
+            self._replace(_splice(old, line) if _is_array(old) else self._rescue(old, [line]))
 
-    def collect(self, recorded: Collection[str] = (), *, handed: Collection[str] = ()) -> Mail:
-        """The letters that are neither `recorded` nor `handed`, oldest first; they stay here until they are recorded.
+    def collect(self, recorded: Collection[str] = (), *, handed: Collection[str] = ()) -> NewMessages:
+        """Returns the messages that are neither `recorded` nor `handed`, oldest first.
 
-        `recorded` are ids the reader's transcript shows: those letters, and what is marked as read, go to the archive.
+        Messages whose ids are `recorded` in the reader's transcript, and those marked as read, go to the archive.
         `handed` are ids on their way into the transcript.
         """
         if not self.path.exists():
-            return Mail(())
-        with self._held():
+            return NewMessages(())
+        with self._locked():
             entries, aside = self._entries()
             done = [entry for entry in entries if entry["id"] in recorded or entry.get("read")]
             left = [entry for entry in entries if not (entry["id"] in recorded or entry.get("read"))]
             if done:
-                # First the archive: a kill before the next step repeats a line there, and loses none.
+                # The archive first: a kill before the next step repeats a line there, and loses none.
                 self._archive({**entry, "read": True} for entry in done)
                 self._write(left)
-        return Mail(tuple(_letter(entry, self.path.stem) for entry in left if entry["id"] not in handed), aside)
+        return NewMessages(
+            tuple(_parse_message(entry, self.path.stem) for entry in left if entry["id"] not in handed), aside
+        )
 
-    def close(self, leave: Callable[[], None] = lambda: None) -> Sequence[Letter]:
-        """Takes out all letters that were not read, to be sent back; `leave` runs under the lock before it is given up.
-
-        After it no `put` whose `is_open` sees what `leave` did can add one.
-        """
+    def close(self, leave: Callable[[], None] = lambda: None) -> Sequence[AgentMessage]:
+        """Removes and returns all unread messages. `leave` runs under the lock first and closes the inbox for `put`."""
         make_private_dir(self.path.parent)
-        with self._held():
+        with self._locked():
             leave()
             entries, _ = self._entries() if self.path.exists() else ([], None)
             if entries:
                 self._archive({**entry, "unread": not entry.get("read")} for entry in entries)
                 self._write([])
-        return [_letter(entry, self.path.stem) for entry in entries if not entry.get("read")]
+        return [_parse_message(entry, self.path.stem) for entry in entries if not entry.get("read")]
 
     @property
     def stamp(self) -> tuple[int, int, int] | None:
-        """Changes whenever the file does; None while there is none. Takes no lock and reads nothing."""
+        """Changes whenever the file changes; None without a file. Needs no lock."""
         try:
             found = self.path.stat()
         except OSError:
@@ -125,13 +119,13 @@ class Mailbox:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no letter waits here. Takes no lock: the file is replaced whole."""
+        """Whether no message waits here. Needs no lock."""
         return self._bytes().strip() in (b"", b"[]", b"[\n]")
 
     # -- the file -------------------------------------------------------------------------------------------------
 
-    def _held(self) -> AbstractContextManager[None]:
-        return exclusive(self._lock, timeout_s=self._lock_wait_s, what=f"the mailbox {self.path.stem}")
+    def _locked(self) -> AbstractContextManager[None]:
+        return exclusive(self._lock, timeout_s=self._lock_wait_s, what=f"the inbox {self.path.stem}")
 
     def _bytes(self) -> bytes:
         try:
@@ -139,16 +133,16 @@ class Mailbox:
         except FileNotFoundError:
             return b""
         except OSError as error:
-            raise storage_error(error, self.path, "read the mailbox") from error
+            raise storage_error(error, self.path, "read the inbox") from error
 
     def _entries(self) -> tuple[list[JsonObject], Path | None]:
-        """All entries, each with an id of its own; what is none is put aside. Under the lock."""
+        """Returns all entries with unique ids and puts anything else aside. The caller holds the lock."""
         raw = self._bytes()
-        found, aside = _parsed(raw), None
+        found, aside = _parse_array(raw), None
         if found is None:
-            rescued = self._rescued(raw, [])
+            rescued = self._rescue(raw, [])
             self._replace(rescued)
-            found, aside = _parsed(rescued) or [], self._aside_path(raw)
+            found, aside = _parse_array(rescued) or [], self._aside_path(raw)
         good = [entry for entry in found if _is_entry(entry)]
         given = _with_ids(good)
         if len(good) < len(found):
@@ -164,7 +158,7 @@ class Mailbox:
         write_atomic(self.path, data, fsync=self._fsync)
 
     def _archive(self, entries: Iterable[JsonObject]) -> None:
-        # A line break first as well: a line that a kill cut short must not take the next one with it.
+        # Start with a line break too: a line that a kill cut short must not join the next one.
         lines = b"\n" + b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
         try:
             if self.archive.exists() and self.archive.stat().st_size > self._largest:
@@ -174,8 +168,8 @@ class Mailbox:
         except OSError as error:
             raise storage_error(error, self.archive, "write") from error
 
-    def _rescued(self, raw: bytes, more: Sequence[bytes]) -> bytes:
-        """A new file of the lines that can be read; the broken one is put aside whole."""
+    def _rescue(self, raw: bytes, more: Sequence[bytes]) -> bytes:
+        """Returns a new file of the readable lines; the broken file is put aside as a whole."""
         self._put_aside(raw)
         good = [line for part in raw.splitlines() if (line := _good_line(part)) is not None]
         return _array([*good, *more])
@@ -193,15 +187,15 @@ class Mailbox:
         return self.path.with_name(f"{self.path.stem}.unreadable-{hashlib.sha256(raw).hexdigest()[:12]}")
 
 
-def _line(letter: Letter) -> bytes:
+def _line(message: AgentMessage) -> bytes:
     entry: JsonObject = {
-        "id": letter.id,
-        "from": letter.sender,
-        "text": letter.text,
-        "timestamp": timestamp(letter.at),
+        "id": message.id,
+        "from": message.sender,
+        "text": message.text,
+        "timestamp": timestamp(message.at),
         "read": False,
-        **({"summary": letter.summary} if letter.summary else {}),
-        **({"color": letter.color} if letter.color else {}),
+        **({"summary": message.summary} if message.summary else {}),
+        **({"color": message.color} if message.color else {}),
     }
     return json.dumps(entry).encode()
 
@@ -211,17 +205,17 @@ def _array(lines: Sequence[bytes]) -> bytes:
 
 
 def _is_array(raw: bytes) -> bool:
-    """Whether a line can be added without looking inside; what is wrong inside, the reader finds."""
+    """Whether a line can be added without parsing the array; the reader finds errors inside."""
     text = raw.strip()
     return text.startswith(b"[") and text.endswith(b"]") and not text.endswith(b",]")
 
 
-def _spliced(old: bytes, line: bytes) -> bytes:
+def _splice(old: bytes, line: bytes) -> bytes:
     body = old.strip()[:-1].rstrip()
     return body + (b"\n" if body == b"[" else b",\n") + line + b"\n]\n"
 
 
-def _parsed(raw: bytes) -> list[Any] | None:
+def _parse_array(raw: bytes) -> list[Any] | None:
     if not raw.strip():
         return []
     try:
@@ -249,7 +243,7 @@ def _is_entry(value: Any) -> bool:
 
 
 def _with_ids(entries: Sequence[JsonObject]) -> list[JsonObject]:
-    """Every entry with an id of its own. One that was put twice (its writer was not sure) is one."""
+    """Gives every entry a unique id. An entry that was put twice (its writer was not sure) counts once."""
     given = dict[str, JsonObject]()
     for entry in entries:
         id = entry.get("id")
@@ -263,10 +257,10 @@ def _is_id(value: Any) -> bool:
     return isinstance(value, str) and len(value) == _ID_CHARACTERS and not set(value) - set("0123456789abcdef")
 
 
-def _letter(entry: JsonObject, to: str) -> Letter:
-    at = parsed(entry.get("timestamp")) or datetime.now(UTC)
+def _parse_message(entry: JsonObject, to: str) -> AgentMessage:
+    at = parse_time(entry.get("timestamp")) or datetime.now(UTC)
     summary, color = entry.get("summary"), entry.get("color")
-    return Letter(
+    return AgentMessage(
         id=entry["id"],
         sender=entry["from"],
         to=to,
@@ -277,47 +271,47 @@ def _letter(entry: JsonObject, to: str) -> Letter:
     )
 
 
-class Reader:
-    """`look` for new letters; record every one of them in the log, or say that it is `done` with."""
+class InboxReader:
+    """Reads an inbox for one log. Record every new message in the log, or call `done` for it."""
 
-    def __init__(self, mailbox: Mailbox, log: SessionLog) -> None:
-        self.mailbox = mailbox
+    def __init__(self, inbox: InboxFile, log: SessionLog) -> None:
+        self.inbox = inbox
         self._log = log
         self._read = 0
         self._recorded = set[str]()
         self._handed = set[str]()
         self._stamp: object = None
 
-    def look_now(self) -> Mail:
-        """What is new: each letter once, in the order of the mailbox. Blocks for the lock and the disk."""
+    def look_now(self) -> NewMessages:
+        """Returns each new message once, in order. Blocks for the lock and the disk."""
         self._catch_up()
-        return self._handing(self.mailbox.collect(self._recorded, handed=self._handed))
+        return self._mark_handed(self.inbox.collect(self._recorded, handed=self._handed))
 
-    async def look(self) -> Mail:
-        """The same without blocking the loop; costs one look at the file's date while nothing happens."""
+    async def look(self) -> NewMessages:
+        """Does the same without blocking the loop; while nothing changes it costs one `stat`."""
         moved = self._catch_up()
-        stamp = self.mailbox.stamp
+        stamp = self.inbox.stamp
         if not moved and stamp == self._stamp:
-            return Mail(())
-        mail = await asyncio.to_thread(self.mailbox.collect, frozenset(self._recorded), handed=frozenset(self._handed))
-        self._stamp = stamp  # taken before the look: what came during it is found the next time
-        return self._handing(mail)
+            return NewMessages(())
+        found = await asyncio.to_thread(self.inbox.collect, frozenset(self._recorded), handed=frozenset(self._handed))
+        self._stamp = stamp  # taken before the look: messages that came during it are found next time
+        return self._mark_handed(found)
 
     def done(self, id: str) -> None:
-        """This letter needs no place in the transcript: it was for the program and has been acted on."""
+        """Marks a message that needs no place in the transcript, because the program has acted on it."""
         self._recorded.add(id)
         self._stamp = None
 
-    def _handing(self, mail: Mail) -> Mail:
-        self._handed |= {letter.id for letter in mail.letters}
-        return mail
+    def _mark_handed(self, found: NewMessages) -> NewMessages:
+        self._handed |= {message.id for message in found.messages}
+        return found
 
     def _catch_up(self) -> bool:
-        """Whether the transcript shows letters of ours that it did not show before."""
-        if self._log.unsaved:  # what is only in memory is gone with the process: the letters stay where they are
+        """Whether the transcript contains messages that it did not contain before."""
+        if self._log.unsaved:  # records in memory end with the process: the messages stay in the file
             return False
         records = self._log.records
-        new = letters_in(records[self._read :])
+        new = recorded_ids(records[self._read :])
         self._read = len(records)
         self._recorded |= new
         return bool(new)

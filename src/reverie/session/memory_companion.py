@@ -1,6 +1,6 @@
-"""The memory of a running session: the agent's own writes kept safe, and old files marked as old.
+"""The memory of a running session: it records the agent's own writes, and marks old files as old.
 
-One a session, none where memory is off. What fails here is logged and leaves the turn as if there were no memory.
+One per session; none where memory is off. Errors are logged, and the turn continues without memory.
 """
 
 from __future__ import annotations
@@ -32,14 +32,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_RECENT_CALLS = 12
-_RECENT_ENTRIES = 60
 _EVIDENCE_BYTES = 1_000_000
-_GRACE_S = 0.25
-"""What the local ranker and the look at the repository get when the selecting model has used up the time."""
 
 
-class Remembering(Companion):
+class MemoryCompanion(Companion):
     """The memory of one session."""
 
     def __init__(self, parts: SessionParts, emit: Callable[[Event], None], clock: Clock) -> None:
@@ -51,25 +47,17 @@ class Remembering(Companion):
         self._waiting: list[Refusal] = []
 
     @classmethod
-    def open(cls, parts: SessionParts, emit: Callable[[Event], None], clock: Clock) -> Remembering | None:
-        """The session's memory; None where it is switched off."""
+    def open(cls, parts: SessionParts, emit: Callable[[Event], None], clock: Clock) -> MemoryCompanion | None:
         return cls(parts, emit, clock) if memory_switch(parts.settings).on else None
 
     # -- the agent's own reading and writing ----------------------------------------------------------------------
 
     def may_write(self, call: ToolCall) -> bool:
-        """Whether this call only writes a memory: then nobody needs to be asked, since it can be undone."""
-        path = call.input.get("file_path")
-        if call.tool not in ("Write", "Edit") or not isinstance(path, str):
-            return False
-        try:
-            inside_for_write(path, self.directory.root)
-        except PermissionRefused:
-            return False
-        return True
+        """Whether this call only writes a memory. Nobody has to be asked, because it can be undone."""
+        return writes_memory(call, self.directory.root)
 
     def keeper(self, path: Path) -> Keeper | None:
-        """Who writes a file of the memory directory: the directory, through its gate, as one version."""
+        """Returns the writer for a file of the memory directory: the directory, through its gate, as one version."""
         if not is_inside(str(path), self.directory.root):
             return None
 
@@ -92,20 +80,20 @@ class Remembering(Companion):
 
     def _refuse_outside_log(self, path: Path, before: bytes | None, after: str) -> None:
         name = inside_for_write(str(path), self.directory.root).relative_to(self.directory.root).as_posix()
-        standing = None if before is None else before.decode("utf-8", "surrogateescape")
-        reason = not_in_a_log(name, standing, after, self._clock().astimezone().date())
+        text = None if before is None else before.decode("utf-8", "surrogateescape")
+        reason = not_in_a_log(name, text, after, self._clock().astimezone().date())
         if reason is not None:
             raise UserError(f"{name}: {reason}.")
 
     def _refused(self, refusal: Refusal) -> None:
-        """A write the gate did not let through: the log learns the kind, never the text. May come from a thread."""
+        """Logs a write that the gate refused: its kind, never its text. May run in a thread."""
         self._parts.background.write(
             "memory_refused", refused=refusal.kind, writer=refusal.writer.value, detail=refusal.detail
         )
         self._waiting.append(refusal)
 
     async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
-        """What the model is told beside a result of a file tool: how old the memory is, or that it is gone now."""
+        """Returns what the model sees next to the result of a file tool: the age of a memory, or that it is gone."""
         while self._waiting:
             refusal = self._waiting.pop(0)
             if refusal.item:
@@ -129,7 +117,6 @@ class Remembering(Companion):
         return (TextBlock(f"<system-reminder>\n{note}\n</system-reminder>", Origin.CODE),) if note else ()
 
     def _written(self, path: Path) -> str:
-        """Tells the person of a save; what the model should know of it."""
         name = Path(path).resolve().relative_to(self.directory.root).as_posix()
         if not path.exists():
             self._emit(Notice(f"forgot {name}; `reverie memory undo` brings it back", source="memory"))
@@ -140,7 +127,7 @@ class Remembering(Companion):
 
 
 def evidence_of(view: View) -> tuple[Evidence, ...]:
-    """What was said in a conversation and by whom, oldest first; of a very long one, its end."""
+    """Returns the blocks of a conversation with their origins, oldest first; of a very long one, only its end."""
     found, size = list[Evidence](), 0
     for entry in reversed(view.history):
         for block in reversed(entry.message.content):
@@ -149,6 +136,18 @@ def evidence_of(view: View) -> tuple[Evidence, ...]:
             if text and size <= _EVIDENCE_BYTES:
                 found.append(Evidence(block.origin, text, entry.uuid or ""))
     return tuple(reversed(found))
+
+
+def writes_memory(call: ToolCall, root: Path) -> bool:
+    """Whether a call only writes a file inside the memory directory `root`."""
+    path = call.input.get("file_path")
+    if call.tool not in ("Write", "Edit") or not isinstance(path, str):
+        return False
+    try:
+        inside_for_write(path, root)
+    except PermissionRefused:
+        return False
+    return True
 
 
 def _input(call: ToolUseBlock) -> JsonObject:

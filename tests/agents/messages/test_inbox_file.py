@@ -1,4 +1,4 @@
-"""Mailboxes: every letter exactly once, in the order of its sender, whoever is killed and whatever is in the file."""
+"""Mailboxes: every message exactly once, in the order of its sender, whoever is killed and whatever is in the file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.agents.messages.mailbox import LOCK_WAIT_S, Mailbox, MailboxClosed, MailboxFull, Reader
-from reverie.agents.messages.message import Letter, blocks_of, new_letter
+from reverie.agents.messages.inbox_file import LOCK_WAIT_S, InboxClosed, InboxFile, InboxFull, InboxReader
+from reverie.agents.messages.message import AgentMessage, message_blocks, new_message
 from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Message, TextBlock
@@ -25,12 +25,12 @@ from tests.counts import count
 
 
 @pytest.fixture
-def box(tmp_path: Path) -> Mailbox:
-    return Mailbox(tmp_path / "inboxes" / "reader.json")
+def box(tmp_path: Path) -> InboxFile:
+    return InboxFile(tmp_path / "inboxes" / "reader.json")
 
 
-def texts(letters: tuple[Letter, ...]) -> list[str]:
-    return [letter.text for letter in letters]
+def texts(messages: tuple[AgentMessage, ...]) -> list[str]:
+    return [message.text for message in messages]
 
 
 def open_log(path: Path) -> SessionLog:
@@ -40,13 +40,13 @@ def open_log(path: Path) -> SessionLog:
     return log
 
 
-def show(log: SessionLog, letters: tuple[Letter, ...]) -> None:
-    log.append_message(Message("user", tuple(blocks_of(letters))), isMeta=True)
+def show(log: SessionLog, messages: tuple[AgentMessage, ...]) -> None:
+    log.append_message(Message("user", tuple(message_blocks(messages))), isMeta=True)
 
 
-def test_the_file_is_the_array_others_know(box: Mailbox) -> None:
-    box.put(new_letter("ann", "reader", "Done.", summary="done", color="blue"))
-    box.put(new_letter("ben", "reader", "Zwölf „Dinge“\n]"))
+def test_the_file_is_the_array_others_know(box: InboxFile) -> None:
+    box.put(new_message("ann", "reader", "Done.", summary="done", color="blue"))
+    box.put(new_message("ben", "reader", "Zwölf „Dinge“\n]"))
     entries = json.loads(box.path.read_text())
     assert [(entry["from"], entry["text"], entry["read"]) for entry in entries] == [
         ("ann", "Done.", False),
@@ -57,15 +57,15 @@ def test_the_file_is_the_array_others_know(box: Mailbox) -> None:
     assert box.path.stat().st_mode & 0o077 == 0
 
 
-def test_a_letter_stays_until_the_transcript_shows_it(box: Mailbox, tmp_path: Path) -> None:
-    box.put(new_letter("ann", "reader", "one"))
+def test_a_letter_stays_until_the_transcript_shows_it(box: InboxFile, tmp_path: Path) -> None:
+    box.put(new_message("ann", "reader", "one"))
     log = open_log(tmp_path / "t.jsonl")
-    reader = Reader(box, log)
-    letters = reader.look_now().letters
-    assert texts(letters) == ["one"]
-    assert reader.look_now().letters == (), "handed out once"
+    reader = InboxReader(box, log)
+    messages = reader.look_now().messages
+    assert texts(messages) == ["one"]
+    assert reader.look_now().messages == (), "handed out once"
     assert not box.is_empty, "but not yet given up"
-    show(log, letters)
+    show(log, messages)
     reader.look_now()
     assert box.is_empty
     (archived,) = [json.loads(line) for line in box.archive.read_text().splitlines() if line]
@@ -74,44 +74,44 @@ def test_a_letter_stays_until_the_transcript_shows_it(box: Mailbox, tmp_path: Pa
 
 
 def test_a_process_killed_before_recording_gets_it_again_and_one_killed_after_does_not(
-    box: Mailbox, tmp_path: Path
+    box: InboxFile, tmp_path: Path
 ) -> None:
-    box.put(new_letter("ann", "reader", "one"))
+    box.put(new_message("ann", "reader", "one"))
     log = open_log(tmp_path / "t.jsonl")
-    letters = Reader(box, log).look_now().letters
+    messages = InboxReader(box, log).look_now().messages
     # Killed here: nothing is recorded.
-    assert texts(Reader(box, open_log(tmp_path / "t.jsonl")).look_now().letters) == ["one"]
-    show(log, letters)
+    assert texts(InboxReader(box, open_log(tmp_path / "t.jsonl")).look_now().messages) == ["one"]
+    show(log, messages)
     # Killed here: recorded, and still in the mailbox.
     assert not box.is_empty
-    again = Reader(box, open_log(tmp_path / "t.jsonl"))
-    assert again.look_now().letters == ()
+    again = InboxReader(box, open_log(tmp_path / "t.jsonl"))
+    assert again.look_now().messages == ()
     assert box.is_empty
 
 
-def test_a_kill_between_archive_and_mailbox_repeats_nothing(box: Mailbox, tmp_path: Path) -> None:
-    box.put(new_letter("ann", "reader", "one"))
+def test_a_kill_between_archive_and_mailbox_repeats_nothing(box: InboxFile, tmp_path: Path) -> None:
+    box.put(new_message("ann", "reader", "one"))
     log = open_log(tmp_path / "t.jsonl")
-    reader = Reader(box, log)
-    show(log, reader.look_now().letters)
+    reader = InboxReader(box, log)
+    show(log, reader.look_now().messages)
     before = box.path.read_bytes()
     reader.look_now()
     box.path.write_bytes(before)  # the archive was written, the mailbox was not
-    assert Reader(box, log).look_now().letters == ()
+    assert InboxReader(box, log).look_now().messages == ()
     assert box.is_empty
     ids = [json.loads(line)["id"] for line in box.archive.read_text().splitlines() if line]
     assert len(ids) == 2 and len(set(ids)) == 1
 
 
-def test_a_letter_that_the_disk_did_not_take_stays_in_the_mailbox(box: Mailbox, tmp_path: Path) -> None:
-    box.put(new_letter("ann", "reader", "one"))
+def test_a_letter_that_the_disk_did_not_take_stays_in_the_mailbox(box: InboxFile, tmp_path: Path) -> None:
+    box.put(new_message("ann", "reader", "one"))
     folder = tmp_path / "gone"
     log = SessionLog(folder / "file" / "t.jsonl", "s", cwd=tmp_path, version="test")
     folder.write_text("a file where a folder should be")
-    reader = Reader(box, log)
-    show(log, reader.look_now().letters)
+    reader = InboxReader(box, log)
+    show(log, reader.look_now().messages)
     assert log.unsaved
-    assert reader.look_now().letters == () and not box.is_empty
+    assert reader.look_now().messages == () and not box.is_empty
     folder.unlink()
     log.append_message(Message("user", (TextBlock("next"),)))
     assert not log.unsaved
@@ -133,67 +133,67 @@ def test_a_letter_that_the_disk_did_not_take_stays_in_the_mailbox(box: Mailbox, 
     ],
     ids=lambda raw: repr(raw[:12]),
 )
-def test_what_cannot_be_read_is_put_aside_and_writers_go_on(box: Mailbox, broken: bytes) -> None:
-    box.put(new_letter("ann", "reader", "before"))
+def test_what_cannot_be_read_is_put_aside_and_writers_go_on(box: InboxFile, broken: bytes) -> None:
+    box.put(new_message("ann", "reader", "before"))
     lines = box.path.read_bytes().strip().removesuffix(b"]")
     box.path.write_bytes(lines + b",\n" + broken)
-    box.put(new_letter("ben", "reader", "after"))
+    box.put(new_message("ben", "reader", "after"))
     mail = box.collect()
-    assert texts(mail.letters) == ["before", "after"]
+    assert texts(mail.messages) == ["before", "after"]
     aside = list(box.path.parent.glob("reader.unreadable-*"))
     assert aside and any(broken[:2] in path.read_bytes() for path in aside)
     assert box.collect().aside is None, "told once"
     assert isinstance(json.loads(box.path.read_text()), list)
 
 
-def test_letters_of_other_programs_get_an_id_that_lasts(box: Mailbox) -> None:
+def test_letters_of_other_programs_get_an_id_that_lasts(box: InboxFile) -> None:
     box.path.parent.mkdir(parents=True)
     entry = {"from": "ann", "text": "same", "timestamp": "2026-01-02T03:04:05.000Z", "read": False}
     box.path.write_text(json.dumps([entry, entry, {**entry, "text": "old", "read": True}], indent=2))
-    first = box.collect().letters
+    first = box.collect().messages
     assert texts(first) == ["same", "same"] and first[0].id != first[1].id
-    assert box.collect().letters == first
-    box.put(new_letter("ben", "reader", "new"))
-    assert texts(box.collect().letters) == ["same", "same", "new"]
+    assert box.collect().messages == first
+    box.put(new_message("ben", "reader", "new"))
+    assert texts(box.collect().messages) == ["same", "same", "new"]
 
 
-def test_a_letter_put_twice_by_a_writer_that_was_not_sure_is_one(box: Mailbox) -> None:
-    letter = new_letter("ann", "reader", "once")
-    box.put(letter)
-    box.put(letter)
-    assert texts(box.collect().letters) == ["once"]
+def test_a_letter_put_twice_by_a_writer_that_was_not_sure_is_one(box: InboxFile) -> None:
+    message = new_message("ann", "reader", "once")
+    box.put(message)
+    box.put(message)
+    assert texts(box.collect().messages) == ["once"]
 
 
-def test_ten_megabytes_are_a_letter_like_any_other_and_the_mailbox_is_bounded(box: Mailbox) -> None:
-    box.put(new_letter("ann", "reader", "x" * 10_000_000))
-    assert len(box.collect().letters[0].text) == 10_000_000
-    small = Mailbox(box.path, largest=10_100_000)
-    with pytest.raises(MailboxFull, match="nobody has read"):
-        small.put(new_letter("ann", "reader", "y" * 200_000))
-    small.put(new_letter("ann", "reader", "short"))
-    assert len(box.collect().letters) == 2
+def test_ten_megabytes_are_a_letter_like_any_other_and_the_mailbox_is_bounded(box: InboxFile) -> None:
+    box.put(new_message("ann", "reader", "x" * 10_000_000))
+    assert len(box.collect().messages[0].text) == 10_000_000
+    small = InboxFile(box.path, largest=10_100_000)
+    with pytest.raises(InboxFull, match="nobody has read"):
+        small.put(new_message("ann", "reader", "y" * 200_000))
+    small.put(new_message("ann", "reader", "short"))
+    assert len(box.collect().messages) == 2
 
 
-def test_a_lock_file_left_behind_holds_nobody_up(box: Mailbox) -> None:
+def test_a_lock_file_left_behind_holds_nobody_up(box: InboxFile) -> None:
     box.path.parent.mkdir(parents=True)
     box.path.with_suffix(".lock").write_text("4194303\n")
     began = time.monotonic()
-    box.put(new_letter("ann", "reader", "one"))
-    assert texts(box.collect().letters) == ["one"]
+    box.put(new_message("ann", "reader", "one"))
+    assert texts(box.collect().messages) == ["one"]
     assert time.monotonic() - began < LOCK_WAIT_S / 2
 
 
-def test_who_has_left_gets_no_letter_and_what_was_not_read_comes_back(box: Mailbox) -> None:
+def test_who_has_left_gets_no_letter_and_what_was_not_read_comes_back(box: InboxFile) -> None:
     there = [True]
-    box.put(new_letter("ann", "reader", "unread"), is_open=lambda: there[0])
+    box.put(new_message("ann", "reader", "unread"), is_open=lambda: there[0])
 
     def leave() -> None:
         there[0] = False
 
     returned = box.close(leave)
-    assert [(letter.sender, letter.text) for letter in returned] == [("ann", "unread")]
-    with pytest.raises(MailboxClosed, match="reader has ended"):
-        box.put(new_letter("ann", "reader", "too late"), is_open=lambda: there[0])
+    assert [(message.sender, message.text) for message in returned] == [("ann", "unread")]
+    with pytest.raises(InboxClosed, match="reader has ended"):
+        box.put(new_message("ann", "reader", "too late"), is_open=lambda: there[0])
     assert box.is_empty
 
 
@@ -202,22 +202,22 @@ def test_any_mixture_of_writing_looking_recording_and_killing_loses_and_repeats_
     tmp_path_factory: pytest.TempPathFactory, steps: list[str]
 ) -> None:
     folder = tmp_path_factory.mktemp("mix")
-    box, path = Mailbox(folder / "reader.json"), folder / "t.jsonl"
+    box, path = InboxFile(folder / "reader.json"), folder / "t.jsonl"
     log = open_log(path)
-    reader, seen, written = Reader(box, log), (), 0
+    reader, seen, written = InboxReader(box, log), (), 0
     for step in [*steps, "k", "l", "r", "l"]:
         if step == "w":
-            box.put(new_letter("ann", "reader", str(written)))
+            box.put(new_message("ann", "reader", str(written)))
             written += 1
         elif step == "l":
-            seen = (*seen, *reader.look_now().letters)
+            seen = (*seen, *reader.look_now().messages)
         elif step == "r" and seen:
             show(log, seen)
             seen = ()
         elif step == "k":
             log.close()
             log, seen = open_log(path), ()
-            reader = Reader(box, log)
+            reader = InboxReader(box, log)
     shown = [block.text.splitlines()[2] for record in log.records if record.message for block in text_blocks(record)]
     assert shown == [str(number) for number in range(written)]
     assert box.is_empty
@@ -228,8 +228,8 @@ def text_blocks(record: object) -> list[TextBlock]:
     return [block for block in message.content if isinstance(block, TextBlock)] if message is not None else []
 
 
-def write_read_and_kill(folder: Path, writers: int, letters: int, least_kills: int, dice: random.Random) -> int:
-    """So many writers of so many letters each; readers are killed meanwhile. All letters arrive once; the kills."""
+def write_read_and_kill(folder: Path, writers: int, messages: int, least_kills: int, dice: random.Random) -> int:
+    """So many writers of so many messages each; readers are killed meanwhile. All messages arrive once; the kills."""
     box, transcript = folder / "inboxes" / "reader.json", folder / "reader.jsonl"
 
     def start(*words: object, **options: Any) -> subprocess.Popen[bytes]:
@@ -243,7 +243,7 @@ def write_read_and_kill(folder: Path, writers: int, letters: int, least_kills: i
             assert reader.stdout.readline() == b"reading\n"
         return reader
 
-    writing = [start("write", box, f"w{number}", letters) for number in range(writers)]
+    writing = [start("write", box, f"w{number}", messages) for number in range(writers)]
     kills = 0
     reading = read(0)
     until = time.monotonic() + 1_700
@@ -256,7 +256,7 @@ def write_read_and_kill(folder: Path, writers: int, letters: int, least_kills: i
             reading.wait()
             kills += 1
             reading = read(kills)
-        while time.monotonic() < until and not Mailbox(box).is_empty:
+        while time.monotonic() < until and not InboxFile(box).is_empty:
             time.sleep(0.1)
     finally:
         for process in (reading, *writing):
@@ -268,7 +268,7 @@ def write_read_and_kill(folder: Path, writers: int, letters: int, least_kills: i
         for block in text_blocks(record):
             sender, number = block.text.splitlines()[2].split()
             got[sender].append(int(number))
-    assert dict(got) == {f"w{number}": list(range(letters)) for number in range(writers)}
+    assert dict(got) == {f"w{number}": list(range(messages)) for number in range(writers)}
     return kills
 
 

@@ -1,6 +1,6 @@
-"""How records become the messages of a request: joined by role, every call answered, nothing the API would refuse.
+"""Joins records into the messages of a request: by role, with every call answered, and valid for the API.
 
-The parts of the view's fold that need no state. Pure; the same records always give the same bytes.
+This is the part of the view that needs no state. Pure: the same records always give the same bytes.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ NO_RESULT = "No result was recorded for this call."
 
 
 @dataclass(slots=True)
-class Joined:
-    """Records of one role in a row, joined into one message; `calls` are the calls it answers or makes."""
+class JoinedMessage:
+    """Consecutive records of one role, joined into one message."""
 
     role: Role
     blocks: list[Block]
     message_id: str | None
     frozen: Message | None = None
     starts: list[int] = field(default_factory=list[int])
-    """Where the blocks of each record after the first begin."""
+    """Where the blocks of each record after the first start."""
 
 
-def freeze(joined: Joined, before: Joined | None) -> Message:
-    """Fixes one message. Results stand first, in the order of the calls they answer, with every call answered."""
+def freeze(joined: JoinedMessage, before: JoinedMessage | None) -> Message:
+    """Builds the final message. Results come first, in the order of their calls, and every call has one."""
     blocks, starts = joined.blocks, joined.starts
     if joined.role == "user" and before is not None and (calls := calls_of(before)):
         results = {b.tool_use_id: b for b in blocks if isinstance(b, ToolResultBlock)}
-        answers: list[Block] = [results.get(call.id) or missing(call) for call in calls]
+        answers: list[Block] = [results.get(call.id) or missing_result(call) for call in calls]
         others = [not isinstance(block, ToolResultBlock) for block in blocks]
         shifted = list(itertools.accumulate(others, initial=len(answers)))
         starts = dict.fromkeys(shifted[at] for at in (0, *starts))
@@ -52,17 +52,17 @@ def freeze(joined: Joined, before: Joined | None) -> Message:
     return Message(joined.role, tuple(blocks), starts=tuple(starts))
 
 
-def as_message(header: SessionHeader) -> Message:
-    """What the header adds to the prompt, in a form that can be measured."""
+def header_message(header: SessionHeader) -> Message:
+    """Returns what the header adds to the prompt, as a message that can be measured."""
     schemas = [TextBlock(json.dumps(schema)) for schema in header.tools]
     return Message("user", (*(TextBlock(text) for text in (*header.system, header.reminder) if text), *schemas))
 
 
-def missing(call: ToolUseBlock) -> ToolResultBlock:
+def missing_result(call: ToolUseBlock) -> ToolResultBlock:
     return ToolResultBlock(call.id, NO_RESULT, is_error=True, origin=Origin.CODE)
 
 
-def calls_of(joined: Joined) -> list[ToolUseBlock]:
+def calls_of(joined: JoinedMessage) -> list[ToolUseBlock]:
     return [block for block in joined.blocks if isinstance(block, ToolUseBlock)]
 
 

@@ -1,7 +1,7 @@
-"""Looks now and then at what a running agent is at, and has the cheapest model say it in a few words.
+"""Asks the cheapest model now and then what a running agent does, in a few words.
 
-A request of its own without tools: it shares no prefix and writes no cache entry. What fails, or is no answer, leaves
-what was known before; nobody waits for it.
+Each question is a separate request without tools and without a cache entry. After an error or a bad answer the old text
+stays. Nobody waits for it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import dataclass, field
 
 from reverie.agents.messages.roster import Member
-from reverie.agents.progress import MAX_TOKENS, judged, question, steps_of
+from reverie.agents.progress import MAX_TOKENS, check_answer, question, steps_of
 from reverie.errors import ReverieError
 from reverie.models.base import Finished, Model, Request
 from reverie.models.catalogue import Catalogue
@@ -27,39 +28,36 @@ _LAST = 8
 _SYSTEM = "You say in a few words what an agent is doing."
 
 
-class Watcher:
-    """One a session. `number` gives a setting of `agents` as it holds now."""
+@dataclass(slots=True, eq=False)
+class ProgressWatcher:
+    """One watcher per session. `number` returns a current setting of `agents`."""
 
-    def __init__(
-        self, parts: SessionParts, number: Callable[[str], float], may_spend: Callable[[Purpose], str | None]
-    ) -> None:
-        self._parts = parts
-        self._number = number
-        self._may_spend = may_spend
-        self._model: Model | None = None
+    parts: SessionParts
+    number: Callable[[str], float]
+    may_spend: Callable[[Purpose], str | None]
+    _model: Model | None = field(default=None, init=False)
 
     async def watch(self, member: Member, log: SessionLog, tell: Callable[[str], None]) -> None:
-        """Until it is cancelled. What it finds is the member's summary until the next look, and is told."""
+        """Watches until it is cancelled. Each result becomes the member's summary and is passed to `tell`."""
         before = ""
         while True:
-            await asyncio.sleep(self._number("progress_s"))
+            await asyncio.sleep(self.number("progress_s"))
             messages = log.view.messages()
             steps = steps_of(messages)
-            if not steps.named or steps.text == before or not self._parts.flags.on("progress_summary"):
+            if not steps.named or steps.text == before or not self.parts.flags.on("progress_summary"):
                 continue
             before = steps.text
-            said = judged(await self._ask(messages, question(steps), member.id), steps)
+            said = check_answer(await self._ask(messages, question(steps), member.id), steps)
             member.summary = said or ""
             if said is not None:
                 tell(said)
 
     async def _ask(self, messages: tuple[Message, ...], asked: Message, thread: str) -> str:
-        """The answer; empty if there was none in time."""
         try:
             model = self._mind()
             if model is None:
                 return ""
-            # The embedded model reads the calls themselves; others would want the tools for them.
+            # The embedded model reads the calls themselves; other models would need the tools for that.
             shown = (*messages[-_LAST:], asked) if model.name == EMBEDDED else (asked,)
             request = Request(
                 model=model.name,
@@ -68,34 +66,34 @@ class Watcher:
                 messages=shown,
                 max_tokens=MAX_TOKENS,
                 purpose=Purpose.PROGRESS,
-                conversation=f"{self._parts.log.session_id}/progress",
+                conversation=f"{self.parts.log.session_id}/progress",
                 thread=thread,
-                announced_break="every look at an agent stands alone",
+                announced_break="every look at an agent is separate",
             )
             async with asyncio.timeout(_TIMEOUT_S):
                 async with aclosing(send(model, request, policy=RetryPolicy(retries=0))) as events:
                     async for event in events:
                         if isinstance(event, Finished):
                             usage = event.response.usage.wire()
-                            self._parts.log.append(ForkUsage(Purpose.PROGRESS.value, model.name, usage, "progress"))
+                            self.parts.log.append(ForkUsage(Purpose.PROGRESS.value, model.name, usage, "progress"))
                             return Message("assistant", event.response.content).text
         except (TimeoutError, ReverieError) as error:
-            self._parts.background.write("progress_failed", error=str(error) or "it took too long")
+            self.parts.background.write("progress_failed", error=str(error) or "it took too long")
         return ""
 
     def _mind(self) -> Model | None:
-        """Who is asked: the embedded model where background work is kept from the other, or has no budget left."""
-        given = self._parts.settings.background
-        if given.mind != EMBEDDED and self._may_spend(Purpose.PROGRESS) is None:
+        """Returns the model to ask: the embedded one if background work is kept from the other, or has no budget."""
+        given = self.parts.settings.background
+        if given.mind != EMBEDDED and self.may_spend(Purpose.PROGRESS) is None:
             return self._small()
         if given.mind != EMBEDDED and not given.fallback:
             return None
-        settings = self._parts.settings
+        settings = self.parts.settings
         return open_model(EMBEDDED, model_access(settings), Catalogue.load(settings.catalogue.files))
 
     def _small(self) -> Model:
         if self._model is None:
-            parts = self._parts
+            parts = self.parts
             catalogue = Catalogue.load(parts.settings.catalogue.files)
             provider = split_name(parts.model.name, catalogue)[0]
             name = parts.settings.model.small_model or f"{provider}:{parts.facts.cheapest or parts.facts.name}"
@@ -105,5 +103,5 @@ class Watcher:
         return self._model
 
     async def close(self) -> None:
-        if self._model is not None and self._model is not self._parts.model:
+        if self._model is not None and self._model is not self.parts.model:
             await self._model.close()

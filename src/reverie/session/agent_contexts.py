@@ -1,21 +1,21 @@
-"""A context of its own for an agent of a session: log, header, tools, conversation, layers 1 and 4.
+"""Builds a separate context for an agent of a session: log, header, tools, conversation, layers 1 and 4.
 
-Built anew for every sub-agent and worker, beside the session's and never of it: no notes, no recall, no extraction.
-Layer 4 compacts this very conversation; its transcript lies beside the session's.
+Every sub-agent and worker gets a new one, without notes, recall and extraction. Layer 4 compacts only this
+conversation. Its transcript is next to the session's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
 from reverie import __version__
 from reverie.agents.definition import AgentDefinition
 from reverie.agents.fork import ForkPoint
-from reverie.agents.house import Fresh
+from reverie.agents.host import ContextOrder
 from reverie.context.conversation import Around, Conversation
 from reverie.context.engine import Engine
 from reverie.context.pipeline import Pipeline
@@ -32,9 +32,9 @@ from reverie.models.limits import limits_of
 from reverie.models.registry import doubt_about, model_access, open_model, split_name
 from reverie.paths import Places
 from reverie.paths.repo import current_branch, find_repo
-from reverie.session.agent_remembering import AgentRemembering, KindMemory
+from reverie.session.agent_memories import AgentMemories, KindMemory
+from reverie.session.memory_companion import evidence_of
 from reverie.session.parts import SessionParts
-from reverie.session.remembering import evidence_of
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock, SessionLog
 from reverie.tools.base import Caller, Keeper, ReadCache, Tool, ToolContext
@@ -42,46 +42,35 @@ from reverie.tools.registry import tool_schemas
 from reverie.types import Message, Origin, Purpose, TextBlock
 
 KeeperOf: TypeAlias = Callable[[Path], Keeper | None]
-ANNOUNCED = Break(BreakCause.APART, "an agent with a context of its own")
+ANNOUNCED = Break(BreakCause.APART, "an agent with its own context")
 _ALIASES = ("opus", "sonnet", "haiku")
 
 
-def _unheard(_event: Event) -> None:
+def _ignore(_event: Event) -> None:
     pass
 
 
-def _as_it_was(header: SessionHeader) -> SessionHeader:
+def _unchanged(header: SessionHeader) -> SessionHeader:
     return header
 
 
-class OwnContexts:
-    """Makes the contexts of one session's agents. `listed` is what is told of the kinds there are, or nothing."""
+@dataclass(slots=True, eq=False)
+class AgentContexts:
+    """Builds the contexts of one session's agents. `listed` returns the list of kinds that the model sees."""
 
-    def __init__(
-        self,
-        parts: SessionParts,
-        engine: Engine,
-        context: ToolContext,
-        remembering: AgentRemembering,
-        listed: Callable[[], str],
-        hooks: Companion,
-        *,
-        emit: Callable[[Event], None],
-        clock: Clock,
-    ) -> None:
-        self._parts = parts
-        self._engine = engine
-        self._main_context = context
-        self._remembering = remembering
-        self._listed = listed
-        self._hooks = hooks
-        self._emit = emit
-        self._clock = clock
-        self._opened: dict[str, Model] = {}
-        self._told = set[str]()
+    parts: SessionParts
+    engine: Engine
+    context: ToolContext
+    remembering: AgentMemories
+    listed: Callable[[], str]
+    hooks: Companion
+    emit: Callable[[Event], None]
+    clock: Clock
+    _opened: dict[str, Model] = field(default_factory=dict[str, Model], init=False)
+    _reported: set[str] = field(default_factory=set[str], init=False)
 
-    def fresh(self, wanted: Fresh) -> ForkPoint:
-        """A conversation of its own for an agent, with a transcript beside the session's."""
+    def create(self, wanted: ContextOrder) -> ForkPoint:
+        """Builds a separate conversation for an agent, with its own transcript."""
         parent = wanted.parent
         model, facts = self._model(wanted, parent.conversation.model)
         tools = tools_for(wanted.kind, parent.thread.tools)
@@ -90,25 +79,25 @@ class OwnContexts:
         kinds = self._kinds_for(wanted, tools)
         if kinds:
             log.append_message(Message("user", tuple(kinds)), isMeta=True)
-        cap = min(self._parts.settings.model.max_output, facts.max_output)
-        raised = max(cap, min(self._parts.settings.model.raised_output, facts.max_output))
+        cap = min(self.parts.settings.model.max_output, facts.max_output)
+        raised = max(cap, min(self.parts.settings.model.raised_output, facts.max_output))
         return ForkPoint(
             self._conversation(wanted, log, model, facts, kinds), tools, self._context(wanted, log), cap, raised
         )
 
-    def _kinds_for(self, wanted: Fresh, tools: Mapping[str, Tool]) -> list[TextBlock]:
-        text = self._listed() if wanted.kind is not None and "Agent" in tools else ""
+    def _kinds_for(self, wanted: ContextOrder, tools: Mapping[str, Tool]) -> list[TextBlock]:
+        text = self.listed() if wanted.kind is not None and "Agent" in tools else ""
         return [TextBlock(text, Origin.CODE)] if text else []
 
     async def close(self, point: ForkPoint) -> None:
-        """The agent is over: its transcript ends, and a model of its own is closed."""
+        """Closes the transcript of an agent that has ended, and its own model."""
         point.conversation.log.close()
         model = self._opened.pop(point.conversation.thread, None)
         if model is not None:
             await model.close()
 
-    def _log(self, wanted: Fresh) -> SessionLog:
-        parts = self._parts
+    def _log(self, wanted: ContextOrder) -> SessionLog:
+        parts = self.parts
         session = parts.log.session_id
         path = parts.places.agent_transcript(session, wanted.id.removeprefix("agent-"))
         return SessionLog(
@@ -119,20 +108,20 @@ class OwnContexts:
             git_branch=current_branch(find_repo(wanted.cwd)),
             agent_id=wanted.id,
             fsync=parts.settings.transcript.fsync,
-            clock=self._clock,
-            on_storage_error=lambda error: self._emit(Notice(str(error), "warning", "agents")),
+            clock=self.clock,
+            on_storage_error=lambda error: self.emit(Notice(str(error), "warning", "agents")),
         )
 
-    def _header(self, wanted: Fresh, model: Model, facts: ModelFacts, tools: dict[str, Tool]) -> SessionHeader:
-        parts = self._parts
-        today = self._clock().astimezone().date()
-        if wanted.kind is None:  # a worker: the coordinator's prompt and tools, as they are
+    def _header(self, wanted: ContextOrder, model: Model, facts: ModelFacts, tools: dict[str, Tool]) -> SessionHeader:
+        parts = self.parts
+        today = self.clock().astimezone().date()
+        if wanted.kind is None:  # a worker has the coordinator's prompt and tools
             header = wanted.parent.view.header
-            assert header is not None, "who starts an agent has sent a request"
+            assert header is not None, "an agent that starts another one has sent a request"
             return replace(header, model=model.name)
         here = parts.places if wanted.cwd == parts.places.cwd else Places.of(wanted.cwd, parts.settings)
         found = load_instructions(here, parts.settings, window=parts.limits.window)
-        memory = self._remembering.of(wanted.kind)
+        memory = self.remembering.of(wanted.kind)
         own = (wanted.kind.prompt, *((memory.section(),) if memory is not None else ()))
         place = system_prompt(wanted.cwd, current_branch(find_repo(wanted.cwd)), today)[-1]
         return SessionHeader(
@@ -146,21 +135,21 @@ class OwnContexts:
         )
 
     def _conversation(
-        self, wanted: Fresh, log: SessionLog, model: Model, facts: ModelFacts, kinds: list[TextBlock]
+        self, wanted: ContextOrder, log: SessionLog, model: Model, facts: ModelFacts, kinds: list[TextBlock]
     ) -> Conversation:
-        main, parent = self._engine.conversation, wanted.parent.conversation
-        parts = self._parts
+        main, parent = self.engine.conversation, wanted.parent.conversation
+        parts = self.parts
         return replace(
             main,
             log=log,
             model=model,
             thresholds=limits_of(model.name, facts, parts.settings, parts.flags),
-            emit=_unheard,
+            emit=_ignore,
             pipeline=self._pipeline(wanted, kinds),
             purpose=Purpose.AGENT,
             thread=wanted.id,
             reused=True,
-            around=Around((self._hooks,), main.around.keep, main.around.carry_out),
+            around=Around((self.hooks,), main.around.keep, main.around.carry_out),
             announced=(ANNOUNCED,),
             account=parent.account.afresh() if parent.account is not None else None,
             sent=None,
@@ -171,17 +160,16 @@ class OwnContexts:
             just_compacted=False,
         )
 
-    def _pipeline(self, wanted: Fresh, kinds: list[TextBlock]) -> Pipeline:
-        """Layer 1 as in the session, and layer 4 for this very conversation."""
-        parts, main = self._parts, self._engine.conversation.pipeline
+    def _pipeline(self, wanted: ContextOrder, kinds: list[TextBlock]) -> Pipeline:
+        parts, main = self.parts, self.engine.conversation.pipeline
         folder = parts.places.session(parts.log.session_id) / "subagents" / wanted.id.removeprefix("agent-")
         ground = replace(
-            self._engine.compaction.ground,
+            self.engine.compaction.ground,
             cwd=wanted.cwd,
             transcript=parts.places.agent_transcript(parts.log.session_id, wanted.id.removeprefix("agent-")),
             requests=folder / "requests",
             notes=folder / "summary.md",  # nobody keeps notes for it
-            render_header=_as_it_was,
+            render_header=_unchanged,
             attachments=lambda: kinds,
         )
         own = Compaction(ground)
@@ -190,8 +178,8 @@ class OwnContexts:
             {**stages, "autocompact": AutoCompact(own), "reactive": Reactive(own)}, main.is_on, main.on_failure
         )
 
-    def _context(self, wanted: Fresh, log: SessionLog) -> ToolContext:
-        main, memory = self._main_context, self._remembering.of(wanted.kind)
+    def _context(self, wanted: ContextOrder, log: SessionLog) -> ToolContext:
+        main, memory = self.context, self.remembering.of(wanted.kind)
         return replace(
             main,
             cwd=wanted.cwd,
@@ -200,25 +188,21 @@ class OwnContexts:
             keeper=keeper_for(memory, log, main.keeper),
         )
 
-    def named(self, wanted: str, kind: AgentDefinition | None, inherited: str) -> str:
-        """The name of the model an agent gets; empty: its parent's.
-
-        A project's file, which strangers may have written, chooses among the models of the provider in use.
-        """
-        catalogue = Catalogue.load(self._parts.settings.catalogue.files)
-        name = model_named(wanted, inherited, catalogue)
+    def model_name(self, wanted: str, kind: AgentDefinition | None, inherited: str) -> str:
+        """Returns the model for an agent, or empty. A project's file can only choose models of the current provider."""
+        catalogue = Catalogue.load(self.parts.settings.catalogue.files)
+        name = resolve_model_name(wanted, inherited, catalogue)
         source = kind.source if kind is not None and kind.model == wanted else None
-        is_projects = source is not None and source.parent != self._parts.places.home / "agents"
+        is_projects = source is not None and source.parent != self.parts.places.home / "agents"
         if name and is_projects and _provider(name, catalogue) != _provider(inherited, catalogue):
-            self._tell(f"{source}: `model: {wanted}` is not of the provider in use; the parent's model is used.")
+            self._tell(f"{source}: `model: {wanted}` is not from the current provider; the parent's model is used.")
             return ""
         return name
 
-    def _model(self, wanted: Fresh, inherited: Model) -> tuple[Model, ModelFacts]:
-        """The model asked for, else the parent's. One that a file names and nobody can open is told and passed over."""
-        settings = self._parts.settings
+    def _model(self, wanted: ContextOrder, inherited: Model) -> tuple[Model, ModelFacts]:
+        settings = self.parts.settings
         catalogue = Catalogue.load(settings.catalogue.files)
-        name = self.named(wanted.model, wanted.kind, inherited.name)
+        name = self.model_name(wanted.model, wanted.kind, inherited.name)
         facts = catalogue.facts(split_name(inherited.name, catalogue)[1])
         if not name or name == inherited.name:
             return inherited, facts
@@ -235,13 +219,13 @@ class OwnContexts:
             return inherited, facts
 
     def _tell(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
-            self._emit(Notice(text, "warning", "agents"))
+        if text not in self._reported:
+            self._reported.add(text)
+            self.emit(Notice(text, "warning", "agents"))
 
 
-def model_named(given: str, inherited: str, catalogue: Catalogue) -> str:
-    """The model a name means; short names that other agents use mean one of the same provider, or the parent's."""
+def resolve_model_name(given: str, inherited: str, catalogue: Catalogue) -> str:
+    """Resolves a model name. Short names of other agents become a model of the same provider, or the parent's."""
     if given.lower() not in _ALIASES:
         return given
     provider = _provider(inherited, catalogue)
@@ -252,28 +236,27 @@ def model_named(given: str, inherited: str, catalogue: Catalogue) -> str:
 
 
 def _provider(name: str, catalogue: Catalogue) -> str:
-    """Whose model it is; empty for a name that is none."""
     with suppress(ReverieError):
         return split_name(name, catalogue)[0]
     return ""
 
 
 def prompt_of(kind: AgentDefinition, memory: KindMemory | None) -> str:
-    """What a kind is told: its own text, and what there is to know of its memory."""
+    """Returns the prompt of a kind: its own text, and the section about its memory."""
     return "\n\n".join((kind.prompt, *((memory.section(),) if memory is not None else ())))
 
 
 def tools_for(
     kind: AgentDefinition | None, tools: Mapping[str, Tool], *, always: tuple[str, ...] = ()
 ) -> dict[str, Tool]:
-    """The tools of an agent: its parent's, or those of them that its kind names."""
+    """Returns the tools of an agent: those of its parent, limited to the ones that its kind names."""
     if kind is None or kind.tools is None:
         return dict(tools)
     return {name: tool for name, tool in tools.items() if name in (*kind.tools, *always)}
 
 
 def keeper_for(memory: KindMemory | None, log: SessionLog, other: KeeperOf) -> KeeperOf:
-    """Who keeps a file: the memory of the agent's kind, else whoever keeps it in the session."""
+    """Returns the writer of a file: the memory of the agent's kind, else that of the session."""
     if memory is None:
         return other
     return lambda path: memory.keeper(path, lambda: evidence_of(log.view)) or other(path)
