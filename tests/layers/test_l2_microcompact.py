@@ -19,8 +19,7 @@ from reverie.layers.base import BreakCause, EffectResult, Now
 from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
 from reverie.layers.l1_tool_results.replacement import file_name
-from reverie.layers.l2_microcompact.marker import CLEARABLE, cleared
-from reverie.layers.l2_microcompact.results import ResultIndex
+from reverie.layers.l2_microcompact.results import CLEARABLE, ResultIndex, cleared
 from reverie.layers.l2_microcompact.stage import CACHE_EDITS, ECONOMIC, SERVER, TIME, Microcompact, Numbers
 from reverie.models import wire
 from reverie.models.base import Capabilities, Request

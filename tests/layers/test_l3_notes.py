@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from reverie.events import Notice, TaskChanged
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import (
     is_empty,
     is_intact,
@@ -19,7 +18,7 @@ from reverie.layers.l3_session_notes.sections import (
     shortened,
     split,
 )
-from reverie.layers.l3_session_notes.trigger import Growth, due, safe_point
+from reverie.layers.l3_session_notes.trigger import Growth, NoteNumbers, due, safe_point
 from reverie.layers.l3_session_notes.writer import default_template, directive, only_edit, template_or_default
 from reverie.permissions.rules import Allow, Deny, ToolCall
 from reverie.session import Session

@@ -14,8 +14,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from reverie.layers.base import EffectResult
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import is_intact, over_limit, split
+from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.l3_session_notes.writer import default_template
 from reverie.layers.l3_session_notes.writer import directive as notes_directive
 from reverie.layers.l4_compaction.by_code import PARTS, Limits, write_notes, write_summary

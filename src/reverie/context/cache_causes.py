@@ -1,7 +1,6 @@
-"""Why one request does not continue another: every difference that loses cached tokens, in the order a server reads.
+"""Finds why one request does not continue another: every difference that loses cached tokens, in the server's order.
 
-Compares objects by identity first, so what two requests share costs a pointer each. Only describes; whether anything
-was lost is for `cache_watch.py` to say.
+Objects are compared by identity first, so the shared part of two requests is cheap.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _BEFORE = 12
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One reason for a break: a word to count by, a sentence about it, and the block where it shows."""
+    """One reason for a break: a word to count by, a sentence, and the path of the block that differs."""
 
     kind: str
     detail: str
@@ -40,7 +39,7 @@ class Cause:
 
 
 def differences(before: Request, after: Request) -> Iterator[Cause]:
-    """What of `before` is not the start of `after`, the most costly difference first."""
+    """Yields what prevents `after` from continuing `before`, the most costly difference first."""
     if model_id(before.model) != model_id(after.model):
         yield Cause("model", f"the model changed from {model_id(before.model)} to {model_id(after.model)}", "model")
     if before.betas != after.betas:
@@ -121,7 +120,7 @@ def _mode(thinking: JsonObject | None) -> str:
 
 
 def _messages(before: Sequence[Message], after: Sequence[Message]) -> Cause | None:
-    """The first block of `before` that `after` does not have in the same place."""
+    """Returns the first block of `before` that `after` does not have in the same place."""
     rendered = Rendered()
     last = len(before) - 1
     for i, old in enumerate(before):
@@ -191,7 +190,7 @@ def _text(block: Block) -> str:
 
 
 def _contrast(old: str, new: str) -> str:
-    """The two texts around the first character in which they differ."""
+    """Quotes both texts around the first character that differs."""
     at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     return f"it was {_quoted(old, at)}, it is {_quoted(new, at)}"
 
@@ -203,7 +202,7 @@ def _quoted(text: str, at: int = 0) -> str:
 
 
 def _images(before: Sequence[Message], after: Sequence[Message]) -> Iterator[Cause]:
-    """Whether there are images at all decides how messages are cached. What both share is looked at only if it must."""
+    """Messages are cached differently with and without images, so the first and the last image are a cause."""
     shared = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a is not b), len(before))
     had, has = _first_image(before, shared), _first_image(after, shared)
     if (had is None) != (has is None) and _first_image(before[:shared]) is None:
@@ -221,12 +220,11 @@ def _first_image(messages: Sequence[Message], start: int = 0) -> str | None:
 
 
 def _continues(before: JsonObject | None, after: JsonObject | None) -> bool:
-    """Whether the edits of the cache only grew: what was sent once is sent again in the same place."""
     old: list[object] = (before or {}).get("edits") or []
     new: list[object] = (after or {}).get("edits") or []
     return new[: len(old)] == old
 
 
 def has_thinking(messages: Sequence[Message], is_signed: Callable[[ThinkingBlock], bool]) -> bool:
-    """Whether any thinking went out with these messages."""
+    """Returns whether any thinking was sent with these messages."""
     return any(isinstance(b, ThinkingBlock) and is_signed(b) for message in messages for b in message.content)

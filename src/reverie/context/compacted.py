@@ -1,4 +1,4 @@
-"""What a compaction came to, or would come to, and what taking one back did: for people, commands and the socket."""
+"""The result of a compaction, of its preview and of its undo, for the user, commands and the socket."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reverie.types import JsonObject, Message
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What a compaction came to, or would come to. `text` is what stands for the part that left."""
+    """What a compaction does or would do. `text` is the summary that replaces the old part."""
 
     writer: str
     tokens_before: int
@@ -22,13 +22,13 @@ class Compacted:
     text: str
 
     def to_json(self) -> JsonObject:
-        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "report"}
-        return {**told, "survival": to_data(self.report)}
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "report"}
+        return {**given, "survival": to_data(self.report)}
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """A compaction was taken back; `notice` says what that came to."""
+    """The result of an undo. `notice` says it in a sentence."""
 
     boundary: str
     tokens: int
@@ -39,7 +39,7 @@ class Undone:
 
 
 def compacted_by(commit: Commit) -> Compacted:
-    """Of the records of a compaction, what it came to."""
+    """Reads the report from the records of a compaction."""
     boundary = next(a.what for a in commit.appends if isinstance(a.what, CompactBoundary))
     report = next(a.what for a in commit.appends if isinstance(a.what, Survival))
     summary = next(a.what for a in commit.appends if isinstance(a.what, Message))

@@ -1,7 +1,7 @@
-"""What background work has cost today, over all sessions of this home, and the cap that stops it.
+"""What background work has cost today in all sessions of this home, and the cap that stops it.
 
-One small file a day, one line a request, appended by a single write, so that many processes share it. The transcripts
-hold the same; the file only saves reading them all before every background job. It can be deleted at any time.
+One small file per day with one line per request. Each line is one write, so many processes can share the file. The
+transcripts hold the same data; the file only saves reading them. It can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.types import Purpose
 
 BACKGROUND = frozenset({Purpose.RECALL, Purpose.NOTES, Purpose.EXTRACTION, Purpose.DREAM, Purpose.PROGRESS})
-"""What nobody asked for and nobody waits for. Compaction is not among them: without it a conversation ends."""
+"""Work that nobody asked for or waits for. Not compaction: a conversation cannot go on without it."""
 
 _KEPT_DAYS = 35
 
@@ -41,7 +41,7 @@ class Spent:
 
 
 class DayBook:
-    """The books of one home, in `folder`. Never raises for the disk's sake: what it refuses is counted in memory."""
+    """The day books of one home. Never raises for disk errors: what cannot be written is counted in memory."""
 
     def __init__(self, folder: Path, *, clock: Clock = utc_now) -> None:
         self._folder = folder
@@ -55,7 +55,7 @@ class DayBook:
         return self._folder / f"{day.isoformat()}.jsonl"
 
     def add(self, one: Entry) -> None:
-        """Books a request of background work; others are passed over."""
+        """Books a request of background work and ignores others."""
         if one.purpose not in BACKGROUND:
             return
         day = self._today()
@@ -66,7 +66,7 @@ class DayBook:
             self._unsaved += Spent(one.equivalents, one.cost)
 
     def today(self) -> Spent:
-        """What all processes together have spent today. Reads only what was added since the last look."""
+        """Returns what all processes together have spent today. Reads only what is new since the last call."""
         self._catch_up(self.path(self._today()))
         return self._spent + self._unsaved
 
@@ -89,7 +89,7 @@ class DayBook:
     def _catch_up(self, path: Path) -> None:
         try:
             with os.fdopen(open_regular(path), "rb") as file:
-                if os.fstat(file.fileno()).st_size < self._read:  # rebuilt or cut: begin anew
+                if os.fstat(file.fileno()).st_size < self._read:  # rebuilt or cut: start again
                     self._read, self._spent = 0, Spent()
                 file.seek(self._read)
                 added = file.read(LARGEST)
@@ -131,7 +131,7 @@ def _spent(line: bytes) -> Spent:
 
 
 class Caps:
-    """Asked before background work is begun. The limits are functions: a flag may change them while a session runs."""
+    """Checked before background work begins. The limits are functions, because a flag may change them at any time."""
 
     def __init__(
         self, book: DayBook, *, tokens_per_day: Callable[[], float], dollars_per_day: Callable[[], float]
@@ -141,7 +141,7 @@ class Caps:
         self._dollars = dollars_per_day
 
     def may_spend(self, purpose: Purpose) -> str | None:
-        """None if such work may be begun now; else the reason why not, in one sentence."""
+        """Returns None if such work may begin now, else the reason in one sentence."""
         if purpose not in BACKGROUND:
             return None
         tokens, dollars = self._tokens(), self._dollars()

@@ -1,7 +1,7 @@
-"""The seam between the layers and a loop: all layers of one conversation are put together here, and nowhere else.
+"""Puts all layers of one conversation together and joins them to a loop.
 
-A loop begins and ends turns here; in between, its `conversation` prepares requests, observes responses and keeps
-results. Whoever runs the loop hands in what only it can do (`Host`) and never calls a layer itself.
+The loop begins and ends turns here; its `conversation` prepares requests, observes responses and keeps results. The
+owner of the loop provides what only it can do (`Host`) and never calls a layer.
 """
 
 from __future__ import annotations
@@ -51,25 +51,25 @@ async def _no_hook(_effect: RunHook) -> EffectResult:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What only the owner of the loop can do. A loop without hooks and agents leaves the defaults."""
+    """What only the owner of the loop can do. A loop without hooks and agents keeps the defaults."""
 
     forks: Forks
     ask: Callable[[Conversation, AskFork], Awaitable[EffectResult]]
     """Asks the model once about a conversation, without tools."""
     render_header: Callable[[SessionHeader], SessionHeader]
-    """Renders the prefix again, as after a compaction."""
+    """Renders the prefix again, for example after a compaction."""
     ensure_header: Callable[[], None]
     """Renders the prefix if there is none yet."""
     in_turn: Callable[[], bool]
-    """Whether a turn is running: then nobody else may change the context."""
+    """Whether a turn is running, so that nobody else may change the context."""
     on_clear: Callable[[], Awaitable[None]] = _nothing
     run_hook: Callable[[RunHook], Awaitable[EffectResult]] = _no_hook
     attached: Callable[[], Sequence[Block]] = tuple
-    """What a compaction brings along that others want the model to see again."""
+    """Blocks that the model must see again after a compaction."""
 
 
 class Engine:
-    """The layers around one conversation. `companions` are asked after layer 3, in their order."""
+    """The layers around one conversation. The `companions` come after layer 3, in their order."""
 
     def __init__(
         self,
@@ -138,17 +138,17 @@ class Engine:
     # -- what a loop calls ----------------------------------------------------------------------------------------
 
     async def begin_turn(self, query: str, read: ReadCache) -> None:
-        """A message of the user is recorded: limits as they are set now, and the memories that fit it."""
+        """Call when a user message is recorded: updates the limits and recalls the memories that fit."""
         self.conversation.thresholds = self._parts.limits_now()
         if self.recall is not None and query.strip():
             await self.recall.recall(query, read)
 
     def end_turn(self, *, answered: bool) -> None:
-        """A turn is over: extraction starts in the background."""
+        """Call when a turn is over: starts extraction in the background."""
         self.extractor.turn_ended(answered=answered)
 
     def idle(self, *, answered: bool) -> None:
-        """The user has the answer: the gates of the dream are asked."""
+        """Call when the user has the answer: starts a dream if its gates are open."""
         if answered and self.dreaming is not None:
             self.dreaming.after_turn()
 
@@ -198,14 +198,13 @@ class Engine:
         return self._parts.flags.number("compaction.collapse_at_pct", given)
 
     def auto_on(self) -> bool:
-        """Whether the context may be compacted without being asked, whatever the switch."""
+        """Whether the context may be compacted automatically."""
         flags, window = self._parts.flags, self._parts.settings.window
         off = window.disable_compact or window.disable_autocompact or flags.on("context_collapse")
         return not off and flags.on("compaction.auto")
 
     def _ground(self) -> Ground:
         parts, places = self._parts, self._parts.places
-
         return Ground(
             cwd=places.cwd,
             home=places.home,
@@ -223,7 +222,7 @@ class Engine:
         )
 
     def _restored_otherwise(self, path: Path) -> bool:
-        """Memory and instruction files are shown again anyway, and notes stand for themselves."""
+        """Memory, instruction files and notes come back in another way, so a compaction does not read them again."""
         folders = [self.notes.path.parent]
         if self._memory is not None:
             folders.append(self._memory.directory.root)

@@ -17,8 +17,8 @@ from reverie.cli.output import table as columns
 from reverie.errors import ReverieError
 from reverie.lab.survival.moments import SIMULATED_AT, Moment, load_moments
 from reverie.layers.base import EffectResult
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import split
+from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.l3_session_notes.writer import default_template
 from reverie.layers.l3_session_notes.writer import directive as notes_directive
 from reverie.layers.l4_compaction.by_code import Limits, write_notes, write_summary

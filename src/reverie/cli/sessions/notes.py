@@ -18,8 +18,8 @@ from reverie.moments import iso
 from reverie.regular_files import read_regular_text
 
 if TYPE_CHECKING:
-    from reverie.layers.l3_session_notes.numbers import NoteNumbers
     from reverie.layers.l3_session_notes.standing import Standing
+    from reverie.layers.l3_session_notes.trigger import NoteNumbers
     from reverie.storage.transcript.view import View
 
 
@@ -41,7 +41,7 @@ def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
     """
     from reverie.cli.sessions.action import act
     from reverie.errors import ReverieError
-    from reverie.layers.l3_session_notes.numbers import NoteNumbers
+    from reverie.layers.l3_session_notes.trigger import NoteNumbers
     from reverie.paths import Places
     from reverie.settings import load_settings
     from reverie.storage.transcript.chain import conversation

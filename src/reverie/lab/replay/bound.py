@@ -15,8 +15,7 @@ from reverie.lab.replay.policies import Policy, Stages
 from reverie.lab.replay.recorded import PREFIX_TOKENS, Recorded, Setting
 from reverie.lab.replay.uses import Need
 from reverie.layers.l2_microcompact.economic import Outlook, Rates
-from reverie.layers.l2_microcompact.marker import CLEARABLE
-from reverie.layers.l2_microcompact.results import Held, ResultIndex
+from reverie.layers.l2_microcompact.results import CLEARABLE, Held, ResultIndex
 from reverie.layers.l2_microcompact.stage import ECONOMIC
 from reverie.simulator.tokens import block_tokens
 from reverie.types import Block, ThinkingBlock, ToolResultBlock

@@ -13,8 +13,7 @@ from typing import cast
 
 from reverie.lab.replay.recorded import FOLDER, Setting
 from reverie.layers.base import AskFork, Effect, EffectResult, ReadFile
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
-from reverie.layers.l3_session_notes.trigger import WRITER, due, growth, safe_point
+from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers, due, growth, safe_point
 from reverie.layers.l3_session_notes.writer import default_template, directive
 from reverie.layers.l4_compaction.by_code import Limits, write_notes, write_summary
 from reverie.layers.l4_compaction.ground import Ground

@@ -16,7 +16,7 @@ from typing import Any
 from reverie.cli.output import table as columns
 from reverie.lab.survival.measures import Held, files_touched, held, used_again
 from reverie.lab.survival.moments import SIMULATED_AT, Moment, load_moments
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
+from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.l3_session_notes.writer import default_template
 from reverie.layers.l4_compaction.by_code import Limits, operations, write_notes, write_summary
 from reverie.layers.l4_compaction.compose import Beside, Prose, Scope, summary_blocks

@@ -1,4 +1,4 @@
-"""The limits of layer 1: characters by tool, by message, and the cap nothing passes."""
+"""The limits of layer 1: characters per tool and per message, and the cap for everything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HARD_CAP_BYTES = 400_000
 
 @dataclass(frozen=True, slots=True)
 class ResultLimits:
-    """In characters, but for the preview and the cap, which are bytes."""
+    """In characters, except for the preview and the cap, which are bytes."""
 
     default: int = 50_000
     by_tool: Mapping[str, int] = field(default_factory=lambda: {"Grep": 20_000, "Bash": 30_000})
@@ -23,11 +23,11 @@ class ResultLimits:
     cap: int = HARD_CAP_BYTES
 
     def of(self, tool: str) -> int | None:
-        """The limit of a tool's results; None where they stay whole up to the cap."""
+        """Returns the limit of a tool's results; None if they stay whole up to the cap."""
         return None if tool in NEVER_PERSISTED else self.by_tool.get(tool, self.default)
 
     def for_window(self, window: int) -> ResultLimits:
-        """The same limits for a smaller window: every number shrinks with it."""
+        """Returns the limits for a smaller window: every number shrinks with it."""
         return ResultLimits(
             default=max(1, scaled(self.default, window)),
             by_tool={tool: max(1, scaled(limit, window)) for tool, limit in self.by_tool.items()},
@@ -38,4 +38,4 @@ class ResultLimits:
 
 
 LimitsNow = Callable[[], ResultLimits]
-"""Asked at each use, so that a flag changes the limits of a running fleet."""
+"""Called at each use, so that a flag changes the limits of running sessions."""

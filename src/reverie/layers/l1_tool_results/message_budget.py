@@ -1,7 +1,6 @@
-"""All results of one round together, before they are first sent: the largest go to disk until the rest fits.
+"""Limits all results of one round together, before they are first sent: the largest go to disk until the rest fits.
 
-Each message is judged alone and once. What was decided is recorded before the request goes out, for the results that
-stay as well, so that a resume with other settings or a healed disk cannot decide otherwise.
+Each message is judged once. The decision is recorded for every result, so that a resume cannot decide differently.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class MessageBudget:
         return Commit(payloads=(ResultDecisions(replaced, kept),))
 
     def _chosen(self, view: View, fresh: Sequence[ToolResultBlock], limits: ResultLimits) -> list[_Candidate]:
-        """Largest first until the sum fits; ties by position, so that a replay chooses the same."""
+        """Chooses the largest first until the sum fits; ties by position, so that a replay chooses the same."""
         candidates = list[_Candidate]()
         for block in fresh:
             if view.call_name(block.tool_use_id) in NEVER_PERSISTED or holds_image(block.content or ""):

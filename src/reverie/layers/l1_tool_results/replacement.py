@@ -1,12 +1,15 @@
-"""What stands for a result that went to disk: where it is, how large, and its first lines. Pure text."""
+"""Decides about one result before it is recorded, and renders the preview of a result that goes to disk. Pure."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
+from reverie.layers.base import WriteFile
+from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.prompts import render
 from reverie.types import Block, ImageBlock, TextBlock
 
@@ -17,13 +20,13 @@ _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,120}")
 
 
 def file_name(call_id: str, *, structured: bool) -> str:
-    """`<id>.txt`, or `.json` for structured results. An id that is not a safe file name is hashed."""
+    """Returns `<id>.txt`, or `.json` for structured results. An unsafe id is hashed."""
     safe = call_id if _SAFE_ID.fullmatch(call_id) else hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()
     return f"{safe}.{'json' if structured else 'txt'}"
 
 
 def text_and_form(content: str | tuple[Block, ...]) -> tuple[str, bool]:
-    """The text of a result and whether it is structured (more than one plain text): then it is kept as JSON."""
+    """Returns the text of a result and whether it is structured (not one plain text): then it is kept as JSON."""
     if isinstance(content, str):
         return content, False
     if len(content) == 1 and isinstance(content[0], TextBlock):
@@ -36,14 +39,14 @@ def holds_image(content: str | tuple[Block, ...]) -> bool:
 
 
 def persisted(text: str, path: Path, preview_bytes: int) -> str:
-    """The replacement for a text that is in `path` now."""
+    """Renders the replacement of a text that is in `path` now."""
     size = len(text.encode("utf-8", "replace"))
     shown = {"size": f"{size:,} bytes", "path": str(path), "preview": preview(text, preview_bytes)}
     return render("reverie.layers.l1_tool_results", "persisted.md", shown)
 
 
 def preview(text: str, limit: int) -> str:
-    """The first `limit` bytes, up to the last newline if that lies past the half; never inside a character."""
+    """Returns the first `limit` bytes, up to the last newline if that is past the half; never splits a character."""
     start = text[:limit].encode("utf-8", "replace")  # a character is at least a byte: no need to encode all of it
     if len(start) <= limit and len(text) <= limit:
         return text
@@ -55,8 +58,35 @@ def preview(text: str, limit: int) -> str:
 
 
 def capped(text: str, cap: int) -> str:
-    """At most `cap` bytes of a text, for when the disk did not take it."""
+    """Returns at most `cap` bytes of a text that the disk did not take."""
     raw = text.encode("utf-8", "replace")
     if len(raw) <= cap:
         return text
     return raw[: max(0, cap - len(CUT.encode()))].decode("utf-8", "ignore") + CUT
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What to do with a result: `write` it, then show `shown`; if the write fails, show `otherwise`."""
+
+    shown: str | tuple[Block, ...]
+    write: WriteFile | None = None
+    otherwise: str | tuple[Block, ...] = ""
+
+
+def judge(tool: str, call_id: str, content: str | tuple[Block, ...], limits: ResultLimits, folder: Path) -> Judged:
+    """Replaces an empty result by a note, sends a too long one to disk, and leaves everything else unchanged."""
+    text, structured = text_and_form(content)
+    if not content or not text.strip():
+        return Judged(EMPTY)
+    if holds_image(content):
+        return Judged(content)
+    limit, raw = limits.of(tool), text.encode("utf-8", "replace")
+    if (limit is None or len(text) <= limit) and len(raw) <= limits.cap:
+        return Judged(content)
+    path = folder / file_name(call_id, structured=structured)
+    return Judged(
+        shown=persisted(text, path, limits.preview),
+        write=WriteFile(path, text.encode("utf-8", "surrogatepass")),
+        otherwise=content if len(raw) <= limits.cap else capped(text, limits.cap),
+    )

@@ -1,7 +1,7 @@
-"""Asks the server to clear by itself: what `context_management` says in every request.
+"""Asks the server to clear by itself: the `context_management` of every request.
 
-Thinking comes first, because the API wants it so: all of it is kept until the conversation rested for more than an
-hour, from then on that of the last turn; once so, it stays so. Tool results go from a trigger on, down to a target.
+Thinking comes first, as the API requires: all of it is kept until the conversation paused for more than an hour, and
+that of the last turn from then on. Tool results are cleared from a trigger on, down to a target.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from reverie.layers.l2_microcompact.marker import CLEARABLE
-from reverie.layers.l2_microcompact.results import ResultIndex
+from reverie.layers.l2_microcompact.results import CLEARABLE, ResultIndex
 from reverie.models.window import scaled
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.view import View
@@ -26,7 +25,7 @@ _LAST_TURN: JsonObject = {"type": "thinking_turns", "value": 1}
 def wanted(
     view: View, index: ResultIndex, now: datetime, *, trigger: int, target: int, keep_recent: int, window: int
 ) -> JsonObject:
-    """The body that requests should carry from now on. `trigger` is as it holds for this window, `target` for 200K."""
+    """Returns the body for the next requests. `trigger` is for this window, `target` for a window of 200K."""
     edits = list[JsonObject]()
     header = view.header
     if header is not None and (header.thinking or {}).get("type") in ("enabled", "adaptive"):
@@ -43,7 +42,7 @@ def wanted(
 
 
 def _rested(view: View, index: ResultIndex, now: datetime) -> bool:
-    """Whether the conversation ever rested for more than an hour; what was sent once is not taken back."""
+    """Whether the conversation ever paused for more than an hour. What was sent once stays."""
     for edit in _edits(view.server_edits):
         if edit.get("type") == THINKING and edit.get("keep") == _LAST_TURN:
             return True

@@ -1,4 +1,4 @@
-"""The pipeline's stage: four ways of clearing, in a fixed order, at most one of which acts on a request."""
+"""The stage of layer 2: four ways of clearing in a fixed order. At most one of them acts on a request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reverie.storage.transcript.view import View
 
 TIME, ECONOMIC = "microcompact.time", "microcompact.economic"
 _SHORTEST_PAUSE_S = 60
-"""No pause shorter than this is one, whatever the settings say: within a turn nobody is asked."""
+"""Shorter breaks never count as a pause, whatever the settings say."""
 CACHE_EDITS, SERVER = "microcompact.cache_edits", "microcompact.server"
 
 
@@ -35,9 +35,9 @@ class Numbers:
 
 
 class Microcompact:
-    """One a conversation. `is_on` asks a kill switch, `numbers` what the settings say now."""
+    """The layer 2 of one conversation. `is_on` reads a kill switch, `numbers` the current settings."""
 
-    flag = ""  # each way has a switch of its own
+    flag = ""  # each way has its own switch
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Microcompact:
         return _at_once(decided) if decided is not None else None
 
     def _decide(self, view: View, index: ResultIndex, now: Now) -> Commit | None:
-        """The first way that has something to do. What is switched off is as if it were not there."""
+        """Returns the result of the first way that has something to do."""
         if index.held:
             found = self._by_time(index, now) or self._by_price(view, index, now) or self._in_cache(index)
             if found is not None:
@@ -71,10 +71,7 @@ class Microcompact:
         return self._at_server(view, index, now)
 
     def _by_time(self, index: ResultIndex, now: Now) -> Commit | None:
-        """After a long pause the server's cache is gone anyway: what is old goes before everything is written again.
-
-        Asked again it finds nothing left to do. A clock that went back makes no answer old.
-        """
+        """After a long pause the server's cache is gone, so old results go before everything is written again."""
         rested_s = (now.time - index.answered_at).total_seconds() if index.answered_at is not None else 0.0
         if rested_s < _SHORTEST_PAUSE_S or not self._is_on(TIME):
             return None
@@ -92,10 +89,8 @@ class Microcompact:
         return _cleared("economic", cut.chosen, "carrying them would cost more") if cut is not None else None
 
     def _in_cache(self, index: ResultIndex) -> Commit | None:
-        """Deletes old results inside the server's cache, for endpoints that can: messages and prefix stay.
-
-        Once sent, a deletion is sent again in its place with every later request.
-        """
+        """Deletes old results inside the server's cache, for endpoints that can. Messages and prefix stay; the deletion
+        is sent again in its place with every later request."""
         if not self._capabilities.cache_edits or not self._is_on(CACHE_EDITS):
             return None
         numbers = self._numbers()
@@ -130,12 +125,12 @@ class Microcompact:
 
 
 def _but_the_newest(index: ResultIndex, keep_recent: int) -> list[Held]:
-    """All results but the newest (one at least), and none that the model has not seen yet."""
+    """Returns all results except the newest (at least one) and those that the model has not seen yet."""
     return [held for held in index.held[: -max(1, keep_recent)] if held.since < index.rounds]
 
 
 def _at_once(commit: Commit) -> Steps:
-    """Steps that want nothing done."""
+    """Steps without effects."""
     yield from ()
     return commit
 
@@ -145,5 +140,5 @@ def _cleared(strategy: Literal["time", "economic"], chosen: Sequence[Held], why:
     saved = sum(held.saves for held in chosen)
     record = Clears(strategy, {held.call_id: held.marker for held in chosen}, saved)
     what = told(chosen, f"cleared: {why}")
-    # What pays is everyday work and stands in the ledger; that a pause cost the model its memory is worth a word.
+    # Clearing that pays is everyday work and is in the ledger. A pause is worth a notice.
     return Commit((record,), breaks=Break(BreakCause.CLEARED, what), notice=what if strategy == "time" else None)

@@ -1,7 +1,7 @@
-"""The sections of the notes: taken apart by the template's headings, checked, mended, measured and cut. Pure text.
+"""The sections of the notes: split by the template's headings, checked, repaired, measured and cut. Pure.
 
-A heading is a line of the template that begins with `#`; the line in italics under it is its hint. Both belong to the
-template. Whatever else stands in the file is text of the section it stands in, also lines that look like headings.
+A heading is a line of the template that begins with `#`; an italic line below it is its hint. Everything else is text
+of its section, even lines that look like headings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CUT = "[… the rest of this section is in {path}]"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section: its heading line, its hint (may be empty) and the text below."""
+    """One section: its heading line, its hint (may be empty) and its text."""
 
     heading: str
     hint: str
@@ -31,7 +31,7 @@ class Section:
 
 
 def outline(template: str) -> list[Section]:
-    """The empty sections of a template, in order; none if it has no heading."""
+    """Returns the empty sections of a template in order; none if it has no heading."""
     lines = template.splitlines()
     found = list[Section]()
     for at, line in enumerate(lines):
@@ -42,7 +42,7 @@ def outline(template: str) -> list[Section]:
 
 
 def split(notes: str, template: str) -> list[Section]:
-    """The notes by the template's sections. A missing heading is an empty section; nothing that was written is lost."""
+    """Splits the notes by the template's sections. A missing heading becomes an empty section; no text is lost."""
     empty = outline(template)
     bodies: dict[str, list[str]] = {section.heading: [] for section in empty}
     hints = {section.hint for section in empty if section.hint}
@@ -56,12 +56,12 @@ def split(notes: str, template: str) -> list[Section]:
 
 
 def mended(notes: str, template: str) -> str:
-    """The notes with every heading and hint of the template in its place."""
+    """Returns the notes with every heading and hint of the template in its place."""
     return "\n".join(section.text for section in split(notes, template))
 
 
 def is_intact(notes: str, template: str) -> bool:
-    """Whether every heading stands once, in order, with its hint under it."""
+    """Returns whether every heading is there once, in order, with its hint below it."""
     lines = [line.strip() for line in notes.splitlines() if line.strip()]
     at = -1
     for section in outline(template):
@@ -74,13 +74,13 @@ def is_intact(notes: str, template: str) -> bool:
 
 
 def is_empty(notes: str, template: str) -> bool:
-    """Whether nothing was written yet: the notes are the template."""
+    """Returns whether nothing was written yet: the notes are the template."""
     untouched = {section.heading: section.body for section in split(template, template)}
     return all(section.body in ("", untouched[section.heading]) for section in split(notes, template))
 
 
 def over_limit(notes: str, template: str, *, section_tokens: int, total_tokens: int) -> list[str]:
-    """What is too long, a line each; empty if nothing is."""
+    """Returns one line for each thing that is too long."""
     found = list[str]()
     total = 0
     for section in split(notes, template):
@@ -95,7 +95,7 @@ def over_limit(notes: str, template: str, *, section_tokens: int, total_tokens: 
 
 
 def shortened(notes: str, template: str, *, characters: int, path: str) -> str:
-    """The notes with every section longer than this cut at the end of a line, and a marker that says so."""
+    """Cuts every section that is too long at the end of a line, with a marker."""
     out = list[str]()
     for section in split(notes, template):
         body = section.body

@@ -1,12 +1,11 @@
-"""How the notes stand: what they do not say, what is too long in them, and how much was said since. Pure."""
+"""What the notes lack: empty sections, sections that are too long, and messages since the last update. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import over_limit, split
-from reverie.layers.l3_session_notes.trigger import WRITER
+from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers
 from reverie.layers.weighing import weigh_entries
 from reverie.storage.transcript.view import View
 from reverie.types import JsonObject
@@ -29,7 +28,7 @@ class Standing:
         }
 
     def in_words(self) -> list[str]:
-        """What a person should know, a sentence each."""
+        """Returns one sentence for each thing that the user should know."""
         said = list[str]()
         if self.behind:
             messages = f"{self.behind} message" + ("s" if self.behind > 1 else "")
@@ -42,7 +41,7 @@ class Standing:
 
 
 def standing(view: View, notes: str, template: str, numbers: NoteNumbers) -> Standing:
-    """How these notes stand to this conversation."""
+    """Compares the notes with the conversation."""
     cursor = view.cursors.get(WRITER)
     names = [entry.uuid for entry in view.history]
     new = view.history[names.index(cursor) + 1 :] if cursor is not None and cursor in names else view.history

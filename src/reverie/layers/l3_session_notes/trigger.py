@@ -1,20 +1,44 @@
-"""When notes are due: how much was said since they were last taken. Pure; asked after every response."""
+"""When notes are due, and the numbers of layer 3. Pure; asked after every response."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.weighing import weigh_early
+from reverie.models.window import scaled
 from reverie.storage.transcript.view import View
 
 WRITER = "notes"
-"""The name the cursor of the notes has among the records."""
+"""The name of the notes' cursor in the records."""
+_FIXED = frozenset({"growth_calls", "max_rounds", "wait_s", "ignore_after_s", "keep_messages"})
+
+
+@dataclass(frozen=True, slots=True)
+class NoteNumbers:
+    """Tokens unless the name says otherwise, for a window of 200,000."""
+
+    first_tokens: int = 10_000
+    growth_tokens: int = 5_000
+    growth_calls: int = 3
+    section_tokens: int = 2_000
+    total_tokens: int = 12_000
+    max_rounds: int = 5
+    wait_s: float = 15.0
+    ignore_after_s: float = 60.0
+    section_characters: int = 8_000
+    keep_tokens: int = 10_000
+    keep_messages: int = 5
+    keep_tokens_most: int = 40_000
+
+    def for_window(self, window: int) -> NoteNumbers:
+        """Returns the numbers for a smaller window: everything except counts and seconds shrinks with it."""
+        names = [field.name for field in fields(self) if field.name not in _FIXED]
+        return replace(self, **{name: max(1, scaled(getattr(self, name), window)) for name in names})
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What came since the notes were last taken. `first`: they never were."""
+    """What came since the last notes. `first`: there were none."""
 
     first: bool
     tokens: int
@@ -23,7 +47,7 @@ class Growth:
 
 
 def growth(view: View, since: str | None = None) -> Growth:
-    """What came after the cursor, or after `since` where that is later: the last message an attempt has looked at."""
+    """Returns what came after the cursor, or after `since` if that is later: the last message of an attempt."""
     cursor = view.cursors.get(WRITER)
     new = view.entries
     for at in range(len(view.entries) - 1, -1, -1):
@@ -41,7 +65,7 @@ def growth(view: View, since: str | None = None) -> Growth:
 
 
 def due(grown: Growth, numbers: NoteNumbers) -> bool:
-    """Whether it is time. The tokens are always needed; then either enough calls, or a pause."""
+    """Returns whether notes are due: always enough tokens, then enough calls or a pause."""
     if grown.first:
         return grown.tokens >= numbers.first_tokens
     if grown.tokens < numbers.growth_tokens:
@@ -50,7 +74,7 @@ def due(grown: Growth, numbers: NoteNumbers) -> bool:
 
 
 def safe_point(view: View) -> str | None:
-    """The last message with no open call behind it: as far as a cursor may go. None if there is none."""
+    """Returns the last message without an open call before it: the farthest place for a cursor."""
     open_calls = {call.id for call in view.open_calls}
     entries = view.entries
     end = len(entries)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
+from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.l4_compaction.compose import Trigger
 from reverie.layers.l4_compaction.numbers import CompactionNumbers
 from reverie.layers.l4_compaction.summary import compact_instructions
