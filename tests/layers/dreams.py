@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reverie.events import Event
-from reverie.layers.l6_dreaming.outcome import Dreamt
+from reverie.layers.l6_dreaming.reporter import Dreamt
 from reverie.runtime.tasks import Task, TaskInfo, TaskState
 from reverie.session import Session
 from reverie.storage.transcript.session_log import utc_now

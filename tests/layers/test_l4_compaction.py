@@ -11,10 +11,9 @@ import pytest
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
 from reverie.layers.base import EffectResult
-from reverie.layers.l4_compaction.breakers import Breakers
 from reverie.layers.l4_compaction.by_code.written import PARTS
-from reverie.layers.l4_compaction.guards import may_compact
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.ground import CompactionNumbers
+from reverie.layers.l4_compaction.stage import Breakers, may_compact
 from reverie.layers.l4_compaction.summary import compact_instructions, directive, judged
 from reverie.layers.l4_compaction.too_long import LEFT_OUT, cut_texts, rounds, shorter, without_media
 from reverie.session import Session

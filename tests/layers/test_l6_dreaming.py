@@ -174,7 +174,7 @@ def test_a_secret_never_lands_and_is_never_logged(place: House, own_home: Path) 
 def test_a_mind_that_never_ends_is_ended(place: House) -> None:
     loop = 'repeat forever\n  call Read {"file_path": "MEM/user_mara.md", "offset": 1}\nend\n'
     night = dream(place, loop, overrides={"dream.max_rounds": 7})
-    assert "no end within its rounds" in night.failed and untouched(place)
+    assert "not done within its rounds" in night.failed and untouched(place)
 
 
 def test_a_mind_that_keeps_silent_is_ended_before_its_lock(place: House) -> None:

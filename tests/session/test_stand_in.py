@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reverie.events import Event, Notice
-from reverie.layers.l6_dreaming.outcome import Dreamt
+from reverie.layers.l6_dreaming.reporter import Dreamt
 from reverie.paths import Places
 from reverie.session import Session
 from reverie.settings import load_settings

@@ -18,7 +18,7 @@ from reverie.context.request import End, ImageCount, assemble, end_of, unchanged
 from reverie.errors import PromptTooLong
 from reverie.events import Event, Notice, Retrying
 from reverie.layers.base import AskFork, Break, BreakCause, CarryOut, Companion, Effect, EffectResult, Now
-from reverie.layers.l4_compaction.guards import may_compact
+from reverie.layers.l4_compaction.stage import may_compact
 from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import Retry, RetryPolicy, SendEvent, send

@@ -20,10 +20,8 @@ from reverie.layers.base import AskFork, Companion, EffectResult, Forks, RunHook
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
 from reverie.layers.l2_microcompact.stage import Microcompact, Numbers
 from reverie.layers.l3_session_notes.keeper import NoteKeeper, note_numbers
-from reverie.layers.l4_compaction.collapse import Collapse
-from reverie.layers.l4_compaction.ground import Ground
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
-from reverie.layers.l4_compaction.snip import Snip
+from reverie.layers.l4_compaction.folding import Collapse, Snip
+from reverie.layers.l4_compaction.ground import CompactionNumbers, Ground
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
 from reverie.layers.l5_extraction.extractor import Extractor
 from reverie.layers.l6_dreaming.dreaming import Dreaming

@@ -264,7 +264,8 @@ class Ledger:
             self.entries.append(found)
             if purpose is Purpose.MAIN:
                 self._find_break(found)
-                self.spared += [Spared(at, layer, kept) for layer, kept in self._kept_out.get(session, {}).items()]
+                kept_out = self._kept_out.get(session, Counter[str]())
+                self.spared += [Spared(at, layer, kept) for layer, kept in kept_out.items()]
         elif known[1] == session and usage.output_tokens >= self.entries[known[0]].usage.output_tokens:
             self.entries[known[0]] = found
 

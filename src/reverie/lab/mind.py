@@ -22,7 +22,7 @@ from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.l3_session_notes.writer import default_template
 from reverie.layers.l3_session_notes.writer import directive as notes_directive
 from reverie.layers.l4_compaction.by_code import Limits, write_notes, write_summary
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.ground import CompactionNumbers
 from reverie.layers.l4_compaction.summary import directive as summary_directive
 from reverie.layers.l4_compaction.summary import judged
 from reverie.models.base import Request

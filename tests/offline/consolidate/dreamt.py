@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from reverie.lab.dream.score import Checked, score
-from reverie.layers.l6_dreaming.outcome import Dreamt
+from reverie.layers.l6_dreaming.reporter import Dreamt
 from reverie.session import Session
 
 NOW = datetime(2026, 3, 2, 3, tzinfo=UTC)

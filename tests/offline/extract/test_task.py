@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from reverie.lab.extraction.run import measure, play
 from reverie.lab.extraction.score import Case, Outcome, figures, read_cases
-from reverie.layers.l5_extraction.directive import directive
+from reverie.layers.l5_extraction.learning import directive
 from reverie.layers.l5_extraction.span import Span
 from reverie.memory.topic_file import TopicFile
 from reverie.models.base import Request

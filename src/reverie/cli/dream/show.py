@@ -14,8 +14,8 @@ from reverie.cli.screen import printable
 from reverie.errors import UserError
 from reverie.layers.l6_dreaming.landing import Landed
 from reverie.layers.l6_dreaming.loss import body_statements
-from reverie.layers.l6_dreaming.outcome import Dreamt
 from reverie.layers.l6_dreaming.proposal import Proposal, ProposedChange
+from reverie.layers.l6_dreaming.reporter import Dreamt
 from reverie.layers.l6_dreaming.review import dreams, is_dream
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import is_index

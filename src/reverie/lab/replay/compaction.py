@@ -16,8 +16,7 @@ from reverie.layers.base import AskFork, Effect, EffectResult, ReadFile
 from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers, due, growth, safe_point
 from reverie.layers.l3_session_notes.writer import default_template, directive
 from reverie.layers.l4_compaction.by_code import Limits, write_notes, write_summary
-from reverie.layers.l4_compaction.ground import Ground
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.ground import CompactionNumbers, Ground
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction
 from reverie.models.tokens import PROSE_BYTES
 from reverie.models.window import scaled

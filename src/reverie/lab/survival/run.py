@@ -20,7 +20,7 @@ from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.l3_session_notes.writer import default_template
 from reverie.layers.l4_compaction.by_code import Limits, operations, write_notes, write_summary
 from reverie.layers.l4_compaction.compose import Beside, Prose, Scope, summary_blocks
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.ground import CompactionNumbers
 from reverie.layers.l4_compaction.requests import requests_in
 from reverie.models.tokens import PROSE_BYTES
 from reverie.types import TextBlock

@@ -1,4 +1,4 @@
-"""Where a conversation is cut for a partial compaction, so that no call is parted from its result. Pure."""
+"""Where a conversation is cut for a partial compaction, so that no call loses its result. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from reverie.types import TextBlock
 
 
 def find_message(view: View, given: str) -> int:
-    """The entry meant: its uuid, or the beginning of one, or `-n` for the n-th message of the person from the end."""
+    """Returns the index of an entry, given its uuid, the beginning of one, or `-n` for the n-th last user message."""
     entries = view.entries
     if given.startswith("-") and given[1:].isdigit():
         asked = [i for i, entry in enumerate(entries) if is_persons(entry)]
         number = int(given[1:])
         if not 0 < number <= len(asked):
-            raise UserError(f"there are {len(asked)} messages of yours in view: {given} is none of them")
+            raise UserError(f"there are {len(asked)} messages of yours in view: {given} is not one of them")
         return asked[-number]
     found = [i for i, entry in enumerate(entries) if given and (entry.uuid or "").startswith(given)]
     if len(found) != 1:
@@ -27,26 +27,26 @@ def find_message(view: View, given: str) -> int:
 
 
 def is_persons(entry: Entry) -> bool:
-    """Whether a person typed this."""
+    """Returns whether the user gave this message."""
     return not entry.brought and any(
         isinstance(block, TextBlock) and block.origin.is_given for block in entry.message.content
     )
 
 
 def scope_from(view: View, given: str) -> Scope:
-    """Everything from this message on is summarised; what stands before it stays, and with it the cached prefix."""
+    """Summarises everything from this message on; the messages before it stay, and with them the cached prefix."""
     at = find_message(view, given)
     cut = unsplit(view.entries, at)
     if cut == 0:
-        raise UserError("nothing stands before this message: `/compact` compacts all of it")
+        raise UserError("there is nothing before this message: `/compact` compacts all of it")
     gone = _said_from(view, cut)
     if not gone:
-        raise UserError("nothing was said from this message on: there is nothing to compact")
+        raise UserError("there is nothing to compact from this message on")
     return Scope("from", gone, tuple(view.entries[:cut]))
 
 
 def _said_from(view: View, cut: int) -> tuple[Entry, ...]:
-    """Everything said from this entry on, also what an earlier compaction put a summary in the place of."""
+    """Returns everything from this entry on, including what an earlier summary replaced."""
     places = {id(entry.message): at for at, entry in enumerate(view.history)}
     first = view.entries[cut]
     if not first.brought:
@@ -56,18 +56,18 @@ def _said_from(view: View, cut: int) -> tuple[Entry, ...]:
 
 
 def scope_up_to(view: View, given: str) -> Scope:
-    """Everything up to this message is summarised, itself included; what was said later stays."""
+    """Summarises everything up to and including this message; later messages stay."""
     at = find_message(view, given)
     cut = unsplit(view.entries, at + 1)
     kept = tuple(view.entries[cut:])
     gone = gone_beside(view, kept)
     if not gone:
-        raise UserError("nothing can be compacted up to this message without parting a call from its result")
+        raise UserError("nothing can be compacted up to this message without separating a call from its result")
     return Scope("up_to", gone, kept)
 
 
 def scope_whole(view: View, most: int) -> Scope:
-    """All of it, but for a message of the person's that no request has carried yet, unless it is very long."""
+    """Summarises everything except a new message of the user that was not sent yet, unless it is very long."""
     kept = tuple[Entry, ...]()
     entries = view.entries
     end = len(entries)
@@ -80,6 +80,6 @@ def scope_whole(view: View, most: int) -> Scope:
 
 
 def gone_beside(view: View, kept: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """Everything that was ever said but for what is kept."""
+    """Returns the whole history except for what is kept."""
     names = {id(entry.message) for entry in kept}
     return tuple(entry for entry in view.history if id(entry.message) not in names)

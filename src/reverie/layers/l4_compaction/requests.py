@@ -1,7 +1,7 @@
-"""What the person said, word for word, for the new context: all of it that is short, excerpts of what is long.
+"""The messages of the user for the new context: short ones word for word, long ones as excerpts.
 
-A message over the limit is kept whole in a file beside the transcript, and its excerpt names that file. If all of them
-together are too many, the oldest are shortened first and stand whole in a file as well: nothing said is out of reach.
+A long message is kept whole in a file next to the transcript, and its excerpt names that file. If all messages together
+are too long, the oldest are shortened first and are whole in a file too.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Request:
 
     @property
     def plain(self) -> str:
-        """Word for word, without the tags around what was piped or pasted."""
+        """The text without the tags around piped or pasted parts."""
         return "\n".join(untagged(part.text) for part in self.parts)
 
     @property
     def words(self) -> str:
-        """The user's own words; where there are none, what they gave without a word."""
+        """The user's own words; if there are none, what they piped or pasted."""
         return "\n".join(part.text for part in self.parts if part.origin.is_users) or self.plain
 
     @property
@@ -48,7 +48,7 @@ class Request:
 
 
 def requests_in(entries: Iterable[Entry]) -> list[Request]:
-    """Every message of the user, in order."""
+    """Returns every message of the user, in order."""
     found = list[Request]()
     for entry in entries:
         if entry.message.role != "user" or entry.brought:
@@ -60,7 +60,7 @@ def requests_in(entries: Iterable[Entry]) -> list[Request]:
 
 
 def files_for(requests: Sequence[Request], folder: Path, limit: int) -> list[WriteFile]:
-    """The files that the long ones are kept in."""
+    """Returns the files that keep the long ones."""
     return [
         WriteFile(path_of(request, folder), request.plain.encode("utf-8", "replace"))
         for request in requests
@@ -69,12 +69,12 @@ def files_for(requests: Sequence[Request], folder: Path, limit: int) -> list[Wri
 
 
 def path_of(request: Request, folder: Path) -> Path:
-    """Where a long message is kept whole."""
+    """Returns the file of a long message."""
     return folder / file_name(request.uuid or request.text, structured=False)
 
 
 def everything(requests: Sequence[Request], path: Path) -> WriteFile:
-    """One file with every message in full, for when not all of them can be shown."""
+    """Returns one file with every message in full, for when not all of them can be shown."""
     text = "\n\n".join(f"--- message {number} ---\n{one.plain}" for number, one in enumerate(requests, 1))
     return WriteFile(path, text.encode("utf-8", "replace"))
 
@@ -82,9 +82,9 @@ def everything(requests: Sequence[Request], path: Path) -> WriteFile:
 def render_requests(
     requests: Sequence[Request], folder: Path, *, limit: int, budget: int, kept_whole: Path, unsaved: frozenset[Path]
 ) -> str:
-    """The messages as a numbered list. `limit` is bytes of one, `budget` tokens of all.
+    """Renders the messages as a numbered list within `limit` bytes per message and `budget` tokens in total.
 
-    `unsaved` are files the disk refused: what should be in them is shown in full as long as it fits.
+    The disk refused the files in `unsaved`: their content is shown in full as long as it fits.
     """
     shown = [one.text for one in requests]
     for at, one in enumerate(requests):
@@ -93,7 +93,7 @@ def render_requests(
             shown[at] = _excerpt(one, limit, path)
     sizes = [estimate_text(text) + 4 for text in shown]
     total, first = sum(sizes), 0
-    while first < len(requests) and total > budget:  # the oldest give way first: a line each
+    while first < len(requests) and total > budget:  # the oldest are shortened first, to one line each
         line = shortened(requests[first].text, _LINE)
         total += estimate_text(line) + 4 - sizes[first]
         shown[first], sizes[first] = line, estimate_text(line) + 4
@@ -111,7 +111,7 @@ def render_requests(
 
 
 def _excerpt(request: Request, limit: int, path: Path) -> str:
-    """The user's words as far as they fit, and of material its beginning and its end."""
+    """Returns the user's words as far as they fit, and the beginning and end of piped or pasted parts."""
     own = sum(len(encoded(part.text)) for part in request.parts if part.origin.is_users)
     material = [part for part in request.parts if not part.origin.is_users]
     room = max(limit - own, limit // 4) // max(1, len(material))

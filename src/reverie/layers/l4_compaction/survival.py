@@ -1,7 +1,6 @@
-"""What survived a compaction: names, paths, numbers, constraints and requests of the old context that stand in the new.
+"""Reports what survived a compaction: names, paths, numbers, constraints and requests that are in the new context.
 
-Counted by code, so that the report does not depend on who wrote the summary. What matters most is named when lost:
-constraints and requests in full, the rest by how often it came up.
+Counted by code, so the report does not depend on the writer of the summary. The most important losses are listed.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from reverie.layers.l4_compaction.requests import Request
 from reverie.storage.transcript.records import Survival
 from reverie.text.sentences import sentences
-from reverie.types import Block, Json, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Block, Json, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 _PATH = re.compile(r"(?<![\w/.@+-])(?:~|\.{1,2})?/?(?:[\w.@+-]{1,80}/){1,20}[\w.@+-]{0,80}\w")
 _NAME = re.compile(
@@ -31,18 +30,18 @@ KINDS = ("requests", "constraints", "paths", "names", "numbers")
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a context speaks of, by kind; the more often it came up, the earlier it stands."""
+    """What a context mentions, by kind, the most frequent first."""
 
     found: dict[str, list[str]]
 
 
 def texts_of(messages: Iterable[Message]) -> str:
-    """Everything a model would read in these messages."""
+    """Returns everything that a model would read in these messages."""
     return "\n".join(_text(block) for message in messages for block in message.content)
 
 
 def inventory(text: str, requests: Sequence[Request]) -> Inventory:
-    """What may matter of an old context."""
+    """Collects what may matter of an old context."""
     text = _LINE_NUMBER.sub("", text)
     said = (part for one in requests for part in sentences(one.words, is_chat=True))
     constraints = [part for part in said if len(part) <= _SENTENCE_LENGTH and _LIMITING.search(part)]
@@ -60,7 +59,7 @@ def inventory(text: str, requests: Sequence[Request]) -> Inventory:
 def survival(
     old: Inventory, new: str, *, boundary: str, writer: str, tokens_before: int, tokens_after: int, limit: int
 ) -> Survival:
-    """The report. A request counts as there if it stands whole, or if it is over `limit` bytes and its excerpt does."""
+    """Makes the report. A request counts as kept if it is whole, or is over `limit` bytes and its excerpt is there."""
     flat = " ".join(new.split())
     words = set(_NAME.findall(new)) | set(_PATH.findall(new)) | set(_NUMBER.findall(new))
     kept, total, lost = dict[str, int](), dict[str, int](), dict[str, list[str]]()
@@ -74,7 +73,7 @@ def survival(
 
 
 def in_words(report: Survival) -> str:
-    """The report in one line."""
+    """Describes the report in one line."""
     shares = [f"{kind} {report.kept[kind]}/{report.total[kind]}" for kind in KINDS if report.total.get(kind)]
     return f"still there: {', '.join(shares)}" if shares else "there was nothing to lose"
 
@@ -102,7 +101,5 @@ def _text(block: Block) -> str:
             return " ".join(map(str, given.values())) if isinstance(given, dict) else str(given)  # pyright: ignore
         case ToolResultBlock():
             return block.text
-        case ThinkingBlock():
-            return ""
         case _:
             return ""

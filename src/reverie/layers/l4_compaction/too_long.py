@@ -1,4 +1,4 @@
-"""A conversation too long for its own summariser: rounds leave from the front, pictures become words. Pure."""
+"""Shortens a conversation that is too long for its own summary: drops first rounds, replaces images by words. Pure."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ _CUT = "\n[… cut: too long to be summarised whole …]\n"
 
 
 def without_media(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages with a short marker for every image and document."""
+    """Replaces every image and document by a short marker."""
     return tuple(replace(message, content=_in_words(message.content)) for message in messages)
 
 
 def without_restored(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages without what an earlier compaction read from disk again: the next one does so anyway."""
-    return tuple(replace(message, content=_said(message) or message.content) for message in messages)
+    """Drops what an earlier compaction read from disk again: the next one does so anyway."""
+    return tuple(replace(message, content=_without_files(message) or message.content) for message in messages)
 
 
-def _said(message: Message) -> tuple[Block, ...]:
-    return tuple(
-        b for b in message.content if not (isinstance(b, TextBlock) and b.origin in (Origin.TOOL, Origin.PLAN))
-    )
+def _without_files(message: Message) -> tuple[Block, ...]:
+    restored = (Origin.TOOL, Origin.PLAN)
+    return tuple(b for b in message.content if not (isinstance(b, TextBlock) and b.origin in restored))
 
 
 def _in_words(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
@@ -46,7 +45,7 @@ def _in_words(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def rounds(messages: Sequence[Message]) -> list[list[Message]]:
-    """The messages by round: a response with what answers it; what comes before the first is one as well."""
+    """Groups the messages by round: a response and what answers it. Messages before the first are a round too."""
     found: list[list[Message]] = []
     for message in messages:
         if message.role == "assistant" or not found:
@@ -58,9 +57,9 @@ def rounds(messages: Sequence[Message]) -> list[list[Message]]:
 def shorter(
     messages: Sequence[Message], excess: int | None, weigh: Callable[[Message], int]
 ) -> tuple[Message, ...] | None:
-    """Without so many rounds from the front that `excess` tokens are gone; a fifth of them if nobody said how many.
+    """Drops rounds from the front until `excess` tokens are gone; a fifth of the rounds if `excess` is not known.
 
-    At least one round goes and at least one stays; what is left begins with a user message. None if nothing can go.
+    At least one round goes and at least one stays; the rest begins with a user message. None if nothing can go.
     """
     all_rounds = [part for part in rounds(messages) if part[0].text != LEFT_OUT or len(part) > 1]
     if len(all_rounds) < 2:
@@ -79,7 +78,7 @@ def shorter(
 
 
 def cut_texts(messages: Sequence[Message], characters: int) -> tuple[Message, ...]:
-    """The messages with no text longer than this: the last resort when one message alone is too long."""
+    """Cuts every text to this length: the last resort when one message alone is too long."""
     return tuple(replace(message, content=tuple(_cut(b, characters) for b in message.content)) for message in messages)
 
 

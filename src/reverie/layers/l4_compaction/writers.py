@@ -1,6 +1,6 @@
-"""Who writes what stands for the old part, the cheapest first: the notes, a fork, a plain request, code.
+"""The writers of a summary, the cheapest first: the notes, a fork, a plain request, code.
 
-A writer that fails hands over to the next one and says why; the last one cannot fail. Steps only: nothing here acts.
+A writer that fails says why and the next one takes over; the last one cannot fail. Steps only: nothing here acts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NOTES_BYTES = 400_000
 _QUOTED = 400
 _TOO_LONG = (
     "the conversation is too long for its own summary, even without its first rounds: compact a part of it with "
-    "--up-to, or start again with an empty conversation (/clear)"
+    "--up-to, or start with an empty conversation (/clear)"
 )
 
 
@@ -40,12 +40,12 @@ class Writers:
         self._now = now
 
     def from_notes(self) -> Generator[Sequence[Effect], Sequence[EffectResult], tuple[Scope, Prose] | None]:
-        """The notes, if they are there and say how far they go; None if they are not available."""
+        """Returns the notes if they exist and say how far they go, else None."""
         ground, numbers = self._ground, self._ground.note_numbers()
         if not ground.is_on("compaction.notes"):
             return None
         yield [WaitFor(Purpose.NOTES, numbers.wait_s, numbers.ignore_after_s)]
-        start = first_kept(self._view, numbers)  # asked after waiting: the cursor may have moved
+        start = first_kept(self._view, numbers)  # after waiting, because the cursor may have moved
         if start is None:
             return None
         notes, own = yield [ReadFile(ground.notes, _NOTES_BYTES), ReadFile(ground.template, _NOTES_BYTES)]
@@ -61,7 +61,7 @@ class Writers:
     def summary(
         self, scope: Scope, instructions: str, *, reactive: bool
     ) -> Generator[Sequence[Effect], Sequence[EffectResult], Prose | None]:
-        """A summary of the scope. None if even the shortest one would be larger than what it replaces."""
+        """Returns a summary of the scope; None if even the shortest one would be larger than what it replaces."""
         replaced = self._replaced(scope)
         failures = list[str]()
         prose = yield from self._by_model(scope, instructions, replaced, failures, reactive=reactive)
@@ -69,7 +69,7 @@ class Writers:
             return prose
         numbers = self._ground.numbers()
         room = min(numbers.summary_tokens, replaced)
-        # The ledger and the names stand beside it in the new context: it need not hold them as well.
+        # The ledger and the names are next to it in the new context, so it does not repeat them.
         text = write_summary(scope.gone, Limits.for_tokens(room), cwd=str(self._ground.cwd), alone=False)
         if self._weigh(text) >= replaced:
             return None
@@ -78,7 +78,7 @@ class Writers:
     def _by_model(
         self, scope: Scope, instructions: str, replaced: int, failures: list[str], *, reactive: bool
     ) -> Generator[Sequence[Effect], Sequence[EffectResult], Prose | None]:
-        """A fork that shares the cache, then a plain request that may be made shorter. Why they failed is noted."""
+        """Asks a fork that shares the cache, then a plain request that may be shorter. Collects why they failed."""
         numbers, now = self._ground.numbers(), self._now
         asked = directive(scope.extent, instructions, beginning=_beginning(scope))
         most = numbers.summary_tokens
@@ -93,7 +93,7 @@ class Writers:
             failures.append(why)
             error = result.error
             if isinstance(error, AuthenticationFailed) or (error is not None and error.retryable):
-                return None  # whoever does not answer one request will not answer another
+                return None  # if the model does not answer one request, it will not answer another
         plain = without_restored(without_media(messages if messages is not None else self._view.messages()))
         excess = now.excess if reactive else max(0, weight - now.effective) or None
         too_long = reactive or excess is not None
@@ -125,7 +125,7 @@ class Writers:
         return less
 
     def _shown(self, scope: Scope) -> tuple[Message, ...] | None:
-        """What the summariser sees: the conversation as it stands, or for `up_to` only its first part."""
+        """Returns what the summariser sees: the current conversation, or only its first part for `up_to`."""
         if scope.extent != "up_to":
             return None
         before = len(self._view.entries) - len(scope.kept)

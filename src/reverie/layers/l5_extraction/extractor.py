@@ -1,6 +1,6 @@
-"""Layer 5 while a conversation goes on: after an answer, a fork learns from what is new, and nobody waits for it.
+"""Layer 5 during a conversation: after an answer, a fork learns from the new messages in the background.
 
-What fails here is counted, logged and tried again from the same cursor; it never reaches the conversation.
+Failures are counted, logged and tried again from the same cursor; they never reach the conversation.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
 from reverie.layers.base import Fork, Forks
-from reverie.layers.l5_extraction.gates import Gate, Turn, stopped_by
+from reverie.layers.l5_extraction.gates import WRITER, Gate, State, Turn, stopped_by
 from reverie.layers.l5_extraction.learning import Learnt, Numbers, learn
 from reverie.layers.l5_extraction.own_writes import OwnWrites
 from reverie.layers.l5_extraction.span import Span, new_since
-from reverie.layers.l5_extraction.state import WRITER, State
-from reverie.layers.l5_extraction.writes import Done
+from reverie.layers.l5_extraction.writes import VERBS, Done
 from reverie.memory.directory import MemoryDirectory
 from reverie.runtime.heartbeat import Heartbeat
 from reverie.runtime.parts import Parts
@@ -27,11 +26,10 @@ from reverie.storage.transcript.view import Entry
 from reverie.types import Purpose
 
 SERIAL = "extraction"
-_WORDS: Mapping[Done, str] = {"added": "remembered", "updated": "updated", "forgotten": "forgot"}
 
 
 class Extractor:
-    """One a session. `turn_ended` is all the session calls; it returns at once and raises nothing."""
+    """The extractor of one session. The session calls only `turn_ended`, which returns at once and never raises."""
 
     def __init__(
         self,
@@ -56,7 +54,7 @@ class Extractor:
         self._heartbeat = Heartbeat(parts.places.heartbeat(WRITER), now=clock)
 
     def turn_ended(self, *, answered: bool, main_agent: bool = True) -> Gate | None:
-        """Looks at a turn of the main conversation that is over; the gate it stopped at, if it did."""
+        """Looks at a turn that is over. Returns the gate that stopped it, if one did."""
         gate = self._gate(answered, main_agent)
         if gate not in (None, Gate.NOT_ANSWERED, Gate.RUNNING):
             self._heartbeat.stop(gate.value)
@@ -101,7 +99,7 @@ class Extractor:
         return new_since(entries, self._cursors())
 
     def _cursors(self) -> Iterator[str | None]:
-        """How far it has looked, newest first; older ones count where a rewind has taken the newest away."""
+        """Yields the cursors, newest first. Older ones count if a rewind took the newest away."""
         log = self._parts.log
         yield log.view.cursors.get(WRITER)
         for record in reversed(log.records):
@@ -110,7 +108,7 @@ class Extractor:
                 yield payload.uuid
 
     def _skips(self, span: Span) -> Gate | None:
-        """Why there is nothing to do for these messages. What the agent saved itself counts as looked at."""
+        """Returns why there is nothing to do for these messages. What the agent saved itself counts as looked at."""
         memory = self._memory
         assert memory is not None
         if not span.has_person:
@@ -146,7 +144,7 @@ class Extractor:
         self._go_on()
 
     def _go_on(self) -> None:
-        """The run is over: the turn that waited for it, if any, has its own now."""
+        """Starts the run of the turn that waited for this one, if any."""
         self._state, trailing = self._state.over()
         if trailing is not None:
             self._start(trailing)
@@ -199,10 +197,10 @@ class Extractor:
 
 
 def notice(done: Mapping[str, Done]) -> str | None:
-    """What the user is told after a run, in one sentence; None if no topic file was written."""
+    """Describes the result of a run for the user in one sentence; None if no topic file was written."""
     parts = [
         f"{word} {', '.join(name for name, what in done.items() if what == kind)}"
-        for kind, word in _WORDS.items()
+        for kind, word in VERBS.items()
         if kind in done.values()
     ]
     return "; ".join(parts) + " (`reverie memory log` shows it, `memory undo` takes it back)" if parts else None

@@ -1,37 +1,39 @@
-"""One run of layer 5: a fork looks at what is new in a conversation and writes what is worth keeping.
+"""One run of layer 5: a fork reads the new messages of a conversation and writes what is worth keeping.
 
-The same for a running session and for recorded conversations. Every write passes the directory's gate. It decides
-neither when it runs nor what happens after it failed.
+The same for running sessions and recorded conversations. Every write passes the gate of the memory directory.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from reverie.errors import ReverieError
 from reverie.layers.base import Fork
-from reverie.layers.l5_extraction.directive import directive
 from reverie.layers.l5_extraction.span import Span
 from reverie.layers.l5_extraction.writes import Done, MemoryWrites, Source
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.scan import scan
+from reverie.memory.scan import ScanEntry, manifest, scan
 from reverie.permissions.background import BackgroundWriter
+from reverie.prompts import render
 from reverie.runtime.heartbeat import run_figures
+from reverie.text.cutting import shortened
 from reverie.tools.base import Keeper
 from reverie.types import JsonObject, Purpose, Usage
 
+_OPENING_WORDS = 60
+
 
 class ExtractionFailed(ReverieError):
-    """A run came to no good end; its messages are looked at again."""
+    """A run failed; its messages are looked at again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The numbers of layer 5 as they hold now."""
+    """The numbers of layer 5."""
 
     every_turns: int = 1
     max_rounds: int = 5
@@ -41,7 +43,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What a run came to. `done`: what became of each topic file. `refused` and `denied`: why other writes were not."""
+    """The result of a run. `done`: what happened to each topic file. `refused`, `denied`: why others were not."""
 
     done: dict[str, Done]
     refused: tuple[str, ...]
@@ -51,13 +53,34 @@ class Learnt:
     reason: str
 
     def figures(self) -> JsonObject:
-        """What the log and the heartbeat keep of it."""
+        """Returns the figures for the log and the heartbeat."""
         return {
             "written": len(self.done),
             "refused": len(self.refused),
             "denied": len(self.denied),
             **run_figures(self.usage, rounds=self.rounds),
         }
+
+
+def directive(span: Span, memories: Iterable[ScanEntry], directory: Path, *, rounds: int, today: date) -> str:
+    """Renders the directive of the fork. `today` counts if the messages have no dates."""
+    count = span.messages
+    values = {
+        "count": "The last message" if count == 1 else f"The last {count} messages",
+        "are": "is" if count == 1 else "are",
+        "directory": str(directory),
+        "dates": _list_dates(span.days() or [(today, "")]),
+        "rounds": str(rounds),
+        "manifest": manifest(memories) or "(none yet)",
+    }
+    return render("reverie.layers.l5_extraction", "directive.md", values)
+
+
+def _list_dates(days: Sequence[tuple[date, str]]) -> str:
+    if len(days) == 1:
+        return f"The user wrote them on {days[0][0]:%A, %Y-%m-%d}."
+    lines = [f"- from “{shortened(words, _OPENING_WORDS)}” on: {day:%A, %Y-%m-%d}" for day, words in days]
+    return "\n".join(["The user wrote them on these days:", *lines])
 
 
 async def learn(
@@ -73,12 +96,10 @@ async def learn(
     report: Callable[[str, str], None] = lambda _kind, _reason: None,
     progress: Callable[[str], None] = lambda _text: None,
 ) -> Learnt:
-    """One run over the new messages. `report` is told at once what was denied or refused, and why.
+    """Runs once over the new messages. `report` gets every refusal at once, with its reason.
 
-    `addressed`: the path by which the model knows the directory, where `directory` is a copy of it.
-
-    Raises what the model raised, `StorageError` if the disk refused a write, or `ExtractionFailed` if the run came to
-    no end.
+    `addressed` is the path by which the model knows the directory, if `directory` is a copy. Raises what the model
+    raises, `StorageError` if the disk refused a write, or `ExtractionFailed`.
     """
     await asyncio.to_thread(directory.make)
     found = await asyncio.to_thread(scan, directory.root)

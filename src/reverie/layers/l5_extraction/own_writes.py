@@ -1,7 +1,7 @@
-"""Whether a call of the main agent's changes a memory: then what it says was saved, and extraction leaves it alone.
+"""Finds calls of the main agent that change a memory: then it is saved already, and extraction skips the turn.
 
-Write and Edit say which file they mean; of a shell command it is read from its words, without running anything. Where
-that cannot be told for sure it counts as no write: what is then learnt twice is refused as a double by the write gate.
+Write and Edit name their file; a shell command is read word by word, without running it. An unclear command does not
+count as a write: the write gate refuses what would then be learnt twice.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from reverie.types import JsonObject, ToolUseBlock
 _READERS: Final = frozenset(
     {"ls", "find", "grep", "rg", "cat", "stat", "wc", "head", "tail", "less", "diff", "sort", "file", "echo", "printf"}
 )
-"""Programs that change no file they are given; what they print may still be sent into one."""
+"""Programs that change none of their files. Their output may still be redirected into one."""
 _SAVING: Final = frozenset({"remember", "forget"})
 _INTO = re.compile(r">[>|]?\s*(?:'([^']*)'|\"([^\"]*)\"|([^\s;&|<>()]+))")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnWrites:
-    """Knows them by where the memory directory is, and by what the paths in a call start from."""
+    """Recognises them by the memory directory and by the folder that relative paths start from."""
 
     root: Path
     cwd: Path
     home: Path
 
     def is_one(self, call: ToolUseBlock) -> bool:
-        """Whether this call, if it went well, changed a memory."""
+        """Returns whether this call changed a memory, if it succeeded."""
         given: Any = call.input
         if not isinstance(given, dict):
             return False
@@ -65,11 +65,11 @@ class OwnWrites:
         return self._is_inside(str(at)) and ">" in command
 
     def _may_mean_it(self, command: str) -> bool:
-        """A cheap look first: a turn may have hundreds of commands, and reading one word by word takes its time."""
+        """A cheap check first: a turn may have hundreds of commands."""
         return self.root.name in command or "reverie" in command or self.cwd.is_relative_to(self.root)
 
     def _spelt(self, word: str) -> str:
-        """A word with the home folder written out, as the shell would."""
+        """Returns a word with the home folder written out."""
         for short in ("~", "$HOME", "${HOME}"):
             if word == short or word.startswith(f"{short}/"):
                 return f"{self.home}{word.removeprefix(short)}"
@@ -80,7 +80,7 @@ class OwnWrites:
 
 
 def _commands(command: str) -> Iterator[list[str]]:
-    """Each simple command as its program's name and its other words; words only the shell can work out are empty."""
+    """Yields each simple command as its program's name and its words; words that only the shell knows are empty."""
     for one in all_commands(command):
         program, *rest = [word or "" for word in one.words] or [""]
         yield [program.rsplit("/", 1)[-1], *rest]

@@ -1,7 +1,6 @@
-"""What is new since the cursor: the messages to learn from, who said what in them, and whether the agent saved already.
+"""The messages since the cursor, with the origin of every text, and whether the agent saved something itself. Pure.
 
-Pure. Only what a person typed there may become a memory; all other blocks are carried along as what they are, so that
-the write gate can tell them apart.
+Only what the user typed may become a memory. All other texts keep their origin, so that the write gate can judge them.
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ from reverie.storage.transcript.view import Entry
 from reverie.types import Block, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 MOST_CHARACTERS = 50_000
-"""Of one block, as evidence: what is longer is no statement of a person's."""
+"""Of one block, as evidence: a longer text is not a statement of the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """New messages, in order. `before` is the answer that stands right in front of them: what a "yes" refers to."""
+    """New messages in order. `before` is the answer right before them, which a "yes" refers to."""
 
     entries: tuple[Entry, ...]
     before: Entry | None = None
 
     @property
     def end(self) -> str | None:
-        """As far as a cursor may go: the last message that has a name."""
+        """The last message with a uuid: the farthest place for a cursor."""
         return next((entry.uuid for entry in reversed(self.entries) if entry.uuid is not None), None)
 
     @property
     def messages(self) -> int:
-        """How many they are as a model sees them: records of one role in a row are one message."""
+        """The number of messages as a model sees them: records of one role in a row are one message."""
         roles = [entry.message.role for entry in self.entries if entry.message.content]
         return sum(role != before for before, role in zip([None, *roles], roles, strict=False))
 
@@ -42,14 +41,14 @@ class Span:
         return any(_is_typed(block) for entry in self.entries for block in entry.message.content)
 
     def evidence(self) -> tuple[Evidence, ...]:
-        """Every text of the new messages with its origin; in front of them the answer they may say yes to."""
+        """Returns every new text with its origin, and the answer before them, which they may confirm."""
         said = [] if self.before is None else [(block, self.before) for block in self.before.message.content]
         said += [(block, entry) for entry in self.entries for block in entry.message.content]
         found = ((block.origin, _text(block), entry.uuid or "") for block, entry in said)
         return tuple(Evidence(origin, text[:MOST_CHARACTERS], uuid) for origin, text, uuid in found if text.strip())
 
     def days(self) -> list[tuple[date, str]]:
-        """The days on which a person wrote, each with the first words of that day. Local time, as they would say it."""
+        """Returns the local days on which the user wrote, each with the first words of that day."""
         found = dict[date, str]()
         for entry in self.entries:
             day = local_day(entry.timestamp)
@@ -59,7 +58,7 @@ class Span:
         return list(found.items())
 
     def wrote_memory(self, is_write: Callable[[ToolUseBlock], bool]) -> bool:
-        """Whether the agent itself changed a memory in these messages, successfully. `is_write` judges a call."""
+        """Returns whether the agent itself changed a memory successfully. `is_write` judges a call."""
         wrote = {call.id for entry in self.entries for call in entry.message.tool_uses if is_write(call)}
         return bool(wrote) and any(
             result.tool_use_id in wrote and not result.is_error
@@ -69,9 +68,9 @@ class Span:
 
 
 def new_since(entries: Sequence[Entry], cursors: Iterable[str | None]) -> Span:
-    """What came after the newest cursor that is still there; if none is (a compaction), everything after the boundary.
+    """Returns what came after the newest cursor that is still there; after a compaction, everything since the boundary.
 
-    `cursors` come newest first. What a compaction brought along was said by nobody and is never new.
+    `cursors` come newest first. What a compaction brought along is never new.
     """
     at = _place(entries, cursors)
     fresh = tuple(entry for entry in entries[at + 1 :] if not entry.brought)
@@ -80,12 +79,12 @@ def new_since(entries: Sequence[Entry], cursors: Iterable[str | None]) -> Span:
 
 
 def _place(entries: Sequence[Entry], cursors: Iterable[str | None]) -> int:
-    """Where the newest of the cursors stands that is there at all; -1 if none is."""
+    """Returns the index of the newest cursor that is there; -1 if there is none."""
     places: dict[str | None, int] | None = None
     for cursor in cursors:
         if cursor is None:
             continue
-        if places is None:  # nearly always it is close to the end: look there before all places are noted
+        if places is None:  # usually near the end: look there before indexing everything
             for at in range(len(entries) - 1, -1, -1):
                 if entries[at].uuid == cursor:
                     return at
@@ -96,7 +95,7 @@ def _place(entries: Sequence[Entry], cursors: Iterable[str | None]) -> int:
 
 
 def with_short_results(entries: Iterable[Entry], characters: int) -> list[Entry]:
-    """The same with long tool results cut: they are no source, and where nothing is cached they cost."""
+    """Cuts long tool results: they are not evidence, and they cost tokens where nothing is cached."""
     return [replace(entry, message=_short(entry.message, characters)) for entry in entries]
 
 

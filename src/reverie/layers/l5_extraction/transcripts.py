@@ -1,7 +1,7 @@
-"""`reverie extract`, the work: many transcripts, turn by turn, with a small file that says how far each has come.
+"""The work of `reverie extract`: many transcripts, turn by turn, with a small state file for each.
 
-The state is kept in the home, by transcript and memory directory, and written after every turn. A dry run works on a
-copy of the memory and writes neither.
+The state is in the home, by transcript and memory directory, and is written after every turn. A dry run works on a copy
+of the memory and writes neither.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from reverie.layers.l5_extraction.learning import Learnt
 from reverie.layers.l5_extraction.own_writes import OwnWrites
 from reverie.layers.l5_extraction.recorded import Learner, Talk, read_talk, spans
 from reverie.layers.l5_extraction.span import Span
+from reverie.layers.l5_extraction.writes import VERBS
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.opening import OpenedMemory, ProjectGate, open_memory
 from reverie.memory.topic_file import decode
@@ -44,7 +45,6 @@ OpenLearner: TypeAlias = Callable[[Settings, MemoryDirectory, Path], AbstractAsy
 _HEAD_BYTES = 262_144
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-[^"]+)"')
 _OURS = (Origin.CODE, Origin.RECALLED)
-_VERBS = {"added": "remembered", "updated": "updated", "forgotten": "forgot"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +55,18 @@ class Change:
     verb: str
     transcript: str
     day: str
-    """When the turn was held."""
+    """The day of the turn."""
 
 
 @dataclass(slots=True)
 class Report:
-    """What came of it. `stopped`: why the rest was left for another time."""
+    """The result. `stopped`: why the rest was left for another time."""
 
     transcripts: int = 0
     turns: int = 0
     passed_over: int = 0
     not_yours: dict[str, int] = field(default_factory=dict[str, int])
-    """Characters in messages of the user that the user did not write, by origin: nothing is learnt from them."""
+    """Characters in messages of the user that the user did not write, by origin. Nothing is learnt from them."""
     changes: list[Change] = field(default_factory=list[Change])
     refused: list[str] = field(default_factory=list[str])
     failures: list[str] = field(default_factory=list[str])
@@ -82,7 +82,7 @@ class Report:
 
 
 def transcripts_in(paths: Sequence[Path]) -> list[Path]:
-    """The transcripts that are meant, oldest first; of a folder those directly in it. `UserError` if one is missing."""
+    """Returns the transcripts, oldest first; of a folder those directly in it. `UserError` if one is missing."""
     found = dict[Path, str]()
     for path in paths:
         if not path.exists():
@@ -95,7 +95,7 @@ def transcripts_in(paths: Sequence[Path]) -> list[Path]:
 
 
 def _began(file: Path) -> str:
-    """When the first message with a time was said; files without any come first."""
+    """Returns when the first message with a time was written; files without any come first."""
     try:
         head = read_head(file, _HEAD_BYTES)
     except OSError as error:
@@ -113,9 +113,9 @@ async def extract_all(
     again: bool = False,
     progress: Callable[[str], None] = lambda _text: None,
 ) -> Report:
-    """Learns from every file into the memory of `cwd`. A model that cannot answer ends it; what is done is done.
+    """Learns from every file into the memory of `cwd`. A model that cannot answer ends it; finished turns stay.
 
-    `open_learner` is given the settings, the directory to write to, and the path by which the model knows it.
+    `open_learner` gets the settings, the directory to write to, and the path by which the model knows it.
     """
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
@@ -146,7 +146,7 @@ async def extract_all(
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """Where it is told how one transcript goes: in the report, to whoever watches, and in the background log."""
+    """Reports the progress of one transcript: in the report, to the caller, and in the background log."""
 
     report: Report
     name: str
@@ -171,8 +171,8 @@ class _Telling:
 
     def learnt(self, turn: str, day: str, learnt: Learnt) -> None:
         for name, what in learnt.done.items():
-            self.report.changes.append(Change(name, _VERBS[what], self.name, day))
-            self.progress(f"{turn}: {_VERBS[what]} {name}")
+            self.report.changes.append(Change(name, VERBS[what], self.name, day))
+            self.progress(f"{turn}: {VERBS[what]} {name}")
         if learnt.done:
             self._log("extraction_done", files=list(learnt.done), ended=learnt.reason, **learnt.figures())
 
@@ -182,7 +182,7 @@ class _Telling:
 
 
 async def _one(talk: Talk, state: _State, learner: Learner, own: OwnWrites, tell: _Telling, *, again: bool) -> None:
-    """One transcript. The cursor moves on success only, so a turn that failed is looked at with the next one."""
+    """Works through one transcript. The cursor moves on success only, so a failed turn is seen again with the next."""
     done = 0 if again else max(talk.place_of(talk.learnt), state.done(talk))
     turns = list(spans(talk, done))
     tell.not_yours(talk.entries[done:])
@@ -208,7 +208,7 @@ async def _one(talk: Talk, state: _State, learner: Learner, own: OwnWrites, tell
 
 
 def _log_refusal(log: BackgroundLog, refusal: Refusal) -> None:
-    """The kind of what the write gate refused, never the text: for `reverie doctor` to count."""
+    """Logs the kind of a refusal, never the text, so that `reverie doctor` can count it."""
     log.write("memory_refused", refused=refusal.kind, writer=refusal.writer.value, detail=refusal.detail)
 
 
@@ -221,12 +221,12 @@ class _State:
             places.extracted / f"{hashlib.sha256(os.fsencode(key)).hexdigest()[:24]}.json"
             for key in (f"{places.below_home(real)}\0{places.below_home(memory)}", f"{real}\0{memory}")
         )
-        self._path, self._readable = own, (own, whole)  # whole paths: what an older version wrote
+        self._path, self._readable = own, (own, whole)  # older versions used the whole paths
         self._about: JsonObject = {"transcript": str(real), "memory": str(memory)}
         self._keep = keep
 
     def done(self, talk: Talk) -> int:
-        """How many entries were looked at; 0 if none, or the file is another one now."""
+        """Returns how many entries were looked at; 0 if the file is a different one now."""
         try:
             raw: Any = load_json(read_regular(next(filter(Path.is_file, self._readable), self._path)))
             given = cast(JsonObject, raw)
@@ -238,7 +238,7 @@ class _State:
         return min(count, len(talk.entries))
 
     def reached(self, talk: Talk, end: int) -> None:
-        """Notes it, unless this is a dry run. A disk that refuses costs a repetition and nothing else."""
+        """Writes it, unless this is a dry run. If the disk refuses, the work is only repeated."""
         if not self._keep:
             return
         body = {**self._about, "entries": end, "last": talk.entries[end - 1].uuid}
@@ -248,7 +248,7 @@ class _State:
 
 
 def _copied(memory: OpenedMemory, to: Path) -> MemoryDirectory:
-    """A copy of the memory to try things on: same files, same gate, an inbox and a history of its own."""
+    """Copies the memory for a dry run: same files and gate, its own inbox and history."""
     if memory.directory.root.is_dir():
         shutil.copytree(memory.directory.root, to, ignore=shutil.ignore_patterns(".*"), symlinks=True)
     gate = ProjectGate(replace(memory.place, directory=to), memory.places, memory.settings, None)

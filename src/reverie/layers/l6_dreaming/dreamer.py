@@ -1,8 +1,7 @@
-"""The agent that dreams: a fork of the conversation or a fresh one, whose every tool call is mapped to a copy.
+"""The agent that dreams: a fork of the conversation or a fresh one. Every tool call is mapped to a copy.
 
-It speaks of the real paths and never touches them: Read, Grep, Glob, Write and Edit go through the path mapping, a
-shell command is rewritten before it runs and its output afterwards, and each write passes the write gate on its way
-into the copy. It lands nothing.
+The agent uses the real paths and never touches them: file tools go through the path mapping, a shell command and its
+output are rewritten, and each write passes the write gate before it is in the copy.
 """
 
 from __future__ import annotations
@@ -29,29 +28,29 @@ from reverie.types import JsonObject, Purpose
 T = TypeVar("T")
 
 TOOLS: Final = ("Read", "Grep", "Glob", "Bash", "Edit", "Write")
-"""What a fresh dreamer is given; a fork keeps its parent's tools, which are denied by permission."""
+"""The tools of a fresh dreamer. A fork keeps its parent's tools; its permission denies the others."""
 LAST_TURNS: Final = 30
 MOST_LINES: Final = 50
-"""Of transcripts, that are shown at once."""
+"""Lines of transcripts that are shown at once."""
 MOST_CHARACTERS: Final = 18_000
-"""Of all these lines: a record of a transcript may hold a whole file, and what is larger goes to disk unread."""
+"""Characters of all these lines: one record of a transcript may hold a whole file."""
 _TRANSCRIPT: Final = ".jsonl"
 
 
 @dataclass(slots=True)
 class DreamProgress:
-    """A dream as it stands: what whoever watches is shown."""
+    """The state of a dream, for whoever watches it."""
 
     phase: str = "starting"
     """`starting`, then `updating` from the first write on."""
     turns: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_TURNS))
-    """What it said and called, the last thirty rounds."""
+    """What it said and called in the last thirty rounds."""
     tools: int = 0
     touched: dict[str, None] = field(default_factory=dict[str, None])
     """Files it wrote, in order."""
 
     def line(self) -> str:
-        """All of it on one line."""
+        """Returns all of it on one line."""
         files = f"; {', '.join(self.touched)}" if self.touched else ""
         last = f"; {self.turns[-1]}" if self.turns else ""
         return f"{self.phase}: {self.tools} tool calls{files}{last}"
@@ -66,7 +65,7 @@ class DreamProgress:
 
 
 class Wrapped:
-    """A tool of the session for a dream in it: the same to the model, and run with care."""
+    """A tool of the session for a dream: looks the same to the model."""
 
     def __init__(self, inner: Tool) -> None:
         self._inner = inner
@@ -84,7 +83,7 @@ class Wrapped:
 
 
 class MappedBash(Wrapped):
-    """Bash, run on the copy."""
+    """Bash on the copy."""
 
     def __init__(self, inner: Tool, copy: MemoryCopy, home: Path) -> None:
         super().__init__(inner)
@@ -105,11 +104,11 @@ class MappedBash(Wrapped):
 
 
 class NarrowGrep(Wrapped):
-    """Grep: of matches in transcripts the last fifty, each within bounds."""
+    """Grep that shows only the last fifty matches in transcripts, shortened."""
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         means_them = _TRANSCRIPT in f"{given.get('path')} {given.get('glob')}"
-        # The last matches are wanted, and the tool would stop at the first ones.
+        # The last matches are wanted, but the tool would stop at the first ones.
         output = await self._inner.run({"head_limit": 0, **given} if means_them else given, context)
         if not isinstance(output.content, str) or not (means_them or f"{_TRANSCRIPT}:" in output.content):
             return output
@@ -117,7 +116,7 @@ class NarrowGrep(Wrapped):
 
 
 def narrow(text: str) -> str:
-    """What a look into transcripts may show: the last fifty lines, of long ones the beginning."""
+    """Returns the last fifty lines of a search in transcripts, long ones shortened."""
     lines = text.splitlines()
     last = lines[-MOST_LINES:]
     room = MOST_CHARACTERS // max(1, len(last))
@@ -129,27 +128,22 @@ def narrow(text: str) -> str:
 
 
 def mapped_tools(tools: Mapping[str, Tool], copy: MemoryCopy, home: Path) -> dict[str, Tool]:
-    """The tools of a session for a dream in it."""
-
-    def mapped(name: str, tool: Tool) -> Tool:
-        match name:
-            case "Bash":
-                return MappedBash(tool, copy, home)
-            case "Grep":
-                return NarrowGrep(tool)
-            case _:
-                return tool
-
-    return {name: mapped(name, tool) for name, tool in tools.items()}
+    """Returns the tools of a session for a dream."""
+    found = dict(tools)
+    if "Bash" in found:
+        found["Bash"] = MappedBash(found["Bash"], copy, home)
+    if "Grep" in found:
+        found["Grep"] = NarrowGrep(found["Grep"])
+    return found
 
 
 def fresh(fork: Fork, model: str = "") -> Fork:
-    """A dreamer with a conversation of its own: its own system prompt, and only the tools that may be used."""
+    """Returns a dreamer with its own conversation: its own system prompt, and only the tools that it may use."""
     return fork.afresh(system_prompt(), TOOLS, model=model)
 
 
 def own_tokens(fork: Fork) -> int:
-    """About how large the prefix of a fresh dreamer is, in tokens."""
+    """Returns about how many tokens the prefix of a fresh dreamer has."""
     schemas = tool_schemas([tool for name, tool in fork.tools.items() if name in TOOLS])
     return len(system_prompt().encode()) // 4 + len(json.dumps(schemas).encode()) // 2
 
@@ -167,7 +161,7 @@ async def run_dream(
     progress: DreamProgress,
     on_progress: Callable[[], None],
 ) -> ForkResult:
-    """Runs the dreamer to its end on the copy. Raises what a model raises; what it may not do it is told."""
+    """Runs the dreamer to its end on the copy. Raises what the model raises; refusals are tool results."""
     said: list[str] = []
 
     def heard(event: Event) -> None:
@@ -203,7 +197,7 @@ def _turn(text: str) -> str:
 
 
 async def to_the_end(work: Callable[[], T]) -> T:
-    """Runs the landing in a thread. A kill that comes while it runs is too late: it is waited for, and counts."""
+    """Runs the landing in a thread. A kill during it is too late: the landing is finished and counts."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(running)
@@ -215,4 +209,4 @@ async def to_the_end(work: Callable[[], T]) -> T:
 
 
 class DreamFailed(ReverieError):
-    """A dream came to no result; the sentence says why."""
+    """A dream had no result; the sentence says why."""

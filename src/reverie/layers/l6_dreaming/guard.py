@@ -1,7 +1,7 @@
-"""What stands between a dreamer and the memory: its permissions, and the way of each write into the copy.
+"""The guard between a dreamer and the memory: its permissions, and the check of each write into the copy.
 
-Every write passes the write gate before it is in the copy, so that the dreamer is told at once and can word it
-otherwise; when everything lands, the gate is asked again. Refusals are logged by kind, never with the text.
+Every write passes the write gate before it is in the copy, so that the dreamer can reword it at once; the gate checks
+again when everything lands. Refusals are logged by kind, never with the text.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ class NotForTheTeam(ReverieError):
 
 
 class TurnedRound(ReverieError):
-    """A dream wanted to say the opposite, or something else, of what memory says, and nobody said so."""
+    """A dream wanted to contradict a memory without evidence."""
 
 
 class WasForgotten(ReverieError):
-    """A dream wanted to bring back what a person had taken out of memory."""
+    """A dream wanted to bring back what the user had removed from memory."""
 
 
 class DreamGuard:
-    """The guard of one dream. `on_write` is told each file that was written."""
+    """The guard of one dream. `on_write` gets the name of each written file."""
 
     def __init__(
         self,
@@ -68,20 +68,20 @@ class DreamGuard:
         self._on_write = on_write
         self._sources: Sources | None = None
         self.refused: dict[str, str] = {}
-        """What it was not allowed to write, by file, and has not written otherwise since."""
+        """What it was not allowed to write and has not written otherwise since, by file."""
         self.permission = BackgroundWriter(
             copy.root, refuse_write=_why_not_write, refuse_read=self._why_not_read, on_denied=self._denied
         )
 
     def evidence(self, *texts: str) -> tuple[Evidence, ...]:
-        """What was said in the sessions this dream is about, and by whom, near to these texts."""
+        """Returns texts of the sessions of this dream that are near these texts, with their origins."""
         if self._sources is None:  # read when it is first needed
             said = (*transcript_evidence(self._transcripts), *message_evidence(self._conversation))
             self._sources = Sources(said)
         return self._sources.near(*texts)
 
     def keeper(self, path: Path) -> Keeper | None:
-        """Who writes a file: for one of the memory directory, the copy."""
+        """Returns the function that writes a file of the memory directory into the copy; None for any other file."""
         name = self._copy.name_of(path)
         if name is None:
             return None
@@ -125,20 +125,20 @@ class DreamGuard:
         try:
             self._gate(write)
         except Refused as refusal:
-            # A double may be about to go: whether one is left is judged when everything lands together.
+            # The duplicate may be removed later: this is checked when everything lands together.
             if refusal.refusal.kind != "duplicate":
                 self._log.write("dream_refused", refused=refusal.refusal.kind, file=refusal.refusal.name)
                 raise
 
     def _brought_back(self, text: str) -> Forgotten | None:
-        """What this text says that people had forgotten; what stands in any memory now was told again since."""
-        if self._gone is None:  # looked up when it is first needed
+        """Returns what this text says that the user had removed and that no memory says again since."""
+        if self._gone is None:  # read when it is first needed
             self._gone = self._find_gone()
         standing = (decode(held) for other, held in self._copy.base.items() if is_topic(other))
         return brought_back(text, standing, self._gone) if self._gone else None
 
     def _turned_round(self, name: str, text: str) -> tuple[str, str] | None:
-        """A statement of the file, or of one that is to go, that the new text turns round."""
+        """Returns a statement of the file, or of a removed one, that the new text contradicts."""
         standing = {other: decode(held) for other, held in self._copy.base.items()}
         now = {other: decode(held) for other, held in self._copy.files().items() if is_topic(other)}
         joined = [held for other, held in standing.items() if is_topic(other) and other != name and other not in now]
@@ -156,8 +156,8 @@ class DreamGuard:
         self._log.write("dream_denied", tool=tool, reason=reason)
 
     def _why_not_read(self, call: ToolCall) -> str | None:
-        """A folder above the memory directory is not searched (that would meet the real files), nor is a transcript
-        read whole."""
+        """Refuses to search folders above the memory directory, which have the real files, and to read whole
+        transcripts."""
         if call.tool == "Bash":
             for part in all_commands(str(call.input.get("command", ""))):
                 words = [word for word in part.words if word]

@@ -1,7 +1,4 @@
-"""What a dream is told: the files there are, the logs and transcripts to look into, and the four phases.
-
-Pure but for reading the heads of the files. The words are in `prompts/`.
-"""
+"""Renders the prompts of a dream: its files, the logs and transcripts to read, and the four phases."""
 
 from __future__ import annotations
 
@@ -22,14 +19,14 @@ _MOST_LOGS: Final = 60
 
 
 def system_prompt() -> str:
-    """The system prompt of a dream that is not a fork."""
+    """Returns the system prompt of a dream that is not a fork."""
     return render(_PACKAGE, "system.md")
 
 
 def directive(
     memory: Path, *, today: date, transcripts: Sequence[Path], undistilled: Sequence[Path] = (), here: bool = False
 ) -> str:
-    """What the dream is asked. `undistilled`: logs that are its main source; `here`: it also sees a conversation."""
+    """Returns the directive. `undistilled`: logs that are its main source; `here`: it also sees a conversation."""
     found = scan(memory, newest=None)
     around = [_transcripts(transcripts)]
     if undistilled:
@@ -60,8 +57,7 @@ def _transcripts(paths: Sequence[Path]) -> str:
     lines = [f"- {path} ({_written(path)})" for path in paths[:_MOST_TRANSCRIPTS]]
     more = f"\n- and {len(paths) - _MOST_TRANSCRIPTS} older ones" if len(paths) > _MOST_TRANSCRIPTS else ""
     return (
-        "Transcripts that changed since the last dream, newest first, one JSON record a line:\n"
-        + "\n".join(lines)
+        "\n".join(["Transcripts that changed since the last dream, newest first, one JSON record per line:", *lines])
         + more
     )
 

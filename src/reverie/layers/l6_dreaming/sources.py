@@ -1,7 +1,7 @@
-"""What the transcripts of past sessions hold and who said it: what the write gate judges a dream's statements by.
+"""The texts of past sessions with their origins: the evidence by which the write gate judges a dream.
 
-Only what a person typed supports a new statement; tool results and pages are read too, to know what must not. Bounded:
-the newest transcripts, and of long foreign text its beginning. A file that cannot be read is left out.
+Only what the user typed supports a new statement; tool results and pages are read to know what does not. Bounded to the
+newest transcripts and to the beginning of long texts. Unreadable files are skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reverie.types import Message, TextBlock, ToolResultBlock
 
 MOST_TRANSCRIPTS: Final = 50
 MOST_BYTES: Final = 64_000_000
-"""Of a transcript; a larger one is left out."""
+"""A larger transcript is skipped."""
 _FOREIGN_CHARACTERS: Final = 4_000
 _TYPED_CHARACTERS: Final = 20_000
 _ALL_CHARACTERS: Final = 3_000_000
@@ -26,7 +26,7 @@ _MOST_NEAR: Final = 300
 
 
 def transcript_evidence(paths: Sequence[Path]) -> tuple[Evidence, ...]:
-    """Who said what in these transcripts (given newest first), oldest first; of very much, the newest part."""
+    """Returns the texts of these transcripts (given newest first), oldest first; if too much, the newest part."""
     found: list[list[Evidence]] = []
     size = 0
     for path in paths[:MOST_TRANSCRIPTS]:
@@ -50,9 +50,9 @@ def transcript_evidence(paths: Sequence[Path]) -> tuple[Evidence, ...]:
 
 
 def message_evidence(messages: Iterable[tuple[Message, str]], *, day: str = "") -> list[Evidence]:
-    """The blocks of messages as evidence, each shortened to what may matter.
+    """Returns the blocks of messages as evidence, shortened.
 
-    `day` is when they were written: a person who says "in summer" has said which one, and a dream writes it out.
+    `day` is when they were written: it dates words such as "in summer", which a dream writes out.
     """
     found: list[Evidence] = []
     for message, uuid in messages:
@@ -66,7 +66,7 @@ def message_evidence(messages: Iterable[tuple[Message, str]], *, day: str = "") 
 
 
 class Sources:
-    """Everything that was said, ready to be asked for what is near to a text; to judge by all of it takes too long."""
+    """An index of all evidence by words. Judging by all of it would take too long."""
 
     def __init__(self, evidence: Sequence[Evidence]) -> None:
         self._evidence = tuple(evidence)
@@ -76,7 +76,7 @@ class Sources:
                 self._holding.setdefault(term, []).append(number)
 
     def near(self, *texts: str) -> tuple[Evidence, ...]:
-        """The blocks that share two content words with one of these texts, and what the person said next to each."""
+        """Returns the blocks that share two content words with one of these texts, and the user's next words."""
         wanted: set[int] = set()
         for text in texts:
             shared: dict[int, int] = {}

@@ -1,7 +1,4 @@
-"""A conversation seen as work: what was asked and answered, what was done and changed, and what is still open.
-
-Read once from the entries; whoever writes notes or a summary draws on it. Never looks at anything but the record.
-"""
+"""A conversation as work: what was asked and answered, done and changed, and what is open. Reads only the records."""
 
 from __future__ import annotations
 
@@ -26,9 +23,8 @@ _ITEM = 200
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a writer draws on. `changes` are (path, old, new) in order; `result` is the last answer that ended
-    a turn; `unfinished`: the last request has none.
-    """
+    """What notes and summaries are written from. `changes` are (path, old, new) in order; `result` is the last answer
+    that ended a turn; `unfinished`: the last request has none."""
 
     entries: tuple[Entry, ...]
     requests: list[str]
@@ -72,7 +68,7 @@ class Work:
         return self.answers[-1] if self.answers else ""
 
     def latest_changes(self) -> list[tuple[str, str]]:
-        """Each changed file with the newest text put into it that says something, the file changed last first."""
+        """Returns each changed file with its newest text that says something, the last changed file first."""
         found = dict[str, str]()
         for path, old, new in self.changes:
             text = new if says_something(telling_line(old, new)) or not found.get(path) else found[path]
@@ -82,7 +78,7 @@ class Work:
 
 
 class _Items:
-    """The agent's own task list: what it wrote down and has not ticked off."""
+    """The agent's own task list."""
 
     def __init__(self) -> None:
         self._items: dict[str, tuple[str, bool]] = {}

@@ -1,7 +1,6 @@
-"""Notes and summaries written by code: the same parts a model is asked for, filled from the record alone.
+"""Notes and summaries written by code, with the parts that a model would write, from the records only.
 
-The fallback when no model can be asked, and what the embedded mind and the lab use. Always the same text for the same
-conversation, always within its limits.
+The fallback when no model can be asked; the offline mind and the lab use it too. Deterministic and bounded.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ _NOTHING = "(none)"
 _ELSEWHERE = "What failed, how, and what was changed before it worked is listed below."
 _HEADING = re.compile(r"^#{1,3} \S.*$", re.MULTILINE)
 _FIRST = (PARTS[8], PARTS[7], PARTS[6], PARTS[0], PARTS[1], PARTS[5])
-"""What is written first where there is little room: how to go on, then what for."""
+"""What is written first if there is little room: how to go on, then what for."""
 
 _EXCERPTS = 8
 _STEPS = 60
 
 
 def write_summary(entries: Sequence[Entry], limits: Limits | None = None, *, cwd: str = "", alone: bool = True) -> str:
-    """A summary in nine parts. The requests stand beside it verbatim, so their part only points there.
+    """Writes a summary in nine parts. The requests are next to it word for word, so their part only points there.
 
-    `alone`: nothing else will stand beside it, so it holds the ledger's failures, files and names itself.
+    `alone`: nothing else is next to it, so it includes failures, files and names.
     """
     limits = limits or Limits()
     work = Work.of(entries)
@@ -80,7 +79,7 @@ def write_summary(entries: Sequence[Entry], limits: Limits | None = None, *, cwd
 
 
 def write_notes(entries: Sequence[Entry], template: str, limits: Limits | None = None, *, cwd: str = "") -> str:
-    """A template's ten sections, filled in their order; its headings and the hints under them stay as they are."""
+    """Fills the ten sections of a template in their order; its headings and hints stay as they are."""
     limits = limits or Limits()
     work = Work.of(entries)
     log_size = min(limits.ledger, limits.section, limits.total // 3)
@@ -104,7 +103,7 @@ def write_notes(entries: Sequence[Entry], template: str, limits: Limits | None =
 
 
 def _filled(heads: list[str], bodies: list[str], section: int, room: int, importance: list[int]) -> str:
-    """Bodies under their heads, the important ones first at the room; what a template has more stays empty."""
+    """Puts bodies under their heads, the important ones first; extra sections of a template stay empty."""
     given = [bodies[at].strip() if at < len(bodies) else "" for at in range(len(heads))]
     shown = [""] * len(heads)
     for at in importance:
@@ -114,13 +113,12 @@ def _filled(heads: list[str], bodies: list[str], section: int, room: int, import
 
 
 def _importance(count: int) -> list[int]:
-    """Where things stand and the errors matter most, then the log, what was asked, the names, the code."""
+    """The current state and the errors matter most, then the log, the requests, the names, the code."""
     order = [0, 1, 5, 9, 2, 6, 3, 4, 7, 8]
     return [at for at in order if at < count] + list(range(len(order), count))
 
 
 def _sections(template: str) -> list[str]:
-    """Each heading with the italic hint under it."""
     starts = [match.start() for match in _HEADING.finditer(template)]
     heads = list[str]()
     for start, end in zip(starts, [*starts[1:], len(template)], strict=True):
@@ -141,14 +139,14 @@ def _wanted(work: Work, most: int) -> str:
 
 
 def _asked(work: Work) -> str:
-    """The requests, the newest last; the long ones by their beginning."""
+    """Lists the requests, the newest last; long ones are cut."""
     shown = [f"- {one_line(request, 400)}" for request in work.requests[-24:]]
     left_out = len(work.requests) - len(shown)
     return "\n".join([*([f"- ({left_out} earlier messages)"] if left_out else []), *shown])
 
 
 def _tools_in_use(work: Work) -> str:
-    """What kinds of files are worked on and which programs are run."""
+    """Lists the kinds of files and the programs in use."""
     kinds = Counter(
         PurePath(path).suffix for path in {o.target for o in work.done if o.kind in ("read", "edit", "write")}
     )
@@ -174,7 +172,7 @@ def _program(operation: Operation) -> str:
 
 
 def _code(work: Work, excerpt: int, cwd: str, *, room: int) -> str:
-    """The newest text of each file that was changed last, as an excerpt, as many as there is room for."""
+    """Shows the newest text of the last changed files, as many as there is room for."""
     shown, used = list[str](), 0
     for path, text in work.latest_changes()[:_EXCERPTS]:
         short = path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
@@ -196,7 +194,7 @@ def _beginning(text: str, limit: int) -> str:
 
 
 def _solved(work: Work) -> str:
-    """For each thing that failed and worked later: what was changed in between."""
+    """Lists things that failed and worked later, with what was changed in between."""
     lines = list[str]()
     first = dict[tuple[str, str], Operation]()
     changed = list[Operation]()
@@ -217,7 +215,7 @@ def _solved(work: Work) -> str:
 
 
 def _still_failing(work: Work) -> str:
-    """Commands that failed and never worked later: not to be tried again as they are."""
+    """Lists commands that failed and never worked later."""
     worked = {(o.tool, o.target): o.order for o in work.done if o.ok}
     failed = {(o.tool, o.target): o for o in work.done if not o.ok and o.kind == "run"}
     left = [one for key, one in failed.items() if worked.get(key, -1) < one.order]
@@ -230,7 +228,7 @@ def _ticked_off(work: Work) -> str:
 
 
 def _open(work: Work) -> str:
-    """The agent's own list: what is open, and how much of it is done."""
+    """Lists open items of the agent's own list, and how many are done."""
     shown = [f"- {item}" for item in work.open_items[:20]]
     if work.closed_items:
         shown.append(f"- (done so far: {len(work.closed_items)}, last: {work.closed_items[-1]})")
@@ -257,7 +255,7 @@ def _next(work: Work) -> str:
 
 
 def _usual_commands(work: Work) -> list[str]:
-    """Commands by how often they were run, with their last result."""
+    """Lists commands by how often they were run, with their last result."""
     counts = Counter(o.target for o in work.done if o.kind == "run")
     latest = {o.target: o for o in work.done if o.kind == "run"}
     often = sorted(counts, key=lambda command: (-counts[command], -latest[command].order))[:_STEPS]
