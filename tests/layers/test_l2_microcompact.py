@@ -16,9 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.layers.base import BreakCause, EffectResult, Now
-from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
-from reverie.layers.l1_tool_results.replacement import file_name
+from reverie.layers.l1_tool_results.replacement import ResultLimits, file_name
 from reverie.layers.l2_microcompact.results import CLEARABLE, ResultIndex, cleared
 from reverie.layers.l2_microcompact.stage import CACHE_EDITS, ECONOMIC, SERVER, TIME, Microcompact, Numbers
 from reverie.models import wire

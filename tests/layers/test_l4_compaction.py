@@ -15,7 +15,7 @@ from reverie.layers.l4_compaction.by_code.written import PARTS
 from reverie.layers.l4_compaction.ground import CompactionNumbers
 from reverie.layers.l4_compaction.stage import Breakers, may_compact
 from reverie.layers.l4_compaction.summary import compact_instructions, directive, judged
-from reverie.layers.l4_compaction.too_long import LEFT_OUT, cut_texts, rounds, shorter, without_media
+from reverie.layers.l4_compaction.writers import LEFT_OUT, cut_texts, rounds, shorter, without_media
 from reverie.session import Session
 from reverie.storage.transcript.records import SessionHeader, Survival, from_record
 from reverie.types import ImageBlock, Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock

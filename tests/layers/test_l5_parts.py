@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from reverie.errors import ReverieError
 from reverie.layers.l5_extraction.extractor import notice
 from reverie.layers.l5_extraction.learning import directive
-from reverie.layers.l5_extraction.own_writes import OwnWrites
-from reverie.layers.l5_extraction.span import Span, new_since
+from reverie.layers.l5_extraction.span import OwnWrites, Span, new_since
 from reverie.layers.l5_extraction.writes import MemoryWrites, Source, lost_statements, speaks_of
 from reverie.memory.changes import Evidence
 from reverie.memory.directory import MemoryDirectory

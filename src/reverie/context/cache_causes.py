@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import assert_never
 
 from reverie.models.base import Request
 from reverie.models.wire import Rendered, model_id
@@ -18,7 +17,6 @@ from reverie.types import (
     ImageBlock,
     JsonObject,
     Message,
-    OtherBlock,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -27,6 +25,11 @@ from reverie.types import (
 
 _EXCERPT = 32
 _BEFORE = 12
+_KINDS: dict[type, str] = {
+    ThinkingBlock: "a thinking block",
+    ImageBlock: "an image",
+    DocumentBlock: "a document",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,40 +160,27 @@ def _described(block: Block) -> str:
     match block:
         case TextBlock():
             return f"the text {_quoted(block.text)}"
-        case ThinkingBlock():
-            return "a thinking block"
         case ToolUseBlock():
             return f"the call of {block.name} ({block.id})"
         case ToolResultBlock():
             return f"the result {block.tool_use_id}"
-        case ImageBlock():
-            return "an image"
-        case DocumentBlock():
-            return "a document"
-        case OtherBlock():
-            return "a block"
         case _:
-            assert_never(block)
+            return _KINDS.get(type(block), "a block")
 
 
 def _text(block: Block) -> str:
     match block:
-        case TextBlock():
+        case TextBlock() | ToolResultBlock():
             return block.text
         case ThinkingBlock():
             return block.thinking
         case ToolUseBlock():
             return str(block.input)
-        case ToolResultBlock():
-            return block.text
-        case ImageBlock() | DocumentBlock() | OtherBlock():
-            return ""
         case _:
-            assert_never(block)
+            return ""
 
 
 def _contrast(old: str, new: str) -> str:
-    """Quotes both texts around the first character that differs."""
     at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     return f"it was {_quoted(old, at)}, it is {_quoted(new, at)}"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from reverie.context.cache_causes import Cause, differences, has_thinking
 from reverie.models.base import Request, Response
@@ -115,24 +116,20 @@ class CacheWatch:
         expected = min(left.whole, usage.prompt)
         if self._parent is not None and self._parent._left is not None and read >= SHARE * self._parent._left.cached:
             self._parent._touched(at)
-        lost = expected - read
-        if read >= SHARE * min(left.cached, usage.prompt) or lost < self._least:
+        if read >= SHARE * min(left.cached, usage.prompt) or expected - read < self._least:
             return None
         facts = self._catalogue.facts(model_id(request.model))
         predicted = self._changes is not None and self._changes[0] is request
         found = self._explain(left, request, response, at)
         if announced is None and (response.applied_edits or found[0].kind == "thinking_stripped"):
             announced = found[0].detail  # asked for, or the model's own rule: nothing to find out
-        equivalents = paid_again(usage, expected, facts)
-        return CacheBreak(
+        return _make_break(
+            facts,
+            usage,
+            expected,
             cause=found[0].kind,
-            detail=_sentence(found),
+            detail="; also, ".join(cause.detail for cause in found[:2]),
             path=found[0].path,
-            expected=expected,
-            read=read,
-            lost_tokens=lost,
-            equivalents=round(equivalents, 1),
-            cost=equivalents * price(facts, usage.prompt).input / 1_000_000,
             model=response.model,
             purpose=request.purpose.value,
             thread=request.thread,
@@ -197,9 +194,11 @@ def told(broken: CacheBreak, *, priced: bool) -> str:
     )
 
 
-def _sentence(causes: list[Cause]) -> str:
-    more = f"; also, {causes[1].detail}" if len(causes) > 1 else ""
-    return causes[0].detail + more
+def _make_break(facts: ModelFacts, usage: Usage, expected: int, **fields: Any) -> CacheBreak:
+    equivalents, read = paid_again(usage, expected, facts), usage.cache_read_input_tokens
+    cost = equivalents * price(facts, usage.prompt).input / 1_000_000
+    lost = {"expected": expected, "read": read, "lost_tokens": expected - read}
+    return CacheBreak(**lost, equivalents=round(equivalents, 1), cost=cost, **fields)
 
 
 def paid_again(usage: Usage, expected: int, facts: ModelFacts) -> float:
@@ -207,14 +206,8 @@ def paid_again(usage: Usage, expected: int, facts: ModelFacts) -> float:
     read = usage.cache_read_input_tokens
     first = read + usage.cache_creation_1h
     second = read + usage.cache_creation_input_tokens
-    paid = 0.0
-    for start, end, rate in (
-        (read, first, facts.cache_write_1h),
-        (first, second, facts.cache_write_5m),
-        (second, usage.prompt, 1.0),
-    ):
-        paid += max(0, min(end, expected) - start) * (rate - facts.cache_read)
-    return paid
+    written = ((read, first, facts.cache_write_1h), (first, second, facts.cache_write_5m), (second, usage.prompt, 1.0))
+    return sum(max(0, min(end, expected) - start) * (rate - facts.cache_read) for start, end, rate in written)
 
 
 def _time(seconds: float) -> str:
@@ -249,15 +242,4 @@ class UsageWatch:
             cause, detail = "model", f"the model changed from {model_before} to {model}"
         elif idle > LIFETIME_S[kept]:
             cause, detail = "expired", f"{int(idle // 60)} min passed since the response before"
-        equivalents = paid_again(usage, expected, facts)
-        return CacheBreak(
-            cause=cause,
-            detail=detail,
-            lost_tokens=expected - read,
-            expected=expected,
-            read=read,
-            cost=equivalents * price(facts, usage.prompt).input / 1_000_000,
-            equivalents=round(equivalents, 1),
-            model=model,
-            announcement=announced,
-        )
+        return _make_break(facts, usage, expected, cause=cause, detail=detail, model=model, announcement=announced)

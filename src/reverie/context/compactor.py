@@ -114,7 +114,7 @@ class Compactor(Companion):
         try:
             return await done
         finally:
-            self._forget(done)  # whoever asked may have gone
+            self._forget(done)  # the caller may have gone
 
     def _forget(self, done: asyncio.Future[Compacted]) -> None:
         if self._waiting is not None and self._waiting[1] is done:

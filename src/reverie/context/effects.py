@@ -12,8 +12,7 @@ from typing import assert_never
 from reverie.errors import ReverieError
 from reverie.flags import Flags
 from reverie.layers.base import AskFork, Effect, EffectResult, ReadFile, RunHook, WaitFor, WriteFile
-from reverie.layers.l1_tool_results.limits import ResultLimits
-from reverie.layers.l1_tool_results.replacement import judge
+from reverie.layers.l1_tool_results.replacement import ResultLimits, judge
 from reverie.regular_files import LARGEST, read_head, read_regular
 from reverie.settings import Settings
 from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error

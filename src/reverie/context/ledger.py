@@ -57,20 +57,12 @@ class Entry:
     """The opening of the session, counted from 1; 0 if the records do not say."""
 
     def key(self, by: By) -> str:
-        match by:
-            case "layer":
-                return self.purpose
-            case "run":
-                opening = f"#{self.opening}" if self.opening else ""
-                return " ".join(filter(None, (self.session[:8], opening, self.thread or self.purpose)))
-            case "day":
-                return self.at.astimezone().date().isoformat() if self.at is not None else UNDATED
-            case "session":
-                return self.session
-            case "model":
-                return self.model
-            case "project":
-                return self.project
+        if by == "run":
+            opening = f"#{self.opening}" if self.opening else ""
+            return " ".join(filter(None, (self.session[:8], opening, self.thread or self.purpose)))
+        if by == "day":
+            return self.at.astimezone().date().isoformat() if self.at is not None else UNDATED
+        return self.purpose if by == "layer" else str(getattr(self, by))
 
 
 def entry(

@@ -23,7 +23,6 @@ class Prepared:
 
     breaks: tuple[Break, ...] = ()
     notices: tuple[str, ...] = ()
-    acted: tuple[str, ...] = ()
 
 
 def _always_on(_flag: str) -> bool:
@@ -47,25 +46,24 @@ class Pipeline:
 
     async def prepare(self, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Prepared:
         """Runs every stage once, in order, each on the result of the stage before."""
-        breaks, notices, acted = list[Break](), list[str](), list[str]()
+        breaks, notices = list[Break](), list[str]()
         try:
             for name in ORDER:
                 done = await self._run(name, log, now, carry_out)
                 if done is not None:
-                    acted.append(name)
                     breaks += [done.breaks] if done.breaks else []
                     notices += [done.notice] if done.notice else []
                     self.breaking = tuple(breaks)
         finally:
             self.breaking = ()
-        return Prepared(tuple(breaks), tuple(notices), tuple(acted))
+        return Prepared(tuple(breaks), tuple(notices))
 
     async def recover(self, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Prepared | None:
         """Tries once to make a prompt shorter that was too long. Returns None if nothing could be done."""
         done = await self._run(RECOVERY, log, now, carry_out)
         if done is None or not (done.appends or done.payloads):
             return None
-        return Prepared((done.breaks,) if done.breaks else (), (done.notice,) if done.notice else (), (RECOVERY,))
+        return Prepared((done.breaks,) if done.breaks else (), (done.notice,) if done.notice else ())
 
     async def _run(self, name: str, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Commit | None:
         stage = self.stages.get(name)

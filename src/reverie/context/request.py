@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
-from reverie.layers.l2_microcompact.server_edits import BETA
+from reverie.layers.l2_microcompact.stage import BETA
 from reverie.models.base import Capabilities, Marker, Request, Ttl
 from reverie.storage.transcript.records import SessionHeader
 from reverie.types import Block, ImageBlock, JsonObject, Message, Purpose, TextBlock, ThinkingBlock, ToolResultBlock
@@ -137,12 +138,7 @@ def _ends(
 
 def unchanged(before: Sequence[Message], now: Sequence[Message]) -> int:
     """Returns how many messages from the start two requests share. Unchanged messages are the same objects."""
-    count = 0
-    for old, new in zip(before, now, strict=False):
-        if old is not new:
-            break
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(before, now, strict=False)))
 
 
 def end_of(messages: Sequence[Message]) -> End | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import assert_never
 
 from reverie.models.features import measure_blocks
 from reverie.models.window import Thresholds
@@ -22,7 +21,6 @@ from reverie.types import (
     JsonObject,
     Message,
     Origin,
-    OtherBlock,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -67,6 +65,13 @@ _TEXTS = {
     Origin.NOTES: "summary",
     Origin.IMPORTED: "injected",
     Origin.CODE: "injected",
+}
+
+_BLOCKS: dict[type, str] = {
+    ThinkingBlock: "thinking",
+    ToolUseBlock: "tool_calls",
+    ImageBlock: "images",
+    DocumentBlock: "images",
 }
 
 
@@ -213,18 +218,10 @@ def _sources(view: View) -> Iterator[tuple[str, str, Block]]:
 
 
 def _source(message: Message, block: Block, call_name: Callable[[str], str | None]) -> tuple[str, str]:
-    match block:
-        case TextBlock():
-            return ("assistant" if message.role == "assistant" else _TEXTS[block.origin]), ""
-        case ThinkingBlock():
-            return "thinking", ""
-        case ToolUseBlock():
-            return "tool_calls", ""
-        case ToolResultBlock():
-            return "tool_results", call_name(block.tool_use_id) or "unknown"
-        case ImageBlock() | DocumentBlock():
-            return "images", ""
-        case OtherBlock():
-            return ("assistant" if message.role == "assistant" else "injected"), ""
-        case _:
-            assert_never(block)
+    if isinstance(block, ToolResultBlock):
+        return "tool_results", call_name(block.tool_use_id) or "unknown"
+    if type(block) in _BLOCKS:
+        return _BLOCKS[type(block)], ""
+    if message.role == "assistant":
+        return "assistant", ""
+    return (_TEXTS[block.origin] if isinstance(block, TextBlock) else "injected"), ""

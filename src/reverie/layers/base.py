@@ -232,14 +232,13 @@ class Fork(Protocol):
         progress: Callable[[str], None] = ...,
         emit: Callable[[Event], None] = ...,
         kind: str = "",
-        question: str = "",
         enough: Callable[[Sequence[ToolUseBlock]], bool] | None = None,
     ) -> ForkResult:
         """Runs the fork to its end. `permission` decides every call.
 
         `tools` replace those of the conversation under the same names and schemas. `keeper` writes files by its own
-        rules; files in `seen` may be edited without a read. `question` is what the user asks, if they do. `enough`
-        decides after successful calls whether the fork is done.
+        rules; files in `seen` may be edited without a read. `enough` decides after successful calls whether the fork is
+        done.
         """
         ...
 

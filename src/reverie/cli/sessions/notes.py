@@ -18,8 +18,7 @@ from reverie.moments import iso
 from reverie.regular_files import read_regular_text
 
 if TYPE_CHECKING:
-    from reverie.layers.l3_session_notes.standing import Standing
-    from reverie.layers.l3_session_notes.trigger import NoteNumbers
+    from reverie.layers.l3_session_notes.trigger import NoteNumbers, Standing
     from reverie.storage.transcript.view import View
 
 
@@ -91,7 +90,7 @@ class Shown:
 
 def look(path: Path, template: Path, view: View, numbers: NoteNumbers) -> Shown:
     """The notes of a conversation as they stand on disk."""
-    from reverie.layers.l3_session_notes.standing import standing
+    from reverie.layers.l3_session_notes.trigger import standing
     from reverie.layers.l3_session_notes.writer import template_or_default
     from reverie.storage.atomic import storage_error
 

@@ -28,8 +28,8 @@ from reverie.layers.base import (
     Stage,
     SteppedStage,
 )
-from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
+from reverie.layers.l1_tool_results.replacement import ResultLimits
 from reverie.layers.l2_microcompact.economic import Outlook, Rates, outlook
 from reverie.layers.l2_microcompact.results import ResultIndex
 from reverie.layers.l2_microcompact.stage import ECONOMIC, SERVER, TIME, Microcompact

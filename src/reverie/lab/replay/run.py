@@ -22,8 +22,7 @@ from reverie.lab.replay.recorded import FOLDER, NEVER_FULL, PREFIX_TOKENS, WINDO
 from reverie.lab.replay.uses import Need
 from reverie.lab.scratch import Silent
 from reverie.layers.base import AskFork, Effect, EffectResult
-from reverie.layers.l1_tool_results.limits import ResultLimits
-from reverie.layers.l1_tool_results.replacement import judge
+from reverie.layers.l1_tool_results.replacement import ResultLimits, judge
 from reverie.layers.l4_compaction.stage import AutoCompact
 from reverie.models import wire
 from reverie.models.base import Request

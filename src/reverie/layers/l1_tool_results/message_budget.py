@@ -10,8 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.layers.base import Commit, Effect, EffectResult, Now, WriteFile
-from reverie.layers.l1_tool_results.limits import NEVER_PERSISTED, LimitsNow, ResultLimits
-from reverie.layers.l1_tool_results.replacement import file_name, holds_image, persisted, text_and_form
+from reverie.layers.l1_tool_results.replacement import (
+    NEVER_PERSISTED,
+    LimitsNow,
+    ResultLimits,
+    file_name,
+    holds_image,
+    persisted,
+    text_and_form,
+)
 from reverie.storage.transcript.records import ResultDecisions
 from reverie.storage.transcript.view import View
 from reverie.types import ToolResultBlock

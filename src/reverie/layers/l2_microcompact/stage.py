@@ -1,21 +1,26 @@
-"""The stage of layer 2: four ways of clearing in a fixed order. At most one of them acts on a request."""
+"""The stage of layer 2: four ways of clearing in a fixed order. At most one of them acts on a request.
+
+In the last way the server clears by itself (`context_management`). Thinking comes first, as the API requires: all of it
+is kept until the conversation paused for more than an hour, and that of the last turn from then on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from reverie.layers.base import Break, BreakCause, Commit, Now, Steps
 from reverie.layers.l2_microcompact.economic import Outlook, Rates, best_cut, outlook, told
-from reverie.layers.l2_microcompact.results import Held, ResultIndex
-from reverie.layers.l2_microcompact.server_edits import wanted
+from reverie.layers.l2_microcompact.results import CLEARABLE, Held, ResultIndex
 from reverie.models.base import Capabilities
 from reverie.models.catalogue import ModelFacts
 from reverie.models.window import scaled
-from reverie.storage.transcript.records import CacheEdits, Clears, ServerEdits
+from reverie.storage.transcript.records import CacheEdits, Clears, ServerEdits, SessionHeader
 from reverie.storage.transcript.view import View
+from reverie.types import JsonObject
 
 TIME, ECONOMIC = "microcompact.time", "microcompact.economic"
 _SHORTEST_PAUSE_S = 60
@@ -63,7 +68,6 @@ class Microcompact:
         return _at_once(decided) if decided is not None else None
 
     def _decide(self, view: View, index: ResultIndex, now: Now) -> Commit | None:
-        """Returns the result of the first way that has something to do."""
         if index.held:
             found = self._by_time(index, now) or self._by_price(view, index, now) or self._in_cache(index)
             if found is not None:
@@ -136,9 +140,51 @@ def _at_once(commit: Commit) -> Steps:
 
 
 def _cleared(strategy: Literal["time", "economic"], chosen: Sequence[Held], why: str) -> Commit:
-    """One batch of clears, oldest first, and the break it announces."""
     saved = sum(held.saves for held in chosen)
     record = Clears(strategy, {held.call_id: held.marker for held in chosen}, saved)
     what = told(chosen, f"cleared: {why}")
     # Clearing that pays is everyday work and is in the ledger. A pause is worth a notice.
     return Commit((record,), breaks=Break(BreakCause.CLEARED, what), notice=what if strategy == "time" else None)
+
+
+BETA = "context-management-2025-06-27"
+THINKING = "clear_thinking_20251015"
+TOOL_USES = "clear_tool_uses_20250919"
+_PAUSE_S = 3_600
+_LAST_TURN: JsonObject = {"type": "thinking_turns", "value": 1}
+
+
+def wanted(
+    view: View, index: ResultIndex, now: datetime, *, trigger: int, target: int, keep_recent: int, window: int
+) -> JsonObject:
+    """Returns the body for the next requests. `trigger` is for this window, `target` for a window of 200K."""
+    edits = list[JsonObject]()
+    header = view.header
+    if header is not None and (header.thinking or {}).get("type") in ("enabled", "adaptive"):
+        edits.append({"type": THINKING, "keep": _LAST_TURN if _rested(view, index, now) else "all"})
+    clearing: JsonObject = {
+        "type": TOOL_USES,
+        "trigger": {"type": "input_tokens", "value": trigger},
+        "keep": {"type": "tool_uses", "value": max(1, keep_recent)},
+        "clear_at_least": {"type": "input_tokens", "value": max(1, trigger - scaled(target, window))},
+    }
+    never = _never_cleared(header)
+    edits.append({**clearing, "exclude_tools": never} if never else clearing)
+    return {"edits": edits}
+
+
+def _rested(view: View, index: ResultIndex, now: datetime) -> bool:
+    """Whether the conversation ever paused for more than an hour. What was sent once stays."""
+    for edit in _edits(view.server_edits):
+        if edit.get("type") == THINKING and edit.get("keep") == _LAST_TURN:
+            return True
+    return index.answered_at is not None and (now - index.answered_at).total_seconds() > _PAUSE_S
+
+
+def _edits(management: JsonObject) -> list[dict[str, Any]]:
+    return list(management.get("edits") or ())
+
+
+def _never_cleared(header: SessionHeader | None) -> list[str]:
+    names = [str(tool.get("name", "")) for tool in header.tools] if header is not None else []
+    return [name for name in names if name and name not in CLEARABLE]

@@ -81,7 +81,7 @@ class NoteKeeper(Companion):
         if (why := self._switched_off()) is not None:
             self._heartbeat.stop(why)
             return
-        if self._under_way():
+        if any(info.purpose is Purpose.NOTES for info in self._tasks.running):
             return
         numbers = note_numbers(parts)
         patience = 1 + self._tasks.failures_in_a_row(Purpose.NOTES)  # after failures the notes are due later
@@ -119,16 +119,12 @@ class NoteKeeper(Companion):
         self._tried = None
         self._parts.log.append(Cursor(WRITER, None))
 
-    def _under_way(self) -> bool:
-        return any(info.purpose is Purpose.NOTES for info in self._tasks.running)
-
     def _start(self) -> Task[None]:
         return self._tasks.start(Purpose.NOTES, "session notes", self._counted, serial=SERIAL)
 
     # -- one update -----------------------------------------------------------------------------------------------
 
     async def _counted(self, task: TaskHandle) -> None:
-        """Runs one update and writes the heartbeat."""
         began = monotonic()
         try:
             result = await self._update(task)

@@ -1,12 +1,14 @@
-"""When notes are due, and the numbers of layer 3. Pure; asked after every response."""
+"""When notes are due, what they lack, and the numbers of layer 3. Pure; asked after every response."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from reverie.layers.weighing import weigh_early
+from reverie.layers.l3_session_notes.sections import over_limit, split
+from reverie.layers.weighing import weigh_early, weigh_entries
 from reverie.models.window import scaled
 from reverie.storage.transcript.view import View
+from reverie.types import JsonObject
 
 WRITER = "notes"
 """The name of the notes' cursor in the records."""
@@ -85,3 +87,47 @@ def safe_point(view: View) -> str | None:
         while response is not None and end > 0 and entries[end - 1].message.id == response:
             end -= 1
     return next((entry.uuid for entry in reversed(entries[:end]) if entry.uuid is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`behind` and `behind_tokens`: messages, and their tokens, that the notes do not cover yet."""
+
+    empty: tuple[str, ...]
+    too_long: tuple[str, ...]
+    behind: int
+    behind_tokens: int
+
+    def to_json(self) -> JsonObject:
+        return {
+            "empty": list(self.empty),
+            "too_long": list(self.too_long),
+            "behind": {"messages": self.behind, "tokens": self.behind_tokens},
+        }
+
+    def in_words(self) -> list[str]:
+        """Returns one sentence for each thing that the user should know."""
+        said = list[str]()
+        if self.behind:
+            messages = f"{self.behind} message" + ("s" if self.behind > 1 else "")
+            said.append(f"Not in it yet: the last {messages}, about {self.behind_tokens:,} tokens.")
+        else:
+            said.append("It covers everything that was said.")
+        if self.empty:
+            said.append(f"Nothing under: {', '.join(self.empty)}.")
+        return [*said, *(line.removeprefix("- ") for line in self.too_long)]
+
+
+def standing(view: View, notes: str, template: str, numbers: NoteNumbers) -> Standing:
+    """Compares the notes with the conversation."""
+    cursor = view.cursors.get(WRITER)
+    names = [entry.uuid for entry in view.history]
+    new = view.history[names.index(cursor) + 1 :] if cursor is not None and cursor in names else view.history
+    return Standing(
+        empty=tuple(s.heading.lstrip("# ") for s in split(notes, template) if not s.body.strip()),
+        too_long=tuple(
+            over_limit(notes, template, section_tokens=numbers.section_tokens, total_tokens=numbers.total_tokens)
+        ),
+        behind=len(new),
+        behind_tokens=weigh_entries(view, new),
+    )

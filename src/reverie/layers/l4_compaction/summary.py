@@ -22,13 +22,7 @@ _COMPACT_HEADING = re.compile(
 
 def directive(scope: Literal["whole", "from", "up_to"], instructions: str, *, beginning: str = "") -> str:
     """Returns the directive of the summariser. `beginning` quotes where a partial summary starts."""
-    match scope:
-        case "whole":
-            where = render(PACKAGE, "scope_whole.md")
-        case "from":
-            where = render(PACKAGE, "scope_from.md", {"beginning": beginning})
-        case "up_to":
-            where = render(PACKAGE, "scope_up_to.md")
+    where = render(PACKAGE, f"scope_{scope}.md", {"beginning": beginning} if scope == "from" else None)
     wanted = f"\nThe user wants of this summary:\n{instructions.strip()}" if instructions.strip() else ""
     parts = "\n".join(f"## {title}" for title in PARTS)
     return render(PACKAGE, "summarise.md", {"scope": where, "parts": parts, "instructions": wanted})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from reverie.layers.l4_compaction.requests import Request
 from reverie.storage.transcript.records import Survival
@@ -25,14 +25,8 @@ _LIMITING = re.compile(
     r"\b(?:must|never|always|don't|do not|only|without|at most|at least|no more than|avoid|keep)\b", re.IGNORECASE
 )
 _MOST_NAMES, _LOST_SHOWN, _LINE, _SENTENCE_LENGTH = 400, 12, 160, 500
+Inventory: TypeAlias = dict[str, list[str]]
 KINDS = ("requests", "constraints", "paths", "names", "numbers")
-
-
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """What a context mentions, by kind, the most frequent first."""
-
-    found: dict[str, list[str]]
 
 
 def texts_of(messages: Iterable[Message]) -> str:
@@ -41,30 +35,35 @@ def texts_of(messages: Iterable[Message]) -> str:
 
 
 def inventory(text: str, requests: Sequence[Request]) -> Inventory:
-    """Collects what may matter of an old context."""
+    """Returns what an old context mentions, by kind, the most frequent first."""
     text = _LINE_NUMBER.sub("", text)
     said = (part for one in requests for part in sentences(one.words, is_chat=True))
     constraints = [part for part in said if len(part) <= _SENTENCE_LENGTH and _LIMITING.search(part)]
-    return Inventory(
-        {
-            "requests": [one.words for one in requests],
-            "constraints": list(dict.fromkeys(constraints)),
-            "paths": _often(_PATH.findall(text)),
-            "names": _often(_NAME.findall(text)),
-            "numbers": _often(_NUMBER.findall(text)),
-        }
-    )
+    return {
+        "requests": [one.words for one in requests],
+        "constraints": list(dict.fromkeys(constraints)),
+        "paths": _most_common(_PATH.findall(text)),
+        "names": _most_common(_NAME.findall(text)),
+        "numbers": _most_common(_NUMBER.findall(text)),
+    }
 
 
 def survival(
-    old: Inventory, new: str, *, boundary: str, writer: str, tokens_before: int, tokens_after: int, limit: int
+    old: dict[str, list[str]],
+    new: str,
+    *,
+    boundary: str,
+    writer: str,
+    tokens_before: int,
+    tokens_after: int,
+    limit: int,
 ) -> Survival:
     """Makes the report. A request counts as kept if it is whole, or is over `limit` bytes and its excerpt is there."""
     flat = " ".join(new.split())
     words = set(_NAME.findall(new)) | set(_PATH.findall(new)) | set(_NUMBER.findall(new))
     kept, total, lost = dict[str, int](), dict[str, int](), dict[str, list[str]]()
     for kind in KINDS:
-        items = old.found[kind]
+        items = old[kind]
         missing = [item for item in items if not _stands(kind, item, flat, words, limit)]
         kept[kind], total[kind] = len(items) - len(missing), len(items)
         if missing:
@@ -88,7 +87,7 @@ def _stands(kind: str, item: str, flat: str, words: set[str], limit: int) -> boo
     return item in words or item in flat
 
 
-def _often(found: list[str]) -> list[str]:
+def _most_common(found: list[str]) -> list[str]:
     return [item for item, _ in Counter(found).most_common(_MOST_NAMES)]
 
 

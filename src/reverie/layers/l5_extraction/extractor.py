@@ -6,15 +6,14 @@ Failures are counted, logged and tried again from the same cursor; they never re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
 from reverie.layers.base import Fork, Forks
-from reverie.layers.l5_extraction.gates import WRITER, Gate, State, Turn, stopped_by
+from reverie.layers.l5_extraction.gates import WRITER, Gate, State, find_closed_gate
 from reverie.layers.l5_extraction.learning import Learnt, Numbers, learn
-from reverie.layers.l5_extraction.own_writes import OwnWrites
-from reverie.layers.l5_extraction.span import Span, new_since
+from reverie.layers.l5_extraction.span import OwnWrites, Span, new_since
 from reverie.layers.l5_extraction.writes import VERBS, Done
 from reverie.memory.directory import MemoryDirectory
 from reverie.runtime.heartbeat import Heartbeat
@@ -22,7 +21,6 @@ from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks
 from reverie.storage.transcript.records import Cursor, from_record
 from reverie.storage.transcript.session_log import Clock
-from reverie.storage.transcript.view import Entry
 from reverie.types import Purpose
 
 SERIAL = "extraction"
@@ -62,19 +60,17 @@ class Extractor:
 
     def _gate(self, answered: bool, main_agent: bool) -> Gate | None:
         parts = self._parts
-        shut = stopped_by(
-            Turn(
-                answered=answered,
-                memory=self._memory is not None,
-                main_agent=main_agent,
-                remote=parts.settings.remote.enabled,
-                interactive=self._interactive,
-                daily_log=parts.prefix_flag("daily_log"),
-                is_on=parts.flags.on,
-            )
+        closed = find_closed_gate(
+            parts.flags.on,
+            answered=answered,
+            memory=self._memory is not None,
+            main_agent=main_agent,
+            remote=parts.settings.remote.enabled,
+            interactive=self._interactive,
+            daily_log=parts.prefix_flag("daily_log"),
         )
-        if shut is not None:
-            return shut
+        if closed is not None:
+            return closed
         every = parts.numbers(Numbers, "extraction").every_turns
         if self._task is not None and self._task.info.state.is_over:  # also one that was killed before it began
             self._state = self._state.killed()
@@ -82,7 +78,7 @@ class Extractor:
         if self._state.running is not None:
             self._state, _ = self._state.ended(self._forks.kept())
             return Gate.RUNNING
-        span = self._span(parts.log.view.entries)
+        span = new_since(parts.log.view.entries, self._cursors())
         if (skipped := self._skips(span)) is not None:
             return skipped
         if not self._state.is_due(every):
@@ -94,9 +90,6 @@ class Extractor:
         assert start is not None
         self._start(start)
         return None
-
-    def _span(self, entries: Sequence[Entry]) -> Span:
-        return new_since(entries, self._cursors())
 
     def _cursors(self) -> Iterator[str | None]:
         """Yields the cursors, newest first. Older ones count if a rewind took the newest away."""
@@ -144,7 +137,6 @@ class Extractor:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Starts the run of the turn that waited for this one, if any."""
         self._state, trailing = self._state.over()
         if trailing is not None:
             self._start(trailing)
@@ -152,7 +144,7 @@ class Extractor:
     async def _run(self, turn: Fork, task: TaskHandle) -> None:
         parts, memory = self._parts, self._memory
         assert memory is not None
-        span = self._span(turn.view.entries)
+        span = new_since(turn.view.entries, self._cursors())
         gate = self._skips(span)
         if gate is None and self._forks.may_begin(Purpose.EXTRACTION) is not None:
             gate = Gate.BUDGET

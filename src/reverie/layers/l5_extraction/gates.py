@@ -33,36 +33,27 @@ class Gate(StrEnum):
     BUDGET = "the day's budget for background work is spent"
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What the gates know of a turn and its session. `is_on` reads a flag."""
-
-    answered: bool
-    memory: bool
-    main_agent: bool
-    remote: bool
-    interactive: bool
-    daily_log: bool
-    is_on: Callable[[str], bool]
-
-
-def stopped_by(turn: Turn) -> Gate | None:
-    """Returns the first closed gate; None if the turn may be looked at."""
-    if not turn.answered:
-        return Gate.NOT_ANSWERED
-    if not turn.memory:
-        return Gate.MEMORY
-    if not turn.main_agent:
-        return Gate.MAIN_AGENT
-    if turn.remote:
-        return Gate.REMOTE
-    if turn.daily_log:
-        return Gate.DAILY_LOG
-    if not turn.is_on("extraction"):
-        return Gate.FLAG
-    if not turn.interactive and not turn.is_on("extraction.noninteractive"):
-        return Gate.INTERACTIVE
-    return None
+def find_closed_gate(
+    is_on: Callable[[str], bool],
+    *,
+    answered: bool,
+    memory: bool,
+    main_agent: bool,
+    remote: bool,
+    interactive: bool,
+    daily_log: bool,
+) -> Gate | None:
+    """Returns the first closed gate; None if the turn may be looked at. `is_on` reads a flag."""
+    gates = (
+        (answered, Gate.NOT_ANSWERED),
+        (memory, Gate.MEMORY),
+        (main_agent, Gate.MAIN_AGENT),
+        (not remote, Gate.REMOTE),
+        (not daily_log, Gate.DAILY_LOG),
+        (is_on("extraction"), Gate.FLAG),
+        (interactive or is_on("extraction.noninteractive"), Gate.INTERACTIVE),
+    )
+    return next((gate for is_open, gate in gates if not is_open), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,25 @@
 """The messages since the cursor, with the origin of every text, and whether the agent saved something itself. Pure.
 
 Only what the user typed may become a memory. All other texts keep their origin, so that the write gate can judge them.
+A turn in which the main agent changed a memory is skipped: it is saved already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
+from typing import Any, Final, cast
 
 from reverie.memory.changes import Evidence
 from reverie.moments import local_day
+from reverie.permissions.inside import is_inside
+from reverie.permissions.shell.commands import all_commands
+from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.storage.transcript.view import Entry
-from reverie.types import Block, Message, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Block, JsonObject, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 MOST_CHARACTERS = 50_000
 """Of one block, as evidence: a longer text is not a statement of the user."""
@@ -117,3 +124,71 @@ def _is_typed(block: Block) -> bool:
 
 def _text(block: Block) -> str:
     return block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
+
+
+_READERS: Final = frozenset(
+    {"ls", "find", "grep", "rg", "cat", "stat", "wc", "head", "tail", "less", "diff", "sort", "file", "echo", "printf"}
+)
+"""Programs that change none of their files. Their output may still be redirected into one."""
+_SAVING: Final = frozenset({"remember", "forget"})
+_INTO = re.compile(r">[>|]?\s*(?:'([^']*)'|\"([^\"]*)\"|([^\s;&|<>()]+))")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWrites:
+    """Recognises them by the memory directory and by the folder that relative paths start from."""
+
+    root: Path
+    cwd: Path
+    home: Path
+
+    def is_one(self, call: ToolUseBlock) -> bool:
+        """Returns whether this call changed a memory, if it succeeded."""
+        given: Any = call.input
+        if not isinstance(given, dict):
+            return False
+        about = cast(JsonObject, given)
+        match call.name:
+            case "Write" | "Edit":
+                return self._is_inside(str(about.get("file_path")))
+            case "Bash":
+                return self._changes(str(about.get("command") or ""))
+            case _:
+                return False
+
+    def _changes(self, command: str) -> bool:
+        if not self._may_mean_it(command) or is_read_only_shell(command):
+            return False
+        if any(self._is_inside(self._spelt(found[1] or found[2] or found[3])) for found in _INTO.finditer(command)):
+            return True
+        at = self.cwd
+        for program, *rest in _commands(command):
+            words = [at / self._spelt(word) for word in rest if word]
+            if program == "reverie":
+                if _SAVING & set(rest[:1]):
+                    return True
+            elif program == "cd":
+                at = words[0] if words else self.home
+            elif program not in _READERS and any(self._is_inside(str(path)) for path in (at, *words)):
+                return True
+        return self._is_inside(str(at)) and ">" in command
+
+    def _may_mean_it(self, command: str) -> bool:
+        """A cheap check first: a turn may have hundreds of commands."""
+        return self.root.name in command or "reverie" in command or self.cwd.is_relative_to(self.root)
+
+    def _spelt(self, word: str) -> str:
+        for short in ("~", "$HOME", "${HOME}"):
+            if word == short or word.startswith(f"{short}/"):
+                return f"{self.home}{word.removeprefix(short)}"
+        return word
+
+    def _is_inside(self, path: str) -> bool:
+        return bool(path) and is_inside(str(self.cwd / path), self.root)
+
+
+def _commands(command: str) -> Iterator[list[str]]:
+    """Yields each simple command as its program's name and its words; words that only the shell knows are empty."""
+    for one in all_commands(command):
+        program, *rest = [word or "" for word in one.words] or [""]
+        yield [program.rsplit("/", 1)[-1], *rest]

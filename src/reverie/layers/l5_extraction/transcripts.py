@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from reverie.errors import ModelError, ReverieError, StorageError, UserError
 from reverie.layers.l5_extraction.learning import Learnt
-from reverie.layers.l5_extraction.own_writes import OwnWrites
 from reverie.layers.l5_extraction.recorded import Learner, Talk, read_talk, spans
-from reverie.layers.l5_extraction.span import Span
+from reverie.layers.l5_extraction.span import OwnWrites, Span
 from reverie.layers.l5_extraction.writes import VERBS
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.opening import OpenedMemory, ProjectGate, open_memory

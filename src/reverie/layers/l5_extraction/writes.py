@@ -6,7 +6,7 @@ messages mention its subject, and only a few files per run. So a model that dele
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -129,17 +129,13 @@ class MemoryWrites:
         return topic.updated(trust=assess(said_in(text), self._source.evidence).trust)
 
     def _notes(self) -> list[str]:
-        """Returns the memories that only the user sees."""
         return [text for name, text in self._texts().items() if not is_shared(name)]
-
-    def _standing(self) -> Iterable[str]:
-        return self._texts().values()
 
     def _texts(self) -> dict[str, str]:
         return {name: self._directory.read(name).text for name in self._directory.names()}
 
     def _check_losses(self, name: str, before: str, after: str) -> None:
-        if (turned := turned_round(after, before, self._ground, self._standing)) is not None:
+        if (turned := turned_round(after, before, self._ground, lambda: self._texts().values())) is not None:
             raise WriteRefused(why_turned(name, *turned))
         lost = lost_statements(before, after)
         if not lost:

@@ -1,4 +1,4 @@
-"""The agent that dreams: a fork of the conversation or a fresh one. Every tool call is mapped to a copy.
+"""The agent that dreams: a fork of the conversation or a fresh one, its prompts, and its tools on a copy.
 
 The agent uses the real paths and never touches them: file tools go through the path mapping, a shell command and its
 output are rewritten, and each write passes the write gate before it is in the copy.
@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -18,9 +19,13 @@ from reverie.errors import ReverieError
 from reverie.events import Event, RoundFinished, TextStreamed, ToolStarted
 from reverie.layers.base import Fork, ForkResult
 from reverie.layers.l6_dreaming.copy import MemoryCopy
-from reverie.layers.l6_dreaming.phases import system_prompt
 from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
+from reverie.memory.daily_log import logs
+from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES
+from reverie.memory.scan import manifest, scan
+from reverie.moments import moment
 from reverie.permissions.rules import Decision, NotReadOnly, ToolCall
+from reverie.prompts import render
 from reverie.tools.base import Keeper, Tool, ToolContext, ToolOutput
 from reverie.tools.registry import tool_schemas
 from reverie.types import JsonObject, Purpose
@@ -210,3 +215,64 @@ async def to_the_end(work: Callable[[], T]) -> T:
 
 class DreamFailed(ReverieError):
     """A dream had no result; the sentence says why."""
+
+
+_PACKAGE: Final = "reverie.layers.l6_dreaming"
+_MOST_TRANSCRIPTS: Final = 40
+_MOST_LOGS: Final = 60
+
+
+def system_prompt() -> str:
+    """Returns the system prompt of a dream that is not a fork."""
+    return render(_PACKAGE, "system.md")
+
+
+def directive(
+    memory: Path, *, today: date, transcripts: Sequence[Path], undistilled: Sequence[Path] = (), here: bool = False
+) -> str:
+    """Returns the directive. `undistilled`: logs that are its main source; `here`: it also sees a conversation."""
+    found = scan(memory, newest=None)
+    around = [_transcripts(transcripts)]
+    if undistilled:
+        around.insert(0, render(_PACKAGE, "distil.md", {"logs": _listed(undistilled, _MOST_LOGS)}))
+    elif all_logs := logs(memory):
+        newest = all_logs[-_MOST_LOGS:]
+        around.insert(0, f"Daily logs, oldest first:\n{_listed(newest, _MOST_LOGS)}")
+    if here:
+        around.append("The conversation above is the current session: it is not what this is about.")
+    return render(
+        _PACKAGE,
+        "dream.md",
+        {
+            "memory": str(memory),
+            "today": today.isoformat(),
+            "files": manifest(found.entries) or "(none yet)",
+            "around": "\n\n".join(around),
+            "line": str(LINE_CHARACTERS),
+            "lines": f"{MAX_LINES:,}",
+            "bytes": f"{MAX_BYTES:,}",
+        },
+    )
+
+
+def _transcripts(paths: Sequence[Path]) -> str:
+    if not paths:
+        return "No transcripts have changed since the last dream."
+    lines = [f"- {path} ({_written(path)})" for path in paths[:_MOST_TRANSCRIPTS]]
+    more = f"\n- and {len(paths) - _MOST_TRANSCRIPTS} older ones" if len(paths) > _MOST_TRANSCRIPTS else ""
+    return (
+        "\n".join(["Transcripts that changed since the last dream, newest first, one JSON record per line:", *lines])
+        + more
+    )
+
+
+def _listed(paths: Sequence[Path], most: int) -> str:
+    return "\n".join(f"- {path}" for path in paths[:most])
+
+
+def _written(path: Path) -> str:
+    try:
+        written = moment(path.stat().st_mtime)
+    except OSError:
+        return "gone"
+    return written.isoformat(timespec="minutes").replace("+00:00", "Z")

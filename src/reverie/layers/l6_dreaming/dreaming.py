@@ -19,7 +19,15 @@ from reverie.errors import ReverieError, UserError
 from reverie.events import Event
 from reverie.layers.base import Fork, ForkResult, Forks
 from reverie.layers.l6_dreaming.copy import MemoryCopy, sweep
-from reverie.layers.l6_dreaming.dreamer import DreamFailed, DreamProgress, fresh, own_tokens, run_dream, to_the_end
+from reverie.layers.l6_dreaming.dreamer import (
+    DreamFailed,
+    DreamProgress,
+    directive,
+    fresh,
+    own_tokens,
+    run_dream,
+    to_the_end,
+)
 from reverie.layers.l6_dreaming.gates import (
     Circumstances,
     Closed,
@@ -34,7 +42,6 @@ from reverie.layers.l6_dreaming.gates import (
 from reverie.layers.l6_dreaming.guard import DreamGuard
 from reverie.layers.l6_dreaming.landing import land
 from reverie.layers.l6_dreaming.lock import ConsolidationLock, Holding
-from reverie.layers.l6_dreaming.phases import directive
 from reverie.layers.l6_dreaming.pricing import Estimate, estimate, expected_rounds, is_cached
 from reverie.layers.l6_dreaming.proposal import Proposal, Proposals, propose
 from reverie.layers.l6_dreaming.reporter import Dreamt, DreamTelling, told
@@ -56,8 +63,6 @@ _ROOM: Final = 40_000  # tokens that a fork needs below the blocking limit
 
 @dataclass(slots=True)
 class _Run:
-    """One dream under way."""
-
     transcripts: tuple[Path, ...]
     undistilled: tuple[Path, ...] = ()
     dry: bool = False

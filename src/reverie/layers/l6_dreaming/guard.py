@@ -1,19 +1,19 @@
-"""The guard between a dreamer and the memory: its permissions, and the check of each write into the copy.
+"""The guard between a dreamer and the memory: its permissions, its evidence, and the check of each write to the copy.
 
 Every write passes the write gate before it is in the copy, so that the dreamer can reword it at once; the gate checks
-again when everything lands. Refusals are logged by kind, never with the text.
+again when everything lands. Only what the user typed in past sessions supports a new statement; tool results and pages
+are read to know what does not. Refusals are logged by kind, never with the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from reverie.errors import ReverieError
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.dreamer import MOST_LINES
-from reverie.layers.l6_dreaming.sources import Sources, message_evidence, transcript_evidence
 from reverie.memory.changes import Evidence, Gate, ProposedWrite, Writer
 from reverie.memory.gate.evidence import Ground, spoken
 from reverie.memory.gate.forgotten import Forgotten, brought_back, why_forgotten
@@ -26,22 +26,17 @@ from reverie.permissions.patterns import touched_paths
 from reverie.permissions.rules import ToolCall
 from reverie.permissions.shell.commands import all_commands
 from reverie.runtime.background_log import BackgroundLog
+from reverie.storage.transcript.file import read_records
+from reverie.text.words import content_terms
 from reverie.tools.base import Keeper
-from reverie.types import Message
+from reverie.types import Message, TextBlock, ToolResultBlock
 
 _NARROW: Final = f"Transcripts are searched for narrow terms, at most the last {MOST_LINES} matches, never read whole"
 
 
-class NotForTheTeam(ReverieError):
-    """A dream wanted to put a private note where others read it."""
-
-
-class TurnedRound(ReverieError):
-    """A dream wanted to contradict a memory without evidence."""
-
-
-class WasForgotten(ReverieError):
-    """A dream wanted to bring back what the user had removed from memory."""
+class DreamWriteRefused(ReverieError):
+    """A write of a dream that the gate allows, but that shows private notes, contradicts a memory without evidence, or
+    brings back what the user removed."""
 
 
 class DreamGuard:
@@ -106,14 +101,11 @@ class DreamGuard:
         others = {one.name: None if one.after is None else decode(one.after) for one in self._copy.changes()}
         text = decode(data)
         if (private := self._why_private(name, text)) is not None:
-            self._log.write("dream_refused", refused="private", file=name)
-            raise NotForTheTeam(private)
+            self._refuse("private", name, private)
         if is_topic(name) and (turned := self._turned_round(name, text)) is not None:
-            self._log.write("dream_refused", refused="turned_round", file=name)
-            raise TurnedRound(why_turned(name, *turned))
+            self._refuse("turned_round", name, why_turned(name, *turned))
         if is_topic(name) and (back := self._brought_back(text)) is not None:
-            self._log.write("dream_refused", refused="forgotten", file=name)
-            raise WasForgotten(why_forgotten(name, back))
+            self._refuse("forgotten", name, why_forgotten(name, back))
         write = ProposedWrite(
             name=name,
             text=text,
@@ -129,6 +121,10 @@ class DreamGuard:
             if refusal.refusal.kind != "duplicate":
                 self._log.write("dream_refused", refused=refusal.refusal.kind, file=refusal.refusal.name)
                 raise
+
+    def _refuse(self, kind: str, name: str, why: str) -> NoReturn:
+        self._log.write("dream_refused", refused=kind, file=name)
+        raise DreamWriteRefused(why)
 
     def _brought_back(self, text: str) -> Forgotten | None:
         """Returns what this text says that the user had removed and that no memory says again since."""
@@ -183,3 +179,79 @@ class DreamGuard:
 
 def _why_not_write(name: str) -> str | None:
     return "A daily log is never changed: write what it teaches into a topic file." if is_log(name) else None
+
+
+MOST_TRANSCRIPTS: Final = 50
+MOST_BYTES: Final = 64_000_000
+"""A larger transcript is skipped."""
+_FOREIGN_CHARACTERS: Final = 4_000
+_TYPED_CHARACTERS: Final = 20_000
+_ALL_CHARACTERS: Final = 3_000_000
+_MOST_NEAR: Final = 300
+
+
+def transcript_evidence(paths: Sequence[Path]) -> tuple[Evidence, ...]:
+    """Returns the texts of these transcripts (given newest first), oldest first; if too much, the newest part."""
+    found: list[list[Evidence]] = []
+    size = 0
+    for path in paths[:MOST_TRANSCRIPTS]:
+        try:
+            if path.stat().st_size > MOST_BYTES:
+                continue
+            records = read_records(path).records
+        except (OSError, ReverieError):
+            continue
+        said = [
+            one
+            for record in records
+            if record.message is not None and not record.is_sidechain
+            for one in message_evidence([(record.message, record.uuid or "")], day=(record.timestamp or "")[:10])
+        ]
+        size += sum(len(one.text) for one in said)
+        if found and size > _ALL_CHARACTERS:
+            break
+        found.append(said)
+    return tuple(one for said in reversed(found) for one in said)
+
+
+def message_evidence(messages: Iterable[tuple[Message, str]], *, day: str = "") -> list[Evidence]:
+    """Returns the blocks of messages as evidence, shortened.
+
+    `day` is when they were written: it dates words such as "in summer", which a dream writes out.
+    """
+    found: list[Evidence] = []
+    for message, uuid in messages:
+        for block in message.content:
+            text = block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
+            most = _TYPED_CHARACTERS if block.origin.is_users else _FOREIGN_CHARACTERS
+            if text.strip():
+                dated = f"\n({day})" if day and block.origin.is_users else ""
+                found.append(Evidence(block.origin, text[:most] + dated, uuid))
+    return found
+
+
+class Sources:
+    """An index of all evidence by words. Judging by all of it would take too long."""
+
+    def __init__(self, evidence: Sequence[Evidence]) -> None:
+        self._evidence = tuple(evidence)
+        self._holding: dict[str, list[int]] = {}
+        for number, one in enumerate(self._evidence):
+            for term in content_terms(one.text):
+                self._holding.setdefault(term, []).append(number)
+
+    def near(self, *texts: str) -> tuple[Evidence, ...]:
+        """Returns the blocks that share two content words with one of these texts, and the user's next words."""
+        wanted: set[int] = set()
+        for text in texts:
+            shared: dict[int, int] = {}
+            for term in content_terms(text):
+                for number in self._holding.get(term, ()):
+                    shared[number] = shared.get(number, 0) + 1
+            enough = sorted((-count, number) for number, count in shared.items() if count >= 2)
+            wanted |= {number for _, number in enough[:_MOST_NEAR]}
+        for number in list(wanted):
+            after = number + 1  # a person's yes to what a model said
+            if after < len(self._evidence) and self._evidence[after].origin.is_users:
+                wanted.add(after)
+        return tuple(self._evidence[number] for number in sorted(wanted))

@@ -65,7 +65,6 @@ def land(directory: MemoryDirectory, proposal: Proposal, info: WriteInfo) -> Lan
 
 
 def _refused(error: ReverieError) -> str | None:
-    """Returns the file that the write gate refused, if it did."""
     from reverie.memory.gate.write_gate import Refused
 
     return error.refusal.name if isinstance(error, Refused) else None

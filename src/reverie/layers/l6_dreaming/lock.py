@@ -14,7 +14,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from reverie.errors import ReverieError
 from reverie.moments import happened
@@ -58,8 +58,6 @@ class LockState:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What the file next to the lock says about the last holder."""
-
     token: str
     pid: int
     previous_ns: int | None
@@ -170,30 +168,23 @@ class ConsolidationLock:
 
     def _read(self) -> tuple[bytes, int | None]:
         try:
-            fd = open_regular(self.path)
+            with os.fdopen(open_regular(self.path), "rb") as file:
+                return file.read(_LARGEST_BODY).strip(), os.fstat(file.fileno()).st_mtime_ns
         except FileNotFoundError:
             return b"", None
         except OSError as error:
             raise storage_error(error, self.path, "read") from error
-        try:
-            return os.read(fd, _LARGEST_BODY).strip(), os.fstat(fd).st_mtime_ns
-        except OSError as error:
-            raise storage_error(error, self.path, "read") from error
-        finally:
-            os.close(fd)
 
     def _read_side(self) -> _Side | None:
         try:
             raw: Any = load_json(read_head(self._side, _LARGEST_BODY))
         except (OSError, ValueError):
             return None
-        if not isinstance(raw, dict):
-            return None
-        given = cast("dict[str, Any]", raw)
-        token, pid, previous = given.get("token"), given.get("pid"), given.get("previous_ns")
-        if not isinstance(token, str) or not isinstance(pid, int) or not isinstance(previous, int | None):
-            return None
-        return _Side(token, pid, previous)
+        match raw:
+            case {"token": str() as token, "pid": int() as pid, "previous_ns": int() | None as previous}:
+                return _Side(token, pid, previous)
+            case _:
+                return None
 
     def _write_side(self, side: _Side) -> None:
         """Writes in place, because the file carries the kernel lock. A torn write is harmless: then nobody holds it."""

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from reverie.errors import ReverieError, UserError
 from reverie.layers.l6_dreaming.copy import CopiedFile, MemoryCopy
-from reverie.layers.l6_dreaming.loss import Loss, body_statements, listed, loss, put_back
+from reverie.layers.l6_dreaming.loss import body_statements, listed, loss, put_back
 from reverie.layers.l6_dreaming.state import FOLDER
 from reverie.memory.taxonomy import is_index
 from reverie.memory.topic_file import decode
@@ -125,13 +125,9 @@ def propose(
         session=session,
         answer=answer.strip()[:_LONGEST_ANSWER],
         statements=found.statements,
-        lost=_told(found),
+        lost=tuple(f"{one.file}: {one.text}" + ("" if one.named else " (no reason given)") for one in found.lost),
         kept=tuple(kept.values()),
     )
-
-
-def _told(found: Loss) -> tuple[str, ...]:
-    return tuple(f"{one.file}: {one.text}" + ("" if one.named else " (no reason given)") for one in found.lost)
 
 
 def _change(one: CopiedFile, reason: str) -> ProposedChange:
@@ -141,7 +137,6 @@ def _change(one: CopiedFile, reason: str) -> ProposedChange:
 
 
 def _plain_reason(name: str, before: str | None, after: str | None) -> str:
-    """Describes a change that the dream gave no reason for."""
     if is_index(name):
         return "the index follows the files"
     if after is None:

@@ -116,7 +116,6 @@ class ShellMap:
             )
 
     def _mapped(self, word: Word) -> str | None:
-        """Returns the new word; None if the word may stay."""
         literal, rest = _split(word)
         real = self._real(literal)
         if real.is_relative_to(self.root):
@@ -158,7 +157,6 @@ def _split(word: Word) -> tuple[str, Word | None]:
 
 
 def _quoted(text: str) -> str:
-    """Quotes a text for the shell."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 

@@ -6,7 +6,7 @@ Never guesses: every line comes from a record.
 
 from reverie.layers.l4_compaction.by_code.ledger import operation_ledger
 from reverie.layers.l4_compaction.by_code.limits import Limits
-from reverie.layers.l4_compaction.by_code.names import names_beside, names_in_use, ranked_names
+from reverie.layers.l4_compaction.by_code.names import names_beside, ranked_names
 from reverie.layers.l4_compaction.by_code.operations import Operation, operations, plain_command
 from reverie.layers.l4_compaction.by_code.written import PARTS, write_notes, write_summary
 
@@ -15,7 +15,6 @@ __all__ = [
     "Limits",
     "Operation",
     "names_beside",
-    "names_in_use",
     "operation_ledger",
     "operations",
     "plain_command",

@@ -192,7 +192,6 @@ def _only_read(done: Sequence[Operation], changed: list[tuple[str, list[Operatio
 
 
 def _by_folder(paths: Sequence[str], cwd: str, notes: dict[str, str] | None = None) -> list[str]:
-    """Lists files by folder, the last touched folder first."""
     folders = dict[str, list[str]]()
     for path in paths:
         short = PurePath(_relative(path, cwd))
@@ -256,7 +255,6 @@ def _others(done: Sequence[Operation]) -> list[str]:
 
 
 def _relative(text: str, cwd: str) -> str:
-    """Removes the working directory from paths, even inside a command."""
     return text.replace(cwd.rstrip("/") + "/", "") if len(cwd) > 1 else text
 
 

@@ -48,11 +48,6 @@ class _Seen:
     file: str = ""
 
 
-def names_in_use(entries: Sequence[Entry], limit: int) -> list[str]:
-    """Returns the most important names, best first."""
-    return [name.text for name in ranked_names(entries)[:limit]]
-
-
 def ranked_names(entries: Sequence[Entry]) -> list[Name]:
     """Returns every name with its weight, best first; ties by the alphabet, so that the order is stable."""
     seen = dict[str, _Seen]()

@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 from reverie.layers.l4_compaction.by_code.definitions import definitions, enclosing, telling_line, without_numbers
 from reverie.storage.transcript.view import Entry
-from reverie.types import Json, JsonObject, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Json, JsonObject, ToolResultBlock, ToolUseBlock
 
 Kind = Literal["read", "write", "edit", "run", "search", "web", "agent", "tasks", "other"]
 
@@ -83,27 +83,16 @@ class Operation:
     ok: bool
     said: str
     order: int
-    turn: int
-    answered: bool = True
     places: tuple[str, ...] = ()
 
 
 def operations(entries: Sequence[Entry]) -> list[Operation]:
     """Returns every call of a conversation, in order. A call without a result does not count as failed."""
-    results = {
-        block.tool_use_id: block
-        for entry in entries
-        for block in entry.message.content
-        if isinstance(block, ToolResultBlock)
-    }
-    found, turn = list[Operation](), 0
-    files = dict[str, str]()
+    results = {block.tool_use_id: block for entry in entries for block in entry.message.tool_results}
+    found, files = list[Operation](), dict[str, str]()
     for entry in entries:
-        for block in entry.message.content:
-            if isinstance(block, TextBlock) and block.origin.is_users:
-                turn += 1
-            elif isinstance(block, ToolUseBlock):
-                found.append(_operation(block, results.get(block.id), len(found), turn, files))
+        for block in entry.message.tool_uses:
+            found.append(_operation(block, results.get(block.id), len(found), files))
     return found
 
 
@@ -155,9 +144,7 @@ def one_line(text: str, limit: int) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
-def _operation(
-    call: ToolUseBlock, result: ToolResultBlock | None, order: int, turn: int, files: dict[str, str]
-) -> Operation:
+def _operation(call: ToolUseBlock, result: ToolResultBlock | None, order: int, files: dict[str, str]) -> Operation:
     kind = _KINDS.get(call.name, "other")
     given = given_to(call)
     text = result.text if result is not None else ""
@@ -171,7 +158,7 @@ def _operation(
     elif kind == "search" and not failed:
         places = tuple(dict.fromkeys(m[1] for line in text.splitlines()[:80] if (m := _FOUND_FILE.match(line))))[:12]
     said = _failure(text) if failed else _outcome(kind, call, given, text)
-    return Operation(kind, call.name, target, not failed, said, order, turn, result is not None, places)
+    return Operation(kind, call.name, target, not failed, said, order, places)
 
 
 def _target(kind: Kind, call: ToolUseBlock, given: JsonObject) -> str:

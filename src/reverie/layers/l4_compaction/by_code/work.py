@@ -26,7 +26,6 @@ class Work:
     """What notes and summaries are written from. `changes` are (path, old, new) in order; `result` is the last answer
     that ended a turn; `unfinished`: the last request has none."""
 
-    entries: tuple[Entry, ...]
     requests: list[str]
     answers: list[str]
     result: str
@@ -61,7 +60,7 @@ class Work:
             if message.role == "assistant" and not calls_something and message.text.strip():
                 result, unfinished = (result if cut_off else "") + message.text, False
                 cut_off = message.fields.get("stop_reason") == "max_tokens"
-        return cls(tuple(entries), requests, answers, result, done, changes, items.open, items.closed, unfinished)
+        return cls(requests, answers, result, done, changes, items.open, items.closed, unfinished)
 
     @property
     def last_answer(self) -> str:
@@ -78,8 +77,6 @@ class Work:
 
 
 class _Items:
-    """The agent's own task list."""
-
     def __init__(self) -> None:
         self._items: dict[str, tuple[str, bool]] = {}
 

@@ -139,14 +139,12 @@ def _wanted(work: Work, most: int) -> str:
 
 
 def _asked(work: Work) -> str:
-    """Lists the requests, the newest last; long ones are cut."""
     shown = [f"- {one_line(request, 400)}" for request in work.requests[-24:]]
     left_out = len(work.requests) - len(shown)
     return "\n".join([*([f"- ({left_out} earlier messages)"] if left_out else []), *shown])
 
 
 def _tools_in_use(work: Work) -> str:
-    """Lists the kinds of files and the programs in use."""
     kinds = Counter(
         PurePath(path).suffix for path in {o.target for o in work.done if o.kind in ("read", "edit", "write")}
     )
@@ -215,7 +213,6 @@ def _solved(work: Work) -> str:
 
 
 def _still_failing(work: Work) -> str:
-    """Lists commands that failed and never worked later."""
     worked = {(o.tool, o.target): o.order for o in work.done if o.ok}
     failed = {(o.tool, o.target): o for o in work.done if not o.ok and o.kind == "run"}
     left = [one for key, one in failed.items() if worked.get(key, -1) < one.order]
@@ -228,7 +225,6 @@ def _ticked_off(work: Work) -> str:
 
 
 def _open(work: Work) -> str:
-    """Lists open items of the agent's own list, and how many are done."""
     shown = [f"- {item}" for item in work.open_items[:20]]
     if work.closed_items:
         shown.append(f"- (done so far: {len(work.closed_items)}, last: {work.closed_items[-1]})")
@@ -255,7 +251,6 @@ def _next(work: Work) -> str:
 
 
 def _usual_commands(work: Work) -> list[str]:
-    """Lists commands by how often they were run, with their last result."""
     counts = Counter(o.target for o in work.done if o.kind == "run")
     latest = {o.target: o for o in work.done if o.kind == "run"}
     often = sorted(counts, key=lambda command: (-counts[command], -latest[command].order))[:_STEPS]
