@@ -21,8 +21,8 @@ from reverie.layers.l4_compaction.by_code import (
     write_notes,
     write_summary,
 )
-from reverie.layers.l4_compaction.by_code.definitions import defined, definitions, enclosing, telling_line
-from reverie.layers.l4_compaction.by_code.operations import files_named, only_shows, plain_command
+from reverie.layers.l4_compaction.by_code.definitions import defined_name, definitions, enclosing, telling_line
+from reverie.layers.l4_compaction.by_code.operations import only_shows, paths_in_command, plain_command
 from reverie.models.tokens import encoded, estimate_text
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import read_records
@@ -117,7 +117,9 @@ def test_commands_are_compared_without_where_they_ran(command: str, plain: str, 
 
 
 def test_paths_in_commands_are_files_and_not_addresses() -> None:
-    found = files_named("go test ./a/b_test.go github.com/x/y.go s3://b/c.txt ~/n/m.md a/*.go jq .x.y v1.2 {a/b}.c")
+    found = paths_in_command(
+        "go test ./a/b_test.go github.com/x/y.go s3://b/c.txt ~/n/m.md a/*.go jq .x.y v1.2 {a/b}.c"
+    )
     assert found == ["a/b_test.go", "~/n/m.md"]
 
 
@@ -141,7 +143,7 @@ def test_paths_in_commands_are_files_and_not_addresses() -> None:
     ],
 )
 def test_definitions_are_seen_in_many_languages(line: str, name: str | None) -> None:
-    assert defined(line) == name
+    assert defined_name(line) == name
 
 
 def test_a_change_is_told_by_where_it_stands_and_what_it_says() -> None:

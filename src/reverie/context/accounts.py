@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from reverie.context.cache_watch import NOBODYS_CHANGE, CacheWatch, Prediction, told
+from reverie.context.cache_watch import NOBODYS_CHANGE, CacheWatch, Prediction, describe_break
 from reverie.context.day_book import Caps, DayBook
-from reverie.context.ledger import RunningLedger, entry, when
+from reverie.context.ledger import RunningLedger, make_entry, record_time
 from reverie.events import Event, Notice
 from reverie.models.base import Request, Response
 from reverie.models.catalogue import Catalogue
@@ -50,7 +50,7 @@ class Accounts:
         watch = CacheWatch(self.catalogue, window=self._window)
         for record in reversed(self._log.records):
             usage = record.message.usage if record.message is not None and not record.is_sidechain else None
-            at = when(record)
+            at = record_time(record)
             if usage is not None and at is not None:
                 watch.resumed(usage, at)
                 break
@@ -70,7 +70,9 @@ class Accounts:
         model = response.model or model_id(request.model)
         record = self._log.append(ForkUsage(request.purpose.value, model, usage.wire(), request.thread))
         session = self._log.session_id
-        one = entry(usage, model, self.catalogue, purpose=request.purpose.value, at=when(record), session=session)
+        one = make_entry(
+            usage, model, self.catalogue, purpose=request.purpose.value, at=record_time(record), session=session
+        )
         self._book.add(one)
 
     def watch(self, watch: CacheWatch, request: Request, response: Response, at: datetime) -> None:
@@ -85,7 +87,7 @@ class Accounts:
         if broken.announcement is None:
             level = "info" if broken.cause in NOBODYS_CHANGE else "warning"
             priced = self.catalogue.facts(model_id(request.model)).priced
-            self._emit(Notice(told(broken, priced=priced), level, "cache"))
+            self._emit(Notice(describe_break(broken, priced=priced), level, "cache"))
 
 
 class Account:

@@ -70,11 +70,11 @@ def _tools(before: Sequence[JsonObject], after: Sequence[JsonObject]) -> Iterato
     old = dict(zip(was, before, strict=True))
     changed = [name for name, tool in zip(now, after, strict=True) if name in old and old[name] != tool]
     if added:
-        yield Cause("tools", f"{_named(added)} added", path)
+        yield Cause("tools", f"{_name_tools(added)} added", path)
     if removed:
-        yield Cause("tools", f"{_named(removed)} removed", path)
+        yield Cause("tools", f"{_name_tools(removed)} removed", path)
     if changed:
-        yield Cause("tools", f"{_named(changed)} changed", path)
+        yield Cause("tools", f"{_name_tools(changed)} changed", path)
     if not (added or removed or changed):
         moved = next(a for a, b in zip(now, was, strict=True) if a != b)
         yield Cause("tools", f"the order of the tools changed, from {moved} on", path)
@@ -84,7 +84,7 @@ def _name(tool: JsonObject) -> str:
     return str(tool.get("name") or tool.get("type") or "?")
 
 
-def _named(names: Sequence[str]) -> str:
+def _name_tools(names: Sequence[str]) -> str:
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return f"the tool {shown} was" if len(names) == 1 else f"the tools {shown} were"
 
@@ -128,7 +128,7 @@ def _messages(before: Sequence[Message], after: Sequence[Message]) -> Cause | No
     last = len(before) - 1
     for i, old in enumerate(before):
         if i >= len(after):
-            return _changed(old, 0, None, i)
+            return _describe_change(old, 0, None, i)
         new = after[i]
         if old is new:
             continue
@@ -136,30 +136,30 @@ def _messages(before: Sequence[Message], after: Sequence[Message]) -> Cause | No
         if was == now or (i == last and was == now[: len(was)]):
             continue
         same = next((k for k, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), min(len(was), len(now)))
-        return _changed(old, same, new, i)
+        return _describe_change(old, same, new, i)
     return None
 
 
-def _changed(old: Message, block: int, new: Message | None, index: int) -> Cause:
+def _describe_change(old: Message, block: int, new: Message | None, index: int) -> Cause:
     path = f"messages[{index}].content[{block}]"
     was = old.content[block] if block < len(old.content) else None
     now = new.content[block] if new is not None and block < len(new.content) else None
     if was is None and now is not None:
-        return Cause("messages", f"{_described(now)} was put in", path)
+        return Cause("messages", f"{_describe(now)} was put in", path)
     if was is None:
         return Cause("messages", "the history changed", path)
     if now is None:
-        return Cause("messages", f"{_described(was)} is gone", path)
+        return Cause("messages", f"{_describe(was)} is gone", path)
     old_text, new_text = _text(was), _text(now)
     if type(was) is type(now) and old_text != new_text:
-        return Cause("messages", f"{_described(was)} changed: {_contrast(old_text, new_text)}", path)
-    return Cause("messages", f"{_described(was)} changed", path)
+        return Cause("messages", f"{_describe(was)} changed: {_contrast(old_text, new_text)}", path)
+    return Cause("messages", f"{_describe(was)} changed", path)
 
 
-def _described(block: Block) -> str:
+def _describe(block: Block) -> str:
     match block:
         case TextBlock():
-            return f"the text {_quoted(block.text)}"
+            return f"the text {_quote(block.text)}"
         case ToolUseBlock():
             return f"the call of {block.name} ({block.id})"
         case ToolResultBlock():
@@ -182,10 +182,10 @@ def _text(block: Block) -> str:
 
 def _contrast(old: str, new: str) -> str:
     at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    return f"it was {_quoted(old, at)}, it is {_quoted(new, at)}"
+    return f"it was {_quote(old, at)}, it is {_quote(new, at)}"
 
 
-def _quoted(text: str, at: int = 0) -> str:
+def _quote(text: str, at: int = 0) -> str:
     start = max(0, at - _BEFORE)
     piece = " ".join(text[start : start + _EXCERPT].split())
     return f"“{'…' if start else ''}{piece}{'…' if start + _EXCERPT < len(text) else ''}”"

@@ -100,8 +100,8 @@ class CacheWatch:
         left = self._left
         if left is None:
             return Prediction(0, ())
-        late = self._expired(request, (now - left.at).total_seconds())
-        causes = (*self._changed(left, request), *([late] if late is not None else []))
+        late = self._find_expiry(request, (now - left.at).total_seconds())
+        causes = (*self._find_changes(left, request), *([late] if late is not None else []))
         return Prediction(left.cached, causes, request.announced_break)
 
     def finished(self, request: Request, response: Response, at: datetime) -> CacheBreak | None:
@@ -115,7 +115,7 @@ class CacheWatch:
         read = usage.cache_read_input_tokens
         expected = min(left.whole, usage.prompt)
         if self._parent is not None and self._parent._left is not None and read >= SHARE * self._parent._left.cached:
-            self._parent._touched(at)
+            self._parent._extend_life(at)
         if read >= SHARE * min(left.cached, usage.prompt) or expected - read < self._least:
             return None
         facts = self._catalogue.facts(model_id(request.model))
@@ -142,14 +142,14 @@ class CacheWatch:
         if request.announced_break and request.announced_break != self._announced:
             self._announced = "; ".join(filter(None, (self._announced, request.announced_break)))
 
-    def _touched(self, at: datetime) -> None:
+    def _extend_life(self, at: datetime) -> None:
         """A fork read this thread's cache entry, which extends its life."""
         if self._left is not None and at > self._left.at:
             self._left = replace(self._left, at=at)
 
     def _explain(self, left: _Left, request: Request, response: Response, at: datetime) -> list[Cause]:
-        found = [*self._changed(left, request)]
-        late = self._expired(request, (at - left.at).total_seconds())
+        found = [*self._find_changes(left, request)]
+        late = self._find_expiry(request, (at - left.at).total_seconds())
         if late is not None:
             found.append(late)
         if not found and response.applied_edits:
@@ -158,14 +158,14 @@ class CacheWatch:
             found.append(Cause("thinking_stripped", "this model drops earlier thinking when a new turn begins"))
         return found or [Cause("server", "nothing changed and little time passed: the server dropped it")]
 
-    def _changed(self, left: _Left, request: Request) -> tuple[Cause, ...]:
+    def _find_changes(self, left: _Left, request: Request) -> tuple[Cause, ...]:
         """Returns what differs from the last request. Compared once, before or after it is sent."""
         if self._changes is None or self._changes[0] is not request:
             causes = tuple(differences(left.request, request)) if left.request is not None else ()
             self._changes = (request, causes)
         return self._changes[1]
 
-    def _expired(self, request: Request, idle: float) -> Cause | None:
+    def _find_expiry(self, request: Request, idle: float) -> Cause | None:
         if request.markers:
             ttl = request.markers[0].ttl
             lifetime, kept = LIFETIME_S[ttl], "1 h" if ttl == "1h" else "5 min"
@@ -184,7 +184,7 @@ class CacheWatch:
         )
 
 
-def told(broken: CacheBreak, *, priced: bool) -> str:
+def describe_break(broken: CacheBreak, *, priced: bool) -> str:
     """Describes a break in one line for the user."""
     who = "" if broken.thread == "main" else f" by {broken.thread}"
     paid = f", ${broken.cost:.4f} more" if priced else ""

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 
-from reverie.context.compacted import Compacted, Undone, compacted_by
+from reverie.context.compaction_report import CompactionReport, UndoReport, report_of
 from reverie.context.conversation import Conversation
 from reverie.context.pipeline import follow, record
 from reverie.errors import ReverieError, StorageError, Unreachable, UserError
@@ -19,16 +19,16 @@ from reverie.layers.base import (
     AskFork,
     BreakCause,
     CarryOut,
-    Commit,
     Companion,
     Effect,
     EffectResult,
     ReadFile,
+    StageCommit,
     WaitFor,
 )
-from reverie.layers.l4_compaction.ground import Wanted
-from reverie.layers.l4_compaction.partial import is_persons
+from reverie.layers.l4_compaction.partial import is_from_user
 from reverie.layers.l4_compaction.pins import check_pin, find_pin, next_id
+from reverie.layers.l4_compaction.setup import CompactionRequest
 from reverie.layers.l4_compaction.stage import Compaction
 from reverie.layers.weighing import weigh_entries
 from reverie.origins import fence
@@ -70,7 +70,7 @@ class Compactor(Companion):
         self._on_clear = on_clear
         self._emit = emit
         self._running: asyncio.Task[object] | None = None
-        self._waiting: tuple[Wanted, asyncio.Future[Compacted]] | None = None
+        self._waiting: tuple[CompactionRequest, asyncio.Future[CompactionReport]] | None = None
 
     async def between_rounds(self) -> Sequence[Block]:
         await self._serve()
@@ -87,25 +87,25 @@ class Compactor(Companion):
 
     # -- compacting -----------------------------------------------------------------------------------------------
 
-    async def compact(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
+    async def compact(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> CompactionReport:
         """Compacts now, or at the end of the current round. `text` has instructions for the summary; `from_` and
         `up_to` name the message where a part begins or ends."""
-        wanted = self._wanted(text, from_, up_to)
+        wanted = self._check_request(text, from_, up_to)
         if self._in_turn():
             return await self._at_the_end_of_the_round(wanted)
         with self._alone():
             return await self._compact(wanted)
 
-    async def _compact(self, wanted: Wanted) -> Compacted:
+    async def _compact(self, wanted: CompactionRequest) -> CompactionReport:
         self._ensure_header()
         commit = await self._walk(self._compaction, self._log.view, wanted, self._talk().carry_out)
         record(self._log, commit)
         self._announce(BreakCause.COMPACTED, commit.breaks.why if commit.breaks else "the conversation was compacted")
         self._confirm()
         self._emit(Notice(commit.notice or "", source="layers"))
-        return compacted_by(commit)
+        return report_of(commit)
 
-    async def _at_the_end_of_the_round(self, wanted: Wanted) -> Compacted:
+    async def _at_the_end_of_the_round(self, wanted: CompactionRequest) -> CompactionReport:
         if self._waiting is not None:
             raise UserError("a compaction waits for the end of this round already")
         done = asyncio.get_running_loop().create_future()
@@ -116,7 +116,7 @@ class Compactor(Companion):
         finally:
             self._forget(done)  # the caller may have gone
 
-    def _forget(self, done: asyncio.Future[Compacted]) -> None:
+    def _forget(self, done: asyncio.Future[CompactionReport]) -> None:
         if self._waiting is not None and self._waiting[1] is done:
             self._waiting = None
 
@@ -145,14 +145,14 @@ class Compactor(Companion):
             with suppress(asyncio.CancelledError):  # nothing of it was recorded, and the turn was over before
                 await self._serve()
 
-    async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
+    async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> CompactionReport:
         """Returns what a compaction would leave, without records, writes, model calls or hooks."""
-        wanted = self._wanted(text, from_, up_to)
+        wanted = self._check_request(text, from_, up_to)
         self._ensure_header()
         view = self._log.view.copy()
-        return compacted_by(await self._walk(Compaction(self._compaction.ground), view, wanted, self._pretend))
+        return report_of(await self._walk(Compaction(self._compaction.ground), view, wanted, self._pretend))
 
-    def _wanted(self, text: str, from_: str | None, up_to: str | None) -> Wanted:
+    def _check_request(self, text: str, from_: str | None, up_to: str | None) -> CompactionRequest:
         parts = self._parts
         if parts.settings.window.disable_compact:
             raise UserError("compaction is switched off (REVERIE_DISABLE_COMPACT, window.disable_compact)")
@@ -162,9 +162,11 @@ class Compactor(Companion):
             raise UserError("compacting a part is switched off (flag compaction.partial)")
         if not self._log.view.entries:
             raise UserError("there is nothing to compact yet: nothing was said")
-        return Wanted("manual", text.strip(), from_, up_to)
+        return CompactionRequest("manual", text.strip(), from_, up_to)
 
-    async def _walk(self, compaction: Compaction, view: View, wanted: Wanted, carry_out: CarryOut) -> Commit:
+    async def _walk(
+        self, compaction: Compaction, view: View, wanted: CompactionRequest, carry_out: CarryOut
+    ) -> StageCommit:
         now = self._talk().now()
         commit = await follow(compaction.steps(view, now, wanted), carry_out)
         if not commit.appends:
@@ -180,7 +182,7 @@ class Compactor(Companion):
 
     # -- taking back ----------------------------------------------------------------------------------------------
 
-    async def undo(self, *, fit: bool = False) -> Undone:
+    async def undo(self, *, fit: bool = False) -> UndoReport:
         """Takes back the last compaction, rewind or clear; turns after a compaction stay.
 
         If the whole history does not fit the window, raises `UserError`; with `fit` brings back as much as fits, the
@@ -193,9 +195,9 @@ class Compactor(Companion):
                 self._announce(BreakCause.TAKEN_BACK, "a rewind was taken back")
                 self._confirm()
                 tokens = self._log.view.meter.tokens
-                return Undone(left.uuid or "", tokens, "The conversation is where it was before.")
+                return UndoReport(left.uuid or "", tokens, "The conversation is where it was before.")
             boundary = self._last_boundary()
-            then = self._without(boundary)
+            then = self._view_without(boundary)
             tokens, limit = then.meter.tokens, self._talk().thresholds.blocking
             if tokens >= limit and not fit:
                 raise UserError(
@@ -207,11 +209,13 @@ class Compactor(Companion):
             self._announce(BreakCause.TAKEN_BACK, "a compaction was taken back")
             self._confirm()
         if tokens < limit:
-            return Undone(boundary, tokens, f"The compaction is taken back: the context holds {tokens:,} tokens again.")
-        cut = self._fitting(self._log.view)
+            return UndoReport(
+                boundary, tokens, f"The compaction is taken back: the context holds {tokens:,} tokens again."
+            )
+        cut = self._cut_point(self._log.view)
         done = await self.compact(up_to=cut)
         kept = f"{done.tokens_after:,} of {tokens:,} tokens are back; what is older is summarised"
-        return Undone(boundary, done.tokens_after, f"The compaction is taken back as far as it fits: {kept}.")
+        return UndoReport(boundary, done.tokens_after, f"The compaction is taken back as far as it fits: {kept}.")
 
     def _last_rewind(self) -> Record | None:
         """Returns the last rewind or clear that was not taken back, if it came after the last compaction."""
@@ -234,11 +238,11 @@ class Compactor(Companion):
                 return one.uuid
         raise UserError("there is no compaction to take back in this conversation")
 
-    def _without(self, boundary: str) -> View:
+    def _view_without(self, boundary: str) -> View:
         undo = Record({"type": "system", "subtype": Undo.subtype, "reverie": to_data(Undo(boundary))})
         return View.of(conversation([*self._log.records, undo]))
 
-    def _fitting(self, view: View) -> str:
+    def _cut_point(self, view: View) -> str:
         """Returns the newest message that no longer fits, next to the prefix that is always sent."""
         room = int(self._talk().thresholds.autocompact * _SHARE_KEPT)
         room -= view.showing(()).meter.tokens
@@ -254,7 +258,7 @@ class Compactor(Companion):
         `given` is the message's uuid, the beginning of one, or `-n` for the n-th from the end.
         """
         with self._alone():
-            entry = self._said(given)
+            entry = self._find_user_message(given)
             found = next(one for one in self._log.records if one.uuid == entry.uuid)
             self._log.append(Rewind(found.parent))
             self._announce(BreakCause.TAKEN_BACK, "the conversation was rewound")
@@ -265,9 +269,9 @@ class Compactor(Companion):
 
     def messages(self) -> list[Entry]:
         """Returns the messages of the user that a rewind can go back to, oldest first."""
-        return [entry for entry in self._log.view.history if is_persons(entry) and entry.uuid is not None]
+        return [entry for entry in self._log.view.history if is_from_user(entry) and entry.uuid is not None]
 
-    def _said(self, given: str) -> Entry:
+    def _find_user_message(self, given: str) -> Entry:
         said = self.messages()
         if given.startswith("-") and given[1:].isdigit() and 0 < int(given[1:]) <= len(said):
             return said[-int(given[1:])]
@@ -343,7 +347,7 @@ class Compactor(Companion):
             self._running = None
 
 
-def _settle(done: asyncio.Future[Compacted], came: Compacted | ReverieError) -> None:
+def _settle(done: asyncio.Future[CompactionReport], came: CompactionReport | ReverieError) -> None:
     if done.done():  # whoever asked did not wait
         return
     if isinstance(came, ReverieError):

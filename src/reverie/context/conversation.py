@@ -14,7 +14,7 @@ from pathlib import Path
 
 from reverie.context.accounts import Account
 from reverie.context.pipeline import Pipeline, Prepared
-from reverie.context.request import End, ImageCount, assemble, end_of, unchanged
+from reverie.context.request import End, ImageCount, assemble, count_unchanged, end_of
 from reverie.errors import PromptTooLong
 from reverie.events import Event, Notice, Retrying
 from reverie.layers.base import AskFork, Break, BreakCause, CarryOut, Companion, Effect, EffectResult, Now
@@ -42,7 +42,7 @@ _OWN_CONTEXT = ("autocompact", "reactive")
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class WindowBudget:
     """The state of the window, in tokens. Nothing is sent above `blocking`; None: this thread has no such limit."""
 
     used: int
@@ -51,15 +51,15 @@ class Budget:
     blocking: int | None
 
 
-async def _as_it_is(_call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
+async def _keep_output(_call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
     return output
 
 
-async def _not_carried_out(effect: Effect) -> EffectResult:
+async def _refuse_effect(effect: Effect) -> EffectResult:
     return EffectResult(ok=False, text=f"{type(effect).__name__} is not available in this conversation")
 
 
-def _unheard(_event: Event) -> None:
+def _ignore_event(_event: Event) -> None:
     pass
 
 
@@ -68,8 +68,8 @@ class Around:
     """The companions of a conversation in their order, layer 1 for its results, and what carries out effects."""
 
     companions: tuple[Companion, ...] = ()
-    keep: Callable[[ToolUseBlock, ToolOutput], Awaitable[ToolOutput]] = _as_it_is
-    carry_out: CarryOut = _not_carried_out
+    keep: Callable[[ToolUseBlock, ToolOutput], Awaitable[ToolOutput]] = _keep_output
+    carry_out: CarryOut = _refuse_effect
 
 
 def announcement(breaks: Iterable[Break]) -> str | None:
@@ -135,7 +135,7 @@ class Conversation:
             sent=self.sent,
             own_from=self.own_from,
             shared=self.shared,
-            same=unchanged(self.sent_messages, messages) if self.announced else None,
+            same=count_unchanged(self.sent_messages, messages) if self.announced else None,
             images_left_out=self.images_left_out,
             cache_edits=self.log.view.pinned_edits(),
             server_edits=self.log.view.server_edits,
@@ -192,7 +192,7 @@ class Conversation:
                 async for event in events:
                     if isinstance(event, Finished):
                         answered = True
-                        self._applied(event.response.applied_edits)
+                        self._record_server_edits(event.response.applied_edits)
                         if self.account is not None:
                             self.account.finished(request, event.response, began)
                     yield event
@@ -204,7 +204,7 @@ class Conversation:
         """Remembers what was sent last, so that the next request finds its start in the cache."""
         self.sent, self.sent_messages = end_of(request.messages), request.messages
 
-    def _applied(self, edits: tuple[JsonObject, ...]) -> None:
+    def _record_server_edits(self, edits: tuple[JsonObject, ...]) -> None:
         """Records and reports what the server cleared, when that changed."""
         if not edits or self.purpose is not Purpose.MAIN or edits == self.log.view.applied_edits:
             return
@@ -228,11 +228,11 @@ class Conversation:
             blocking=self.thresholds.blocking,
         )
 
-    def budget(self) -> Budget:
+    def budget(self) -> WindowBudget:
         used = self.log.view.meter.tokens
         limits = self.thresholds
         blocking = limits.blocking if self.blocks_when_full and not self.just_compacted else None
-        return Budget(used, limits.window, limits.percent_left(used), blocking)
+        return WindowBudget(used, limits.window, limits.percent_left(used), blocking)
 
     async def observe(self, response: Response) -> None:
         """Records a whole response; an empty one too, because it was paid for."""
@@ -281,7 +281,7 @@ class Conversation:
             just_compacted=False,
             around=Around(keep=self.around.keep, carry_out=self.around.carry_out),
             blocks_when_full=purpose not in (Purpose.COMPACTION, Purpose.NOTES),
-            emit=_unheard,
+            emit=_ignore_event,
             account=self.account.forked() if self.account is not None else None,
             own_from=answers[-1] + 1 if answers else 0,
         )

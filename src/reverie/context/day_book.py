@@ -15,7 +15,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.context.ledger import Entry
+from reverie.context.ledger import LedgerEntry
 from reverie.errors import StorageError
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, open_regular
@@ -30,14 +30,14 @@ _KEPT_DAYS = 35
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Spending:
     """Tokens of fresh input, and US dollars."""
 
     tokens: float = 0.0
     dollars: float = 0.0
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(self.tokens + other.tokens, self.dollars + other.dollars)
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(self.tokens + other.tokens, self.dollars + other.dollars)
 
 
 class DayBook:
@@ -48,13 +48,13 @@ class DayBook:
         self._clock = clock
         self._day: date | None = None
         self._read = 0
-        self._spent = Spent()
-        self._unsaved = Spent()
+        self._spent = Spending()
+        self._unsaved = Spending()
 
     def path(self, day: date) -> Path:
         return self._folder / f"{day.isoformat()}.jsonl"
 
-    def add(self, one: Entry) -> None:
+    def add(self, one: LedgerEntry) -> None:
         """Books a request of background work and ignores others."""
         if one.purpose not in BACKGROUND:
             return
@@ -63,9 +63,9 @@ class DayBook:
             make_private_dir(self._folder)
             self._append(self.path(day), _line(one))
         except (StorageError, OSError):
-            self._unsaved += Spent(one.equivalents, one.cost)
+            self._unsaved += Spending(one.equivalents, one.cost)
 
-    def today(self) -> Spent:
+    def today(self) -> Spending:
         """Returns what all processes together have spent today. Reads only what is new since the last call."""
         self._catch_up(self.path(self._today()))
         return self._spent + self._unsaved
@@ -74,7 +74,7 @@ class DayBook:
         day = self._clock().astimezone().date()
         if day != self._day:
             self._day, self._read = day, 0
-            self._spent = self._unsaved = Spent()
+            self._spent = self._unsaved = Spending()
             self._forget_old(day)
         return day
 
@@ -90,7 +90,7 @@ class DayBook:
         try:
             with os.fdopen(open_regular(path), "rb") as file:
                 if os.fstat(file.fileno()).st_size < self._read:  # rebuilt or cut: start again
-                    self._read, self._spent = 0, Spent()
+                    self._read, self._spent = 0, Spending()
                 file.seek(self._read)
                 added = file.read(LARGEST)
         except OSError:
@@ -108,7 +108,7 @@ class DayBook:
                     file.unlink(missing_ok=True)
 
 
-def _line(one: Entry) -> bytes:
+def _line(one: LedgerEntry) -> bytes:
     at = None if one.at is None else one.at.isoformat(timespec="seconds")
     body = {
         "at": at,
@@ -121,13 +121,13 @@ def _line(one: Entry) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode() + b"\n"
 
 
-def _spent(line: bytes) -> Spent:
+def _spent(line: bytes) -> Spending:
     try:
         raw: Any = load_json(line)
         body = cast("dict[str, Any]", raw)
-        return Spent(max(0.0, float(body["tokens"])), max(0.0, float(body["usd"])))
+        return Spending(max(0.0, float(body["tokens"])), max(0.0, float(body["usd"])))
     except (ValueError, TypeError, KeyError):
-        return Spent()
+        return Spending()
 
 
 class Caps:

@@ -1,7 +1,7 @@
 """Puts all layers of one conversation together and joins them to a loop.
 
 The loop begins and ends turns here; its `conversation` prepares requests, observes responses and keeps results. The
-owner of the loop provides what only it can do (`Host`) and never calls a layer.
+owner of the loop provides what only it can do (`EngineHost`) and never calls a layer.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from reverie.context.pipeline import Pipeline
 from reverie.events import Event, Notice
 from reverie.layers.base import AskFork, Companion, EffectResult, Forks, RunHook, Stage, SteppedStage
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
-from reverie.layers.l2_microcompact.stage import Microcompact, Numbers
+from reverie.layers.l2_microcompact.stage import Microcompact, MicrocompactNumbers
 from reverie.layers.l3_session_notes.keeper import NoteKeeper, note_numbers
 from reverie.layers.l4_compaction.folding import Collapse, Snip
-from reverie.layers.l4_compaction.ground import CompactionNumbers, Ground
+from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionSetup
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
 from reverie.layers.l5_extraction.extractor import Extractor
 from reverie.layers.l6_dreaming.dreaming import Dreaming
@@ -48,7 +48,7 @@ async def _no_hook(_effect: RunHook) -> EffectResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class EngineHost:
     """What only the owner of the loop can do. A loop without hooks and agents keeps the defaults."""
 
     forks: Forks
@@ -72,7 +72,7 @@ class Engine:
     def __init__(
         self,
         parts: Parts,
-        host: Host,
+        host: EngineHost,
         *,
         tasks: Tasks,
         accounts: Accounts,
@@ -164,7 +164,7 @@ class Engine:
             model=parts.model,
             thresholds=parts.limits,
             emit=self._emit,
-            pipeline=Pipeline(self._stages(), parts.flags.on, self._stage_failed),
+            pipeline=Pipeline(self._stages(), parts.flags.on, self._report_stage_failure),
             retry=RetryPolicy.of(parts.settings),
             request_log=RequestLog(log_to) if log_to is not None else None,
             around=Around(companions, self._effects.keep, self._effects.carry_out),
@@ -183,7 +183,7 @@ class Engine:
                 parts.model.capabilities,
                 warning_at=parts.limits.warning,
                 is_on=parts.flags.on,
-                numbers=lambda: parts.numbers(Numbers, "microcompact"),
+                numbers=lambda: parts.numbers(MicrocompactNumbers, "microcompact"),
                 folder=self._folder,
             ),
             "collapse": Collapse(self._collapse_at, str(parts.places.cwd)),
@@ -201,9 +201,9 @@ class Engine:
         off = window.disable_compact or window.disable_autocompact or flags.on("context_collapse")
         return not off and flags.on("compaction.auto")
 
-    def _ground(self) -> Ground:
+    def _ground(self) -> CompactionSetup:
         parts, places = self._parts, self._parts.places
-        return Ground(
+        return CompactionSetup(
             cwd=places.cwd,
             home=places.home,
             transcript=places.transcript(parts.log.session_id),
@@ -215,17 +215,17 @@ class Engine:
             note_numbers=lambda: note_numbers(parts),
             is_on=parts.flags.on,
             auto_on=self.auto_on,
-            leave_out=self._restored_otherwise,
+            leave_out=self._is_restored_elsewhere,
             attachments=self._host.attached,
         )
 
-    def _restored_otherwise(self, path: Path) -> bool:
+    def _is_restored_elsewhere(self, path: Path) -> bool:
         """Memory, instruction files and notes come back in another way, so a compaction does not read them again."""
         folders = [self.notes.path.parent]
         if self._memory is not None:
             folders.append(self._memory.directory.root)
         return path.name in _INSTRUCTION_FILES or any(path.is_relative_to(folder) for folder in folders)
 
-    def _stage_failed(self, name: str, error: Exception) -> None:
+    def _report_stage_failure(self, name: str, error: Exception) -> None:
         self._parts.background.write("stage_failed", stage=name, error=f"{type(error).__name__}: {error}")
         self._emit(Notice(f"the layer {name} failed and was left out: {error}", "warning", "layers"))

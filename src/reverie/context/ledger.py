@@ -36,7 +36,7 @@ _LEDGER_WORDS = (b'"usage"', b'"fork_usage"', b'"cache_break"', b"keptBytes", b"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One request: its purpose and its cost in US dollars (0 if the model has no price)."""
 
     at: datetime | None
@@ -65,7 +65,7 @@ class Entry:
         return self.purpose if by == "layer" else str(getattr(self, by))
 
 
-def entry(
+def make_entry(
     usage: Usage,
     model: str,
     catalogue: Catalogue,
@@ -76,14 +76,14 @@ def entry(
     project: str = "",
     thread: str = "",
     opening: int = 0,
-) -> Entry:
+) -> LedgerEntry:
     """Makes the entry of one request."""
     name = model_id(model)
     facts = catalogue.facts(name)
     each = price(facts, usage.prompt)
     uncached = (usage.prompt * each.input + usage.output_tokens * each.output) / 1_000_000
     paid, fresh = cost(usage, facts), input_equivalents(usage, facts)
-    return Entry(at, purpose, name, usage, paid, uncached, fresh, session, project, facts.priced, thread, opening)
+    return LedgerEntry(at, purpose, name, usage, paid, uncached, fresh, session, project, facts.priced, thread, opening)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Totals:
         """What the cache saved, minus the cost of writing it."""
         return self.uncached - self.cost
 
-    def plus(self, one: Entry) -> Totals:
+    def plus(self, one: LedgerEntry) -> Totals:
         return Totals(
             self.requests + 1,
             self.usage + one.usage,
@@ -137,7 +137,7 @@ class Totals:
         }
 
 
-def total(entries: Iterable[Entry]) -> Totals:
+def total(entries: Iterable[LedgerEntry]) -> Totals:
     found = Totals()
     for one in entries:
         found = found.plus(one)
@@ -145,7 +145,7 @@ def total(entries: Iterable[Entry]) -> Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class DatedBreak:
     """A cache break and its time."""
 
     at: datetime | None
@@ -154,7 +154,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Spared:
+class SparedTokens:
     """Tokens that a layer kept out of one request."""
 
     at: datetime | None
@@ -166,15 +166,15 @@ class Ledger:
     """Entries in the order they were read. Start with `of_session` or `of_transcripts`, or add records."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self.entries: list[Entry] = []
-        self.breaks: list[Broken] = []
+        self.entries: list[LedgerEntry] = []
+        self.breaks: list[DatedBreak] = []
         self._catalogue = catalogue
-        self.spared: list[Spared] = []
+        self.spared: list[SparedTokens] = []
         self._places: dict[tuple[str, str], tuple[int, str]] = {}
         self._kept_out: dict[str, Counter[str]] = {}
         self._openings: dict[str, dict[str, int]] = {}
         self._watches: dict[str, UsageWatch] = {}
-        self._told: set[str] = set()
+        self._with_recorded_break: set[str] = set()
         """Sessions with a recorded break since their last response."""
 
     @classmethod
@@ -203,16 +203,16 @@ class Ledger:
         """Adds one record and ignores those without a cost."""
         session = session or str(record.data.get("sessionId") or "")
         project = str(record.data.get("cwd") or project)
-        at = when(record)
+        at = record_time(record)
         payload = from_record(record)
         if isinstance(payload, ForkUsage):
             where = self._where(record, session, project)
             beside = {"purpose": payload.purpose, "thread": payload.thread}
-            self.entries.append(entry(payload.tokens(), payload.model, self._catalogue, **beside, **where))
+            self.entries.append(make_entry(payload.tokens(), payload.model, self._catalogue, **beside, **where))
         elif isinstance(payload, CacheBreak):
-            self.breaks.append(Broken(at, payload, session))
+            self.breaks.append(DatedBreak(at, payload, session))
             if payload.purpose == Purpose.MAIN.value:
-                self._told.add(session)
+                self._with_recorded_break.add(session)
         elif isinstance(payload, CompactBoundary):
             self._kept_out.pop(session, None)
             self._watch(session).announced = "the conversation was compacted"
@@ -225,7 +225,7 @@ class Ledger:
 
     def _where(self, record: Record, session: str, project: str) -> dict[str, Any]:
         opening = self._opening(record, session)
-        return {"at": when(record), "session": session, "project": project, "opening": opening}
+        return {"at": record_time(record), "session": session, "project": project, "opening": opening}
 
     def _opening(self, record: Record, session: str) -> int:
         """Returns the number of the opening that a record belongs to: runs of different processes share names."""
@@ -247,7 +247,7 @@ class Ledger:
         purpose = Purpose.AGENT if record.is_sidechain else Purpose.MAIN
         model = str(message.fields.get("model") or "")
         where = self._where(record, session, project)
-        found = entry(usage, model, self._catalogue, purpose=purpose.value, **where)
+        found = make_entry(usage, model, self._catalogue, purpose=purpose.value, **where)
         # Records split from one response share its id and repeat its usage; resuming may copy them to another file.
         name = (message.id or "", str(record.data.get("requestId") or session))
         known = self._places.get(name) if message.id else None
@@ -257,16 +257,16 @@ class Ledger:
             if purpose is Purpose.MAIN:
                 self._find_break(found)
                 kept_out = self._kept_out.get(session, Counter[str]())
-                self.spared += [Spared(at, layer, kept) for layer, kept in kept_out.items()]
+                self.spared += [SparedTokens(at, layer, kept) for layer, kept in kept_out.items()]
         elif known[1] == session and usage.output_tokens >= self.entries[known[0]].usage.output_tokens:
             self.entries[known[0]] = found
 
-    def _find_break(self, one: Entry) -> None:
+    def _find_break(self, one: LedgerEntry) -> None:
         """Adds a break that usage shows, unless the break is recorded with its cause."""
         broken = self._watch(one.session).response(one.usage, one.model, one.at, self._catalogue.facts(one.model))
-        if broken is not None and one.session not in self._told:
-            self.breaks.append(Broken(one.at, broken, one.session))
-        self._told.discard(one.session)
+        if broken is not None and one.session not in self._with_recorded_break:
+            self.breaks.append(DatedBreak(one.at, broken, one.session))
+        self._with_recorded_break.discard(one.session)
 
     def only(self, *, since: datetime | None = None, day: date | None = None) -> Ledger:
         """Returns the part from a moment on, or of one local day."""
@@ -334,7 +334,7 @@ def _breaks_json(breaks: Sequence[CacheBreak]) -> JsonObject:
     }
 
 
-def when(record: Record) -> datetime | None:
+def record_time(record: Record) -> datetime | None:
     """Returns when a record was written, if it has a time."""
     return parsed(record.timestamp)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from reverie.layers.base import Break, CarryOut, Commit, Now, Stage, SteppedStage, Steps
+from reverie.layers.base import Break, CarryOut, Now, Stage, StageCommit, SteppedStage, Steps
 from reverie.storage.transcript.session_log import SessionLog
 
 ORDER = ("tool_result_budget", "snip", "microcompact", "collapse", "autocompact")
@@ -65,7 +65,7 @@ class Pipeline:
             return None
         return Prepared((done.breaks,) if done.breaks else (), (done.notice,) if done.notice else ())
 
-    async def _run(self, name: str, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Commit | None:
+    async def _run(self, name: str, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> StageCommit | None:
         stage = self.stages.get(name)
         if stage is None or (stage.flag and not self.is_on(stage.flag)):
             return None
@@ -94,19 +94,19 @@ def _fresh(stage: Stage | SteppedStage) -> Stage | SteppedStage:
     return cast(SteppedStage, fresh()) if fresh is not None else stage
 
 
-async def follow(steps: Steps, carry_out: CarryOut) -> Commit:
+async def follow(steps: Steps, carry_out: CarryOut) -> StageCommit:
     """Drives the steps to their end: carries out all effects of one step, then asks for the next."""
     try:
         effects = next(steps)
         while True:
             effects = steps.send(await asyncio.gather(*(carry_out(effect) for effect in effects)))
     except StopIteration as done:
-        return cast(Commit, done.value)
+        return cast(StageCommit, done.value)
     finally:
         steps.close()
 
 
-def record(log: SessionLog, commit: Commit) -> None:
+def record(log: SessionLog, commit: StageCommit) -> None:
     """Records the decisions of a stage, and what it appends as one block: all of it or nothing."""
     for payload in commit.payloads:
         log.append(payload)

@@ -107,7 +107,7 @@ def date_change(today: date) -> TextBlock:
     return TextBlock(render("reverie.context", "date_change.md", {"date": today.isoformat()}), Origin.CODE)
 
 
-def date_changed(records: Sequence[Record], today: date) -> bool:
+def is_date_outdated(records: Sequence[Record], today: date) -> bool:
     """Returns whether the model still has another date: that of the header, or of the last reminder."""
     for record in reversed(records):
         header = from_record(record)
@@ -139,9 +139,9 @@ class ShownIndex:
 
 def indexes(directory: Path, *, team: bool) -> tuple[ShownIndex, ...]:
     """Returns the index of a memory directory and the team's if there is one, each cut to its limits."""
-    found = [_shown("Memory index", directory / INDEX, directory)]
+    found = [_read_index("Memory index", directory / INDEX, directory)]
     if team:
-        found.append(_shown("Team memory index", directory / TEAM / INDEX, directory))
+        found.append(_read_index("Team memory index", directory / TEAM / INDEX, directory))
     return tuple(found)
 
 
@@ -157,7 +157,7 @@ def reminder(files: tuple[InstructionFile, ...], shown: tuple[ShownIndex, ...]) 
     return render("reverie.context", "reminder.md", {"parts": "\n\n".join(parts)}) if parts else ""
 
 
-def _shown(title: str, path: Path, directory: Path) -> ShownIndex:
+def _read_index(title: str, path: Path, directory: Path) -> ShownIndex:
     if not os.path.lexists(path):
         return ShownIndex(title, path, "")
     if not is_inside(str(path), directory):

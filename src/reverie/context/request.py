@@ -136,7 +136,7 @@ def _ends(
     return found[:3] if reused else [end for end in found if end != wanted[0]][:3]
 
 
-def unchanged(before: Sequence[Message], now: Sequence[Message]) -> int:
+def count_unchanged(before: Sequence[Message], now: Sequence[Message]) -> int:
     """Returns how many messages from the start two requests share. Unchanged messages are the same objects."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(before, now, strict=False)))
 
@@ -165,7 +165,7 @@ class ImageCount:
 
     def left_out(self, messages: Sequence[Message]) -> int:
         """Returns how many of the oldest images do not fit into a request."""
-        same = unchanged(self._messages, messages)
+        same = count_unchanged(self._messages, messages)
         self._images += sum(_images(message.content) for message in messages[same:])
         self._images -= sum(_images(message.content) for message in self._messages[same:])
         self._messages = messages

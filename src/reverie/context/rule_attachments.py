@@ -41,7 +41,7 @@ class RuleAttachments(Companion):
         """Returns the rules for the touched file that are not in view yet."""
         if output.is_error or call.name not in FILE_TOOLS or not self._is_on():
             return ()
-        path = _touched(call, self._cwd)
+        path = _find_path(call, self._cwd)
         if path is None:
             return ()
         if self._instructions is None:
@@ -61,7 +61,7 @@ class RuleAttachments(Companion):
         )
 
 
-def _touched(call: ToolUseBlock, cwd: Path) -> Path | None:
+def _find_path(call: ToolUseBlock, cwd: Path) -> Path | None:
     if not isinstance(call.input, dict):
         return None
     given: object = call.input.get("file_path")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

@@ -136,7 +136,7 @@ class Break:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class StageCommit:
     """What a stage wants to record, in order. `breaks` announces a break of the prefix."""
 
     payloads: tuple[Payload, ...] = ()
@@ -155,10 +155,10 @@ class Stage(Protocol):
         """Returns the wanted effects, or None if this stage has nothing to do (the cheap, usual answer)."""
         ...
 
-    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit: ...
+    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> StageCommit: ...
 
 
-Steps: TypeAlias = Generator[Sequence[Effect], Sequence[EffectResult], Commit]
+Steps: TypeAlias = Generator[Sequence[Effect], Sequence[EffectResult], StageCommit]
 """A plan in steps: yields the wanted effects, receives their results, returns what to record. Pure, like `plan`."""
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import date
 
 from reverie.agents.fork import ForkPoint
-from reverie.context.engine import Engine, Host
+from reverie.context.engine import Engine, EngineHost
 from reverie.context.rule_attachments import RuleAttachments
 from reverie.events import TaskChanged
 from reverie.instructions import Instructions, load_instructions
@@ -95,7 +95,7 @@ class Assembly:
         beside: list[Companion] = [self._rules(), *([self.memory] if self.memory is not None else [])]
         self.engine = Engine(
             parts,
-            Host(
+            EngineHost(
                 forks=self._forks,
                 ask=self._forks.ask,
                 render_header=self._render_header,

@@ -21,11 +21,11 @@ from reverie.layers.base import (
     AskFork,
     Break,
     BreakCause,
-    Commit,
     Effect,
     EffectResult,
     Now,
     Stage,
+    StageCommit,
     SteppedStage,
 )
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
@@ -96,14 +96,14 @@ class Summarise:
             return None
         return (AskFork(Purpose.COMPACTION, "Summarise this conversation.", summary_tokens(now.window)),)
 
-    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
+    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> StageCommit:
         last = max(i for i, entry in enumerate(view.entries) if entry.message.role == "assistant")
         kept, anchor = view.entries[last:], str(uuid4())
         names = [entry.uuid or "" for entry in (kept[0], kept[-1])]
         boundary = CompactBoundary("auto", now.used, kept[-1].uuid, (names[0], anchor, names[1]))
         summary = Message("user", (TextBlock(results[0].text, Origin.SUMMARY),))
         said = Append(summary, {"uuid": anchor, "isCompactSummary": True})
-        return Commit(
+        return StageCommit(
             appends=(Append(boundary), said), breaks=Break(BreakCause.COMPACTED, "the conversation was summarised")
         )
 

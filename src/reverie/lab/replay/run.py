@@ -266,7 +266,7 @@ class _Replay:
     def _take_notes(self) -> None:
         """Layer 3, if the policy has it and it is time: a fork makes all its edits in one reply."""
         notes = self._notes
-        if notes is None or not notes.due(self._log.view):
+        if notes is None or not notes.is_due(self._log.view):
             return
         request = self._beside(notes.directive())
         billing = self._meter.bill(wire.body(request), self._at, output_tokens=notes.update_tokens)

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reverie.layers.base import Commit, Effect, EffectResult, Now, WriteFile
+from reverie.layers.base import Effect, EffectResult, Now, StageCommit, WriteFile
 from reverie.layers.l1_tool_results.replacement import (
     NEVER_PERSISTED,
     LimitsNow,
     ResultLimits,
     file_name,
     holds_image,
-    persisted,
+    render_replacement,
     text_and_form,
 )
 from reverie.storage.transcript.records import ResultDecisions
@@ -46,16 +46,16 @@ class MessageBudget:
             return None
         return [self._write(candidate) for candidate in self._chosen(view, fresh, self._limits())]
 
-    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
+    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> StageCommit:
         fresh = view.fresh_results()
         limits = self._limits()
         replaced = {
-            chosen.call_id: persisted(chosen.text, self._path(chosen), limits.preview)
+            chosen.call_id: render_replacement(chosen.text, self._path(chosen), limits.preview)
             for chosen, result in zip(self._chosen(view, fresh, limits), results, strict=True)
             if result.ok
         }
         kept = tuple(block.tool_use_id for block in fresh if block.tool_use_id not in replaced)
-        return Commit(payloads=(ResultDecisions(replaced, kept),))
+        return StageCommit(payloads=(ResultDecisions(replaced, kept),))
 
     def _chosen(self, view: View, fresh: Sequence[ToolResultBlock], limits: ResultLimits) -> list[_Candidate]:
         """Chooses the largest first until the sum fits; ties by position, so that a replay chooses the same."""

@@ -73,7 +73,7 @@ def holds_image(content: str | tuple[Block, ...]) -> bool:
     return isinstance(content, tuple) and any(isinstance(block, ImageBlock) for block in content)
 
 
-def persisted(text: str, path: Path, preview_bytes: int) -> str:
+def render_replacement(text: str, path: Path, preview_bytes: int) -> str:
     """Renders the replacement of a text that is in `path` now."""
     size = len(text.encode("utf-8", "replace"))
     shown = {"size": f"{size:,} bytes", "path": str(path), "preview": preview(text, preview_bytes)}
@@ -92,7 +92,7 @@ def preview(text: str, limit: int) -> str:
     return cut.decode("utf-8", "ignore") + "\n" + ELLIPSIS
 
 
-def capped(text: str, cap: int) -> str:
+def cap_text(text: str, cap: int) -> str:
     """Returns at most `cap` bytes of a text that the disk did not take."""
     raw = text.encode("utf-8", "replace")
     if len(raw) <= cap:
@@ -101,7 +101,7 @@ def capped(text: str, cap: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ResultDecision:
     """What to do with a result: `write` it, then show `shown`; if the write fails, show `otherwise`."""
 
     shown: str | tuple[Block, ...]
@@ -109,19 +109,21 @@ class Judged:
     otherwise: str | tuple[Block, ...] = ""
 
 
-def judge(tool: str, call_id: str, content: str | tuple[Block, ...], limits: ResultLimits, folder: Path) -> Judged:
+def judge(
+    tool: str, call_id: str, content: str | tuple[Block, ...], limits: ResultLimits, folder: Path
+) -> ResultDecision:
     """Replaces an empty result by a note, sends a too long one to disk, and leaves everything else unchanged."""
     text, structured = text_and_form(content)
     if not content or not text.strip():
-        return Judged(EMPTY)
+        return ResultDecision(EMPTY)
     if holds_image(content):
-        return Judged(content)
+        return ResultDecision(content)
     limit, raw = limits.of(tool), text.encode("utf-8", "replace")
     if (limit is None or len(text) <= limit) and len(raw) <= limits.cap:
-        return Judged(content)
+        return ResultDecision(content)
     path = folder / file_name(call_id, structured=structured)
-    return Judged(
-        shown=persisted(text, path, limits.preview),
+    return ResultDecision(
+        shown=render_replacement(text, path, limits.preview),
         write=WriteFile(path, text.encode("utf-8", "surrogatepass")),
-        otherwise=content if len(raw) <= limits.cap else capped(text, limits.cap),
+        otherwise=content if len(raw) <= limits.cap else cap_text(text, limits.cap),
     )

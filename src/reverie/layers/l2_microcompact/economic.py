@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reverie.layers.l2_microcompact.results import Held, ResultIndex
+from reverie.layers.l2_microcompact.results import ClearableResult, ResultIndex
 from reverie.models.catalogue import ModelFacts
 from reverie.models.prices import output_ratio
 
@@ -60,15 +60,15 @@ class Outlook:
     """Rounds to come."""
     expiring: float
     """The share of them that find the cache expired."""
-    likelihood: Callable[[Held, int], float] | None = None
+    likelihood: Callable[[ClearableResult, int], float] | None = None
     """How likely a result is needed again after so many rounds; None: `likelihood`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class ClearingCut:
     """What to clear, oldest first, and the expected gain beyond its price, in tokens of fresh input."""
 
-    chosen: tuple[Held, ...]
+    chosen: tuple[ClearableResult, ...]
     gain: float
     price: float
 
@@ -80,7 +80,7 @@ def outlook(index: ResultIndex, rounds: int, rates: Rates) -> Outlook:
     return Outlook(ROUNDS_TO_COME * rounds, expiring)
 
 
-def likelihood(held: Held, age: int) -> float:
+def likelihood(held: ClearableResult, age: int) -> float:
     """Returns how likely the session needs this result again, `age` rounds after it came."""
     fresh = USED_AGAIN.get(held.tool, USED_AGAIN_OTHERWISE)
     if held.edited:
@@ -90,9 +90,9 @@ def likelihood(held: Held, age: int) -> float:
     return fresh / (1 + age / FADES_OVER)
 
 
-def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahead: Outlook) -> Cut | None:
+def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahead: Outlook) -> ClearingCut | None:
     """Returns the cut that pays best, or None if none clearly pays. `used`: tokens of the current prompt."""
-    expired = _expired(index, now, rates)
+    expired = _is_expired(index, now, rates)
     carried = ahead.to_come * (rates.read + ahead.expiring * (rates.write - rates.read))
     saved = carried + (rates.write if expired else rates.read)
     again = rates.write + carried / 2  # written again, and carried for half of the remaining rounds on average
@@ -101,7 +101,7 @@ def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahea
     cached_since = _cached_since(index, now, rates)
     judge, rounds = ahead.likelihood or likelihood, index.rounds
     behind, gained, best, best_price, count = -index.fresh, 0.0, 0.0, 0.0, 0
-    saved_tokens, chosen = 0, list[Held]()
+    saved_tokens, chosen = 0, list[ClearableResult]()
     for held in reversed(index.held):
         behind += held.gap
         age = rounds - held.since
@@ -124,10 +124,10 @@ def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahea
         behind += held.marker_tokens
     if count == 0 or best < best_price + CLEARLY * break_price * used:
         return None
-    return Cut(tuple(reversed(chosen[:count])), best, best_price)
+    return ClearingCut(tuple(reversed(chosen[:count])), best, best_price)
 
 
-def _expired(index: ResultIndex, now: datetime, rates: Rates) -> bool:
+def _is_expired(index: ResultIndex, now: datetime, rates: Rates) -> bool:
     """Whether the cache is gone anyway, so that a break costs nothing. A clock that went back says no."""
     return bool(index.asked) and (now - index.asked[-1]).total_seconds() > rates.lifetime_s
 
@@ -139,7 +139,7 @@ def _cached_since(index: ResultIndex, now: datetime, rates: Rates) -> int:
     return bisect_left(index.asked, oldest)
 
 
-def told(chosen: Sequence[Held], done: str) -> str:
+def describe_clears(chosen: Sequence[ClearableResult], done: str) -> str:
     """Describes the clears: how many results, how many tokens, and what happened to them."""
     tokens = sum(held.saves for held in chosen)
     one = len(chosen) == 1

@@ -38,23 +38,23 @@ _SHORT_LIFE_S = 300
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def cleared(tool: str, *, kept_in: str | None = None, failed: bool = False) -> str:
+def render_marker(tool: str, *, kept_in: str | None = None, failed: bool = False) -> str:
     """Returns the marker for a cleared result. It is short, because it stays in the prompt and the call is above it.
 
     `kept_in` is the file with the whole result, if layer 1 kept one.
     """
     if kept_in is not None:
-        return _rendered(f"all of it is in {kept_in}.")
-    return _rendered((_FAILED if failed else _AGAIN).get(tool, _OTHERWISE))
+        return _render(f"all of it is in {kept_in}.")
+    return _render((_FAILED if failed else _AGAIN).get(tool, _OTHERWISE))
 
 
 @cache
-def _rendered(how: str) -> str:
+def _render(how: str) -> str:
     return render("reverie.layers.l2_microcompact", "cleared.md", {"how": how})
 
 
 @dataclass(slots=True)
-class Held:
+class ClearableResult:
     """A result that could be cleared. `gap`: tokens between it and the next one; `since`: rounds before it came."""
 
     call_id: str
@@ -81,7 +81,7 @@ class ResultIndex:
 
     folder: Path | None = None
     """Where layer 1 keeps results of this session."""
-    held: list[Held] = field(default_factory=list[Held])
+    held: list[ClearableResult] = field(default_factory=list[ClearableResult])
     rounds: int = 0
     """Responses so far."""
     fresh: int = 0
@@ -100,7 +100,7 @@ class ResultIndex:
     _response: str | None = None
     _entered_at: datetime | None = None
     _calls: dict[str, ToolUseBlock] = field(default_factory=dict[str, ToolUseBlock])
-    _about: dict[str, list[Held]] = field(default_factory=dict[str, list[Held]])
+    _about: dict[str, list[ClearableResult]] = field(default_factory=dict[str, list[ClearableResult]])
 
     @classmethod
     def of(cls, view: View, folder: Path | None = None) -> ResultIndex:
@@ -181,9 +181,11 @@ class ResultIndex:
             self._pass(tokens if marker is None else estimate_text(marker))
             return
         text = replaced if replaced is not None else block.text
-        marker = cleared(call.name, kept_in=self._kept_in(block.tool_use_id, text), failed=bool(block.is_error))
+        marker = render_marker(
+            call.name, kept_in=self._find_kept_file(block.tool_use_id, text), failed=bool(block.is_error)
+        )
         subject = _subject(call)
-        held = Held(
+        held = ClearableResult(
             block.tool_use_id,
             call.name,
             subject,
@@ -213,7 +215,7 @@ class ResultIndex:
         if self.held:
             self.held[-1].gap += tokens
 
-    def _kept_in(self, call_id: str, text: str) -> str | None:
+    def _find_kept_file(self, call_id: str, text: str) -> str | None:
         """Returns the file of layer 1 that holds this result. Its name must be in the text and in our folder."""
         if self.folder is None or len(text) > 20_000:
             return None
@@ -225,7 +227,7 @@ class ResultIndex:
 
     def _drop(self, view: View) -> None:
         """Removes results that were cleared meanwhile. Their marker stays (nothing, inside the server's cache)."""
-        kept = list[Held]()
+        kept = list[ClearableResult]()
         for held in self.held:
             if held.call_id in view.cleared or held.call_id in view.cache_edits:
                 left = held.marker_tokens if held.call_id in view.cleared else 0

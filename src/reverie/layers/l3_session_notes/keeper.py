@@ -16,8 +16,8 @@ from time import monotonic
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
 from reverie.layers.base import Companion, ForkResult, Forks
-from reverie.layers.l3_session_notes.sections import is_empty, is_intact, mended
-from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers, due, growth, safe_point
+from reverie.layers.l3_session_notes.sections import is_empty, is_intact, repair_notes
+from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers, is_due, measure_growth, safe_point
 from reverie.layers.l3_session_notes.writer import TEMPLATE, directive, only_edit, template_or_default
 from reverie.layers.l4_compaction.by_code import Limits, write_notes
 from reverie.layers.l4_compaction.summary import compact_instructions
@@ -60,7 +60,7 @@ class NoteKeeper(Companion):
         self._emit = emit
         self._heartbeat = Heartbeat(parts.places.heartbeat(WRITER))
         self._tried: str | None = None
-        self._told = set[str]()
+        self._reported = set[str]()
 
     @property
     def path(self) -> Path:
@@ -78,7 +78,7 @@ class NoteKeeper(Companion):
     async def consider(self) -> None:
         """Starts an update if one is due and none is running."""
         parts = self._parts
-        if (why := self._switched_off()) is not None:
+        if (why := self._why_off()) is not None:
             self._heartbeat.stop(why)
             return
         if any(info.purpose is Purpose.NOTES for info in self._tasks.running):
@@ -86,7 +86,7 @@ class NoteKeeper(Companion):
         numbers = note_numbers(parts)
         patience = 1 + self._tasks.failures_in_a_row(Purpose.NOTES)  # after failures the notes are due later
         numbers = replace(numbers, growth_tokens=numbers.growth_tokens * patience)
-        if not due(growth(parts.log.view, self._tried), numbers):
+        if not is_due(measure_growth(parts.log.view, self._tried), numbers):
             return
         if (why := self._forks.may_begin(Purpose.NOTES)) is not None:
             self._heartbeat.stop(why)
@@ -94,7 +94,7 @@ class NoteKeeper(Companion):
         self._start()
         await asyncio.sleep(0)  # the fork's request goes out before ours: it shares the current cache
 
-    def _switched_off(self) -> str | None:
+    def _why_off(self) -> str | None:
         if not self._parts.flags.on("session_notes"):
             return "the flag `session_notes` is off"
         return None if self._auto_on() else "auto-compaction is off, and notes are taken for it"
@@ -120,11 +120,11 @@ class NoteKeeper(Companion):
         self._parts.log.append(Cursor(WRITER, None))
 
     def _start(self) -> Task[None]:
-        return self._tasks.start(Purpose.NOTES, "session notes", self._counted, serial=SERIAL)
+        return self._tasks.start(Purpose.NOTES, "session notes", self._run_update, serial=SERIAL)
 
     # -- one update -----------------------------------------------------------------------------------------------
 
-    async def _counted(self, task: TaskHandle) -> None:
+    async def _run_update(self, task: TaskHandle) -> None:
         began = monotonic()
         try:
             result = await self._update(task)
@@ -186,7 +186,7 @@ class NoteKeeper(Companion):
         numbers, parts = note_numbers(self._parts), self._parts
         limits = Limits(total=numbers.total_tokens * PROSE_BYTES, ledger=numbers.section_tokens * PROSE_BYTES)
         text = write_notes(parts.log.view.history, template, limits, cwd=str(parts.places.cwd))
-        write_atomic(self.path, mended(text, template).encode("utf-8", "replace"))
+        write_atomic(self.path, repair_notes(text, template).encode("utf-8", "replace"))
 
     def _load(self, template: str) -> bytes:
         """Returns the notes; writes the template if there are none, and repairs broken headings."""
@@ -194,14 +194,14 @@ class NoteKeeper(Companion):
         if text is None:
             make_private(self.path.parent)
         if text is None or not is_intact(text, template):
-            text = mended(text or "", template) if text else template
+            text = repair_notes(text or "", template) if text else template
             write_atomic(self.path, text.encode("utf-8", "replace"))
         return text.encode("utf-8", "replace")
 
     def _template(self) -> str:
         template, problem = template_or_default(self._own(TEMPLATE))
-        if problem is not None and problem not in self._told:
-            self._told.add(problem)
+        if problem is not None and problem not in self._reported:
+            self._reported.add(problem)
             where = self._parts.places.notes_config / TEMPLATE
             self._emit(Notice(f"{where} is not used: {problem}", "warning", "notes"))
         return template

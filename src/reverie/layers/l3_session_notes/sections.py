@@ -17,7 +17,7 @@ CUT = "[… the rest of this section is in {path}]"
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class NoteSection:
     """One section: its heading line, its hint (may be empty) and its text."""
 
     heading: str
@@ -30,18 +30,18 @@ class Section:
         return f"{head}\n{self.body}\n" if self.body else head
 
 
-def outline(template: str) -> list[Section]:
+def outline(template: str) -> list[NoteSection]:
     """Returns the empty sections of a template in order; none if it has no heading."""
     lines = template.splitlines()
-    found = list[Section]()
+    found = list[NoteSection]()
     for at, line in enumerate(lines):
         if _HEADING.match(line):
             following = next((other.strip() for other in lines[at + 1 : at + 3] if other.strip()), "")
-            found.append(Section(line.strip(), following if _ITALIC.match(following) else ""))
+            found.append(NoteSection(line.strip(), following if _ITALIC.match(following) else ""))
     return found
 
 
-def split(notes: str, template: str) -> list[Section]:
+def split(notes: str, template: str) -> list[NoteSection]:
     """Splits the notes by the template's sections. A missing heading becomes an empty section; no text is lost."""
     empty = outline(template)
     bodies: dict[str, list[str]] = {section.heading: [] for section in empty}
@@ -52,10 +52,10 @@ def split(notes: str, template: str) -> list[Section]:
             at = line.strip()
         elif line.strip() not in hints:
             bodies.setdefault(at, []).append(line)
-    return [Section(s.heading, s.hint, "\n".join(bodies[s.heading]).strip("\n").rstrip()) for s in empty]
+    return [NoteSection(s.heading, s.hint, "\n".join(bodies[s.heading]).strip("\n").rstrip()) for s in empty]
 
 
-def mended(notes: str, template: str) -> str:
+def repair_notes(notes: str, template: str) -> str:
     """Returns the notes with every heading and hint of the template in its place."""
     return "\n".join(section.text for section in split(notes, template))
 
@@ -94,7 +94,7 @@ def over_limit(notes: str, template: str, *, section_tokens: int, total_tokens: 
     return found
 
 
-def shortened(notes: str, template: str, *, characters: int, path: str) -> str:
+def shorten_sections(notes: str, template: str, *, characters: int, path: str) -> str:
     """Cuts every section that is too long at the end of a line, with a marker."""
     out = list[str]()
     for section in split(notes, template):
@@ -103,5 +103,5 @@ def shortened(notes: str, template: str, *, characters: int, path: str) -> str:
             cut = body[:characters]
             newline = cut.rfind("\n")
             body = (cut[:newline] if newline > characters // 2 else cut).rstrip() + "\n" + CUT.format(path=path)
-        out.append(Section(section.heading, section.hint, body).text)
+        out.append(NoteSection(section.heading, section.hint, body).text)
     return "\n".join(out)

@@ -39,7 +39,7 @@ class NoteNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class NoteGrowth:
     """What came since the last notes. `first`: there were none."""
 
     first: bool
@@ -48,7 +48,7 @@ class Growth:
     last_made_calls: bool
 
 
-def growth(view: View, since: str | None = None) -> Growth:
+def measure_growth(view: View, since: str | None = None) -> NoteGrowth:
     """Returns what came after the cursor, or after `since` if that is later: the last message of an attempt."""
     cursor = view.cursors.get(WRITER)
     new = view.entries
@@ -58,7 +58,7 @@ def growth(view: View, since: str | None = None) -> Growth:
             break
     said = [entry for entry in new if not entry.brought]
     answers = [entry for entry in view.entries if entry.message.role == "assistant"]
-    return Growth(
+    return NoteGrowth(
         first=cursor is None and since is None,
         tokens=weigh_early(view, said),
         calls=sum(len(entry.message.tool_uses) for entry in said),
@@ -66,7 +66,7 @@ def growth(view: View, since: str | None = None) -> Growth:
     )
 
 
-def due(grown: Growth, numbers: NoteNumbers) -> bool:
+def is_due(grown: NoteGrowth, numbers: NoteNumbers) -> bool:
     """Returns whether notes are due: always enough tokens, then enough calls or a pause."""
     if grown.first:
         return grown.tokens >= numbers.first_tokens
@@ -90,7 +90,7 @@ def safe_point(view: View) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class NoteCoverage:
     """`behind` and `behind_tokens`: messages, and their tokens, that the notes do not cover yet."""
 
     empty: tuple[str, ...]
@@ -118,12 +118,12 @@ class Standing:
         return [*said, *(line.removeprefix("- ") for line in self.too_long)]
 
 
-def standing(view: View, notes: str, template: str, numbers: NoteNumbers) -> Standing:
+def measure_coverage(view: View, notes: str, template: str, numbers: NoteNumbers) -> NoteCoverage:
     """Compares the notes with the conversation."""
     cursor = view.cursors.get(WRITER)
     names = [entry.uuid for entry in view.history]
     new = view.history[names.index(cursor) + 1 :] if cursor is not None and cursor in names else view.history
-    return Standing(
+    return NoteCoverage(
         empty=tuple(s.heading.lstrip("# ") for s in split(notes, template) if not s.body.strip()),
         too_long=tuple(
             over_limit(notes, template, section_tokens=numbers.section_tokens, total_tokens=numbers.total_tokens)

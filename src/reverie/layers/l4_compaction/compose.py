@@ -13,8 +13,8 @@ from typing import Literal
 
 from reverie.layers.base import Append
 from reverie.layers.l4_compaction.by_code import names_beside, operation_ledger, operations
-from reverie.layers.l4_compaction.ground import CompactionNumbers, Trigger
-from reverie.layers.l4_compaction.requests import Request, render_requests
+from reverie.layers.l4_compaction.requests import UserRequest, render_requests
+from reverie.layers.l4_compaction.setup import CompactionNumbers, Trigger
 from reverie.layers.l4_compaction.summary import PACKAGE
 from reverie.origins import fence
 from reverie.prompts import render
@@ -26,7 +26,7 @@ Extent = Literal["whole", "from", "up_to"]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class CompactionScope:
     """What is summarised (`gone`) and what stays in view, as one stretch before or after the rest."""
 
     extent: Extent
@@ -39,7 +39,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Prose:
+class SummaryText:
     """The written part, its writer (`notes`, `fork`, `plain` or `code`), and why better writers failed."""
 
     text: str
@@ -48,10 +48,10 @@ class Prose:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class SummaryParts:
     """What else goes into the new context."""
 
-    requests: Sequence[Request]
+    requests: Sequence[UserRequest]
     requests_folder: Path
     all_requests: Path
     unsaved: frozenset[Path]
@@ -60,7 +60,9 @@ class Beside:
     cwd: str
 
 
-def summary_blocks(scope: Scope, prose: Prose, beside: Beside, numbers: CompactionNumbers) -> tuple[Block, ...]:
+def summary_blocks(
+    scope: CompactionScope, prose: SummaryText, beside: SummaryParts, numbers: CompactionNumbers
+) -> tuple[Block, ...]:
     """Returns the summary message: prose, requests, ledger, names, pins, and how to go on."""
     title = "Its notes, kept while working:" if prose.writer == "notes" else "Its summary:"
     opening = {"transcript": str(beside.transcript), "title": title, "prose": prose.text}
@@ -101,8 +103,8 @@ class Ids:
 
 
 def records(
-    scope: Scope,
-    prose: Prose,
+    scope: CompactionScope,
+    prose: SummaryText,
     ids: Ids,
     *,
     trigger: Trigger,
@@ -126,7 +128,7 @@ def records(
         trigger=trigger,
         tokens_before=tokens_before,
         last_uuid=last,
-        preserved=_preserved(scope, ids),
+        preserved=_preserved_range(scope, ids),
         writer=prose.writer,
         extent=scope.extent,
         sealed_by=parts[-1].fields["uuid"],
@@ -135,7 +137,7 @@ def records(
     return [Append(boundary, {"uuid": ids.boundary}), *belonging]
 
 
-def _preserved(scope: Scope, ids: Ids) -> tuple[str, str, str] | None:
+def _preserved_range(scope: CompactionScope, ids: Ids) -> tuple[str, str, str] | None:
     named = [entry.uuid for entry in scope.kept if entry.uuid is not None]
     if not named:
         return None

@@ -5,11 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reverie.layers.base import Append, Break, BreakCause, Commit, Now, WriteFile
-from reverie.layers.l4_compaction.compose import Beside, Ids, Prose, Scope, after, records, summary_blocks
-from reverie.layers.l4_compaction.ground import CompactionNumbers, Ground, Wanted
-from reverie.layers.l4_compaction.requests import everything, files_for, requests_in
-from reverie.layers.l4_compaction.survival import in_words, inventory, survival, texts_of
+from reverie.layers.base import Append, Break, BreakCause, Now, StageCommit, WriteFile
+from reverie.layers.l4_compaction.compose import (
+    CompactionScope,
+    Ids,
+    SummaryParts,
+    SummaryText,
+    after,
+    records,
+    summary_blocks,
+)
+from reverie.layers.l4_compaction.requests import all_requests_file, files_for, requests_in
+from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionRequest, CompactionSetup
+from reverie.layers.l4_compaction.survival import describe_survival, inventory, survival, texts_of
 from reverie.models.tokens import estimate_text
 from reverie.origins import fence
 from reverie.storage.transcript.records import SessionHeader
@@ -26,12 +34,12 @@ _ROOMY = 0.6
 class Draft:
     """A compaction of this view: what leaves, what stays, and the summary of what leaves."""
 
-    ground: Ground
+    ground: CompactionSetup
     view: View
     now: Now
-    wanted: Wanted
-    scope: Scope
-    prose: Prose
+    wanted: CompactionRequest
+    scope: CompactionScope
+    prose: SummaryText
     ids: Ids = field(init=False)
     all_requests: Path = field(init=False)
     header: SessionHeader = field(init=False)
@@ -52,7 +60,7 @@ class Draft:
         numbers, said = self.ground.numbers(), requests_in(self.scope.gone)
         files = files_for(said, self.ground.requests, numbers.request_bytes)
         if sum(estimate_text(one.text) for one in said) > numbers.requests_tokens // _SMALLEST_SHARE:
-            files.append(everything(said, self.all_requests))
+            files.append(all_requests_file(said, self.all_requests))
         return files
 
     def made(
@@ -63,7 +71,7 @@ class Draft:
         numbers: CompactionNumbers,
         *,
         roomy: bool = False,
-    ) -> Commit | None:
+    ) -> StageCommit | None:
         """Returns the commit within these budgets; None if the new context is not smaller, or still over the threshold.
 
         With `roomy` it must also leave room to work in.
@@ -95,10 +103,10 @@ class Draft:
             tokens_after=tokens,
             limit=numbers.request_bytes,
         )
-        return Commit(
+        return StageCommit(
             appends=(*appends, Append(report, {"compactOf": self.ids.boundary})),
             breaks=Break(BreakCause.COMPACTED, "the conversation was compacted"),
-            notice=f"{_how(self.prose)}: {now.used:,} → {tokens:,} tokens; {in_words(report)}",
+            notice=f"{_how(self.prose)}: {now.used:,} → {tokens:,} tokens; {describe_survival(report)}",
         )
 
     def _limit(self) -> int:
@@ -106,10 +114,10 @@ class Draft:
         worth = _WORTH if self.prose.writer == "notes" and self.wanted.trigger == "auto" else 1.0
         return int(self.now.autocompact_at * worth)
 
-    def _beside(self, unsaved: frozenset[Path]) -> Beside:
+    def _beside(self, unsaved: frozenset[Path]) -> SummaryParts:
         scope = self.scope
         visible = texts_of(entry.message for entry in scope.kept) if scope.kept_first else ""
-        return Beside(
+        return SummaryParts(
             requests=requests_in(scope.gone),
             requests_folder=self.ground.requests,
             all_requests=self.all_requests,
@@ -120,7 +128,7 @@ class Draft:
         )
 
 
-def _how(prose: Prose) -> str:
+def _how(prose: SummaryText) -> str:
     by = {
         "notes": "Compacted from the notes, without a model call",
         "fork": "Compacted",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from reverie.layers.base import Break, BreakCause, Commit, Effect, EffectResult, Now
+from reverie.layers.base import Break, BreakCause, Effect, EffectResult, Now, StageCommit
 from reverie.layers.l3_session_notes.notes_compaction import unsplit
 from reverie.layers.l4_compaction.by_code import operation_ledger, operations
 from reverie.layers.weighing import weigh_entries
@@ -30,7 +30,7 @@ _LEDGER_SHARE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ToolRun:
     """Complete tool rounds in a row, and their tokens."""
 
     entries: tuple[Entry, ...]
@@ -44,7 +44,7 @@ class Run:
         return Fold(kind, self.entries[0].uuid or "", self.entries[-1].uuid or "", text, self.tokens)
 
 
-def old_runs(view: View, tokens: int) -> list[Run]:
+def old_runs(view: View, tokens: int) -> list[ToolRun]:
     """Returns the oldest rounds that hold about `tokens` together; fewer if there are not enough."""
     entries = view.entries
     answers = [i for i, entry in enumerate(entries) if entry.message.role == "assistant"]
@@ -57,7 +57,7 @@ def old_runs(view: View, tokens: int) -> list[Run]:
     while end < newest and entries[end].message.tool_results:  # the last round leaves whole
         end += 1
     end = min(newest, unsplit(entries, end))
-    found = [Run(run, weigh_entries(view, run)) for run in _runs(entries[:end])]
+    found = [ToolRun(run, weigh_entries(view, run)) for run in _runs(entries[:end])]
     return [run for run in found if run.tokens > 0 and run.entries[0].uuid and run.entries[-1].uuid]
 
 
@@ -79,16 +79,16 @@ class Snip:
     def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
         return () if now.used > now.autocompact_at and self._runs(view, now) else None
 
-    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
+    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> StageCommit:
         runs = self._runs(view, now)
         freed, rounds = sum(run.tokens for run in runs), sum(run.rounds for run in runs)
-        return Commit(
+        return StageCommit(
             payloads=tuple(run.fold("snip") for run in runs),
             breaks=Break(BreakCause.CLEARED, "old tool rounds were dropped"),
             notice=f"{rounds} old tool rounds were dropped, which freed about {freed:,} tokens",
         )
 
-    def _runs(self, view: View, now: Now) -> list[Run]:
+    def _runs(self, view: View, now: Now) -> list[ToolRun]:
         return old_runs(view, now.used - int(now.autocompact_at * _SNIP_TO))
 
 
@@ -104,19 +104,19 @@ class Collapse:
     def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
         return () if now.used >= now.effective * self._at_pct() / 100 and self._runs(view, now) else None
 
-    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
+    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> StageCommit:
         runs = self._runs(view, now)
         folded, rounds = sum(run.tokens for run in runs), sum(run.rounds for run in runs)
-        return Commit(
+        return StageCommit(
             payloads=tuple(run.fold("collapse", self._text(run)) for run in runs),
             breaks=Break(BreakCause.FOLDED, "old stretches were folded"),
             notice=f"{rounds} old tool rounds (about {folded:,} tokens) were folded",
         )
 
-    def _runs(self, view: View, now: Now) -> list[Run]:
+    def _runs(self, view: View, now: Now) -> list[ToolRun]:
         return old_runs(view, now.used - int(now.effective * _COLLAPSE_TO))
 
-    def _text(self, run: Run) -> str:
+    def _text(self, run: ToolRun) -> str:
         most = max(200, run.tokens * PROSE_BYTES // _LEDGER_SHARE)
         ledger = operation_ledger(operations(run.entries), max_chars=most, cwd=self._cwd)
         return render("reverie.layers.l4_compaction", "folded.md", {"rounds": str(run.rounds), "ledger": ledger})

@@ -22,7 +22,7 @@ _LINE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class UserRequest:
     """One message of the user: their own words and what they piped or pasted, in order."""
 
     uuid: str
@@ -47,19 +47,19 @@ class Request:
         return len(self.text.encode("utf-8", "replace"))
 
 
-def requests_in(entries: Iterable[Entry]) -> list[Request]:
+def requests_in(entries: Iterable[Entry]) -> list[UserRequest]:
     """Returns every message of the user, in order."""
-    found = list[Request]()
+    found = list[UserRequest]()
     for entry in entries:
         if entry.message.role != "user" or entry.brought:
             continue
         given = tuple(b for b in entry.message.content if isinstance(b, TextBlock) and b.origin.is_given)
         if any(block.text.strip() for block in given):
-            found.append(Request(entry.uuid or "", given))
+            found.append(UserRequest(entry.uuid or "", given))
     return found
 
 
-def files_for(requests: Sequence[Request], folder: Path, limit: int) -> list[WriteFile]:
+def files_for(requests: Sequence[UserRequest], folder: Path, limit: int) -> list[WriteFile]:
     """Returns the files that keep the long ones."""
     return [
         WriteFile(path_of(request, folder), request.plain.encode("utf-8", "replace"))
@@ -68,19 +68,25 @@ def files_for(requests: Sequence[Request], folder: Path, limit: int) -> list[Wri
     ]
 
 
-def path_of(request: Request, folder: Path) -> Path:
+def path_of(request: UserRequest, folder: Path) -> Path:
     """Returns the file of a long message."""
     return folder / file_name(request.uuid or request.text, structured=False)
 
 
-def everything(requests: Sequence[Request], path: Path) -> WriteFile:
+def all_requests_file(requests: Sequence[UserRequest], path: Path) -> WriteFile:
     """Returns one file with every message in full, for when not all of them can be shown."""
     text = "\n\n".join(f"--- message {number} ---\n{one.plain}" for number, one in enumerate(requests, 1))
     return WriteFile(path, text.encode("utf-8", "replace"))
 
 
 def render_requests(
-    requests: Sequence[Request], folder: Path, *, limit: int, budget: int, kept_whole: Path, unsaved: frozenset[Path]
+    requests: Sequence[UserRequest],
+    folder: Path,
+    *,
+    limit: int,
+    budget: int,
+    kept_whole: Path,
+    unsaved: frozenset[Path],
 ) -> str:
     """Renders the messages as a numbered list within `limit` bytes per message and `budget` tokens in total.
 
@@ -110,7 +116,7 @@ def render_requests(
     return "\n".join(lines)
 
 
-def _excerpt(request: Request, limit: int, path: Path) -> str:
+def _excerpt(request: UserRequest, limit: int, path: Path) -> str:
     """Returns the user's words as far as they fit, and the beginning and end of piped or pasted parts."""
     own = sum(len(encoded(part.text)) for part in request.parts if part.origin.is_users)
     material = [part for part in request.parts if not part.origin.is_users]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reverie.layers.base import EffectResult, ReadFile
 from reverie.layers.l4_compaction.by_code.operations import operations
-from reverie.layers.l4_compaction.ground import CompactionNumbers
+from reverie.layers.l4_compaction.setup import CompactionNumbers
 from reverie.layers.l4_compaction.summary import PACKAGE
 from reverie.models.tokens import JSON_BYTES, PROSE_BYTES, estimate_text, is_json_file
 from reverie.origins import broken_tags
@@ -35,7 +35,7 @@ class WorkingSet:
 
     @property
     def reads(self) -> tuple[ReadFile, ...]:
-        """All of them, in the order of `restored`'s results."""
+        """All of them, in the order of `restore_blocks`'s results."""
         return (*self.plans, *self.skills, *self.files)
 
 
@@ -81,7 +81,9 @@ def _is_own(folder: Path, name: str, home: Path) -> bool:
     return folder.name == name and (folder.parent == home or folder.parent.name in _OWN_FOLDERS)
 
 
-def restored(wanted: WorkingSet, results: Sequence[EffectResult], numbers: CompactionNumbers) -> tuple[Block, ...]:
+def restore_blocks(
+    wanted: WorkingSet, results: Sequence[EffectResult], numbers: CompactionNumbers
+) -> tuple[Block, ...]:
     """Returns blocks for what could be read, each kind until its budget is used up."""
     read = dict(zip(wanted.reads, results, strict=True))
     each, skill = numbers.restore_file_tokens, numbers.restore_skill_tokens

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
-from reverie.layers.base import Commit, Effect, EffectResult, Now, RunHook, Steps
-from reverie.layers.l4_compaction.compose import Prose, Scope
+from reverie.layers.base import Effect, EffectResult, Now, RunHook, StageCommit, Steps
+from reverie.layers.l4_compaction.compose import CompactionScope, SummaryText
 from reverie.layers.l4_compaction.draft import Draft
-from reverie.layers.l4_compaction.ground import CompactionNumbers, Ground, Wanted
 from reverie.layers.l4_compaction.partial import scope_from, scope_up_to, scope_whole
 from reverie.layers.l4_compaction.requests import requests_in
-from reverie.layers.l4_compaction.restore import restored, working_set
+from reverie.layers.l4_compaction.restore import restore_blocks, working_set
+from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionRequest, CompactionSetup
 from reverie.layers.l4_compaction.writers import Writers
 from reverie.storage.transcript.view import View
 from reverie.types import Purpose
@@ -86,12 +86,12 @@ class Breakers:
 class Compaction:
     """The compaction of one conversation."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: CompactionSetup) -> None:
         self.ground = ground
         self.breakers = Breakers()
         self._refused: str | None = None
 
-    def steps(self, view: View, now: Now, wanted: Wanted) -> Steps:
+    def steps(self, view: View, now: Now, wanted: CompactionRequest) -> Steps:
         """The steps of one compaction. The commit has no records if a hook refused it or nothing would be gained."""
         numbers = self.ground.numbers()
         payload = {"trigger": wanted.trigger, "custom_instructions": wanted.instructions}
@@ -107,9 +107,9 @@ class Compaction:
             found = yield from writers.from_notes()
         if found is not None:
             trial = yield from self._commit(view, now, wanted, *found)
-            if isinstance(trial, Commit):
+            if isinstance(trial, StageCommit):
                 self.breakers.succeeded()
-                return self._counted(view, wanted, trial, numbers)
+                return self._count_compaction(view, wanted, trial, numbers)
         instructions = "\n\n".join(filter(str.strip, (given, self.ground.instructions(view))))
         prose = yield from writers.summary(scope, instructions, reactive=wanted.reactive)
         if prose is None:
@@ -117,47 +117,49 @@ class Compaction:
         commit = yield from self._commit(view, now, wanted, scope, prose)
         if isinstance(commit, str):
             return self._not_done(commit, wanted, numbers)
-        told = self._judge(prose, wanted, numbers)
-        return self._counted(view, wanted, _told(commit, told), numbers)
+        told = self._count_failures(prose, wanted, numbers)
+        return self._count_compaction(view, wanted, _add_notice(commit, told), numbers)
 
     def may_run(self) -> bool:
         """Returns whether auto-compaction is on and no breaker has stopped it."""
         return self.ground.auto_on() and self.breakers.open_reason is None
 
-    def _refusal(self, reason: str) -> Commit:
+    def _refusal(self, reason: str) -> StageCommit:
         """A hook runs before every request, so only a new refusal gets a notice."""
         told = None if reason == self._refused else f"a PreCompact hook refused the compaction: {reason}"
         self._refused = reason
-        return Commit(notice=told)
+        return StageCommit(notice=told)
 
-    def _scope(self, view: View, wanted: Wanted, numbers: CompactionNumbers) -> Scope:
+    def _scope(self, view: View, wanted: CompactionRequest, numbers: CompactionNumbers) -> CompactionScope:
         if wanted.from_ is not None:
             return scope_from(view, wanted.from_)
         if wanted.up_to is not None:
             return scope_up_to(view, wanted.up_to)
         return scope_whole(view, numbers.last_message_tokens)
 
-    def _judge(self, prose: Prose, wanted: Wanted, numbers: CompactionNumbers) -> str | None:
+    def _count_failures(self, prose: SummaryText, wanted: CompactionRequest, numbers: CompactionNumbers) -> str | None:
         if prose.failures:
             return self._failed(prose.failures[-1], wanted, numbers)
         self.breakers.succeeded()
         return None
 
-    def _failed(self, why: str, wanted: Wanted, numbers: CompactionNumbers) -> str | None:
+    def _failed(self, why: str, wanted: CompactionRequest, numbers: CompactionNumbers) -> str | None:
         return self.breakers.failed(why, numbers) if wanted.trigger == "auto" else None
 
-    def _not_done(self, why: str, wanted: Wanted, numbers: CompactionNumbers) -> Commit:
+    def _not_done(self, why: str, wanted: CompactionRequest, numbers: CompactionNumbers) -> StageCommit:
         told = self._failed(why, wanted, numbers)
-        return Commit(notice="; ".join(filter(None, (f"the conversation was not compacted: {why}", told))))
+        return StageCommit(notice="; ".join(filter(None, (f"the conversation was not compacted: {why}", told))))
 
-    def _counted(self, view: View, wanted: Wanted, commit: Commit, numbers: CompactionNumbers) -> Commit:
+    def _count_compaction(
+        self, view: View, wanted: CompactionRequest, commit: StageCommit, numbers: CompactionNumbers
+    ) -> StageCommit:
         if wanted.trigger == "manual" or not commit.appends:
             return commit
-        return _told(commit, self.breakers.compacted(len(requests_in(view.history)), view.rounds, numbers))
+        return _add_notice(commit, self.breakers.compacted(len(requests_in(view.history)), view.rounds, numbers))
 
     def _commit(
-        self, view: View, now: Now, wanted: Wanted, scope: Scope, prose: Prose
-    ) -> Generator[Sequence[Effect], Sequence[EffectResult], Commit | str]:
+        self, view: View, now: Now, wanted: CompactionRequest, scope: CompactionScope, prose: SummaryText
+    ) -> Generator[Sequence[Effect], Sequence[EffectResult], StageCommit | str]:
         """Returns the records, as large as fits below the threshold; if nothing fits, the reason."""
         ground, numbers = self.ground, self.ground.numbers()
         draft = Draft(ground, view, now, wanted, scope, prose)
@@ -172,13 +174,13 @@ class Compaction:
         files = results[len(writes) : len(writes) + len(reads)]
         heard = results[-1].text.strip()
         for share in _RESTORED:
-            attachments = (*ground.attachments(), *restored(working, files, numbers.tighter(share)))
+            attachments = (*ground.attachments(), *restore_blocks(working, files, numbers.tighter(share)))
             made = draft.made(attachments, heard, unsaved, numbers, roomy=True)
             if made is not None:
                 return made
         for share in _SHARES:
             tight = numbers.tighter(share)
-            attachments = (*ground.attachments(), *restored(working, files, tight.tighter(_RESTORED[-1])))
+            attachments = (*ground.attachments(), *restore_blocks(working, files, tight.tighter(_RESTORED[-1])))
             made = draft.made(attachments, heard, unsaved, tight)
             if made is not None:
                 return made
@@ -202,7 +204,7 @@ class AutoCompact:
         full = now.blocking if view.undone else now.autocompact_at  # after an undo the user wants the full history
         if now.used <= full or not self.compaction.may_run():
             return None
-        return self.compaction.steps(view, now, Wanted("auto"))
+        return self.compaction.steps(view, now, CompactionRequest("auto"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +220,8 @@ class Reactive:
     def steps(self, view: View, now: Now) -> Steps | None:
         if not self.compaction.may_run():
             return None
-        return self.compaction.steps(view, now, Wanted("auto", reactive=True))
+        return self.compaction.steps(view, now, CompactionRequest("auto", reactive=True))
 
 
-def _told(commit: Commit, more: str | None) -> Commit:
+def _add_notice(commit: StageCommit, more: str | None) -> StageCommit:
     return replace(commit, notice="; ".join(filter(None, (commit.notice, more))) or None)

@@ -33,7 +33,7 @@ def plain_system() -> str:
     return render(PACKAGE, "plain_system.md")
 
 
-def judged(result: EffectResult, replaced: int, weigh: Callable[[str], int]) -> tuple[str, str]:
+def check_summary(result: EffectResult, replaced: int, weigh: Callable[[str], int]) -> tuple[str, str]:
     """Returns the summary of an answer, or an empty one and why it is rejected. `replaced`: tokens that it replaces."""
     if not result.ok:
         return "", result.text or "the model did not answer"

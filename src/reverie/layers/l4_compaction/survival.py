@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from reverie.layers.l4_compaction.requests import Request
+from reverie.layers.l4_compaction.requests import UserRequest
 from reverie.storage.transcript.records import Survival
 from reverie.text.sentences import sentences
 from reverie.types import Block, Json, Message, TextBlock, ToolResultBlock, ToolUseBlock
@@ -34,7 +34,7 @@ def texts_of(messages: Iterable[Message]) -> str:
     return "\n".join(_text(block) for message in messages for block in message.content)
 
 
-def inventory(text: str, requests: Sequence[Request]) -> Inventory:
+def inventory(text: str, requests: Sequence[UserRequest]) -> Inventory:
     """Returns what an old context mentions, by kind, the most frequent first."""
     text = _LINE_NUMBER.sub("", text)
     said = (part for one in requests for part in sentences(one.words, is_chat=True))
@@ -64,20 +64,20 @@ def survival(
     kept, total, lost = dict[str, int](), dict[str, int](), dict[str, list[str]]()
     for kind in KINDS:
         items = old[kind]
-        missing = [item for item in items if not _stands(kind, item, flat, words, limit)]
+        missing = [item for item in items if not _is_kept(kind, item, flat, words, limit)]
         kept[kind], total[kind] = len(items) - len(missing), len(items)
         if missing:
             lost[kind] = [" ".join(item.split())[:_LINE] for item in missing[:_LOST_SHOWN]]
     return Survival(boundary, writer, tokens_before, tokens_after, kept, total, lost)
 
 
-def in_words(report: Survival) -> str:
+def describe_survival(report: Survival) -> str:
     """Describes the report in one line."""
     shares = [f"{kind} {report.kept[kind]}/{report.total[kind]}" for kind in KINDS if report.total.get(kind)]
     return f"still there: {', '.join(shares)}" if shares else "there was nothing to lose"
 
 
-def _stands(kind: str, item: str, flat: str, words: set[str], limit: int) -> bool:
+def _is_kept(kind: str, item: str, flat: str, words: set[str], limit: int) -> bool:
     if kind in ("requests", "constraints"):
         whole = " ".join(item.split())
         if whole in flat:

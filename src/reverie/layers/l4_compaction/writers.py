@@ -12,13 +12,13 @@ from dataclasses import replace
 from reverie.errors import AuthenticationFailed, ModelError, PromptTooLong
 from reverie.layers.base import AskFork, Effect, EffectResult, Now, ReadFile, WaitFor
 from reverie.layers.l3_session_notes.notes_compaction import first_kept
-from reverie.layers.l3_session_notes.sections import is_empty, mended, shortened
+from reverie.layers.l3_session_notes.sections import is_empty, repair_notes, shorten_sections
 from reverie.layers.l3_session_notes.writer import template_or_default
 from reverie.layers.l4_compaction.by_code import Limits, write_summary
-from reverie.layers.l4_compaction.compose import Prose, Scope
-from reverie.layers.l4_compaction.ground import Ground
-from reverie.layers.l4_compaction.partial import gone_beside
-from reverie.layers.l4_compaction.summary import directive, judged, plain_system
+from reverie.layers.l4_compaction.compose import CompactionScope, SummaryText
+from reverie.layers.l4_compaction.partial import entries_without
+from reverie.layers.l4_compaction.setup import CompactionSetup
+from reverie.layers.l4_compaction.summary import check_summary, directive, plain_system
 from reverie.layers.weighing import weigh, weigh_entries, weigh_text
 from reverie.models.tokens import PROSE_BYTES
 from reverie.storage.transcript.view import View
@@ -35,12 +35,14 @@ _TOO_LONG = (
 class Writers:
     """The writers for one compaction of one view."""
 
-    def __init__(self, ground: Ground, view: View, now: Now) -> None:
+    def __init__(self, ground: CompactionSetup, view: View, now: Now) -> None:
         self._ground = ground
         self._view = view
         self._now = now
 
-    def from_notes(self) -> Generator[Sequence[Effect], Sequence[EffectResult], tuple[Scope, Prose] | None]:
+    def from_notes(
+        self,
+    ) -> Generator[Sequence[Effect], Sequence[EffectResult], tuple[CompactionScope, SummaryText] | None]:
         """Returns the notes if they exist and say how far they go, else None."""
         ground, numbers = self._ground, self._ground.note_numbers()
         if not ground.is_on("compaction.notes"):
@@ -53,15 +55,15 @@ class Writers:
         template, _ = template_or_default(own.text if own.ok else None)
         if not notes.ok or is_empty(notes.text, template):
             return None
-        text = shortened(
-            mended(notes.text, template), template, characters=numbers.section_characters, path=str(ground.notes)
+        text = shorten_sections(
+            repair_notes(notes.text, template), template, characters=numbers.section_characters, path=str(ground.notes)
         )
         kept = tuple(self._view.entries[start:])
-        return Scope("whole", gone_beside(self._view, kept), kept), Prose(text.strip(), "notes")
+        return CompactionScope("whole", entries_without(self._view, kept), kept), SummaryText(text.strip(), "notes")
 
     def summary(
-        self, scope: Scope, instructions: str, *, reactive: bool
-    ) -> Generator[Sequence[Effect], Sequence[EffectResult], Prose | None]:
+        self, scope: CompactionScope, instructions: str, *, reactive: bool
+    ) -> Generator[Sequence[Effect], Sequence[EffectResult], SummaryText | None]:
         """Returns a summary of the scope; None if even the shortest one would be larger than what it replaces."""
         replaced = self._replaced(scope)
         failures = list[str]()
@@ -74,11 +76,11 @@ class Writers:
         text = write_summary(scope.gone, Limits.for_tokens(room), cwd=str(self._ground.cwd), alone=False)
         if self._weigh(text) >= replaced:
             return None
-        return Prose(text, "code", tuple(failures))
+        return SummaryText(text, "code", tuple(failures))
 
     def _by_model(
-        self, scope: Scope, instructions: str, replaced: int, failures: list[str], *, reactive: bool
-    ) -> Generator[Sequence[Effect], Sequence[EffectResult], Prose | None]:
+        self, scope: CompactionScope, instructions: str, replaced: int, failures: list[str], *, reactive: bool
+    ) -> Generator[Sequence[Effect], Sequence[EffectResult], SummaryText | None]:
         """Asks a fork that shares the cache, then a plain request that may be shorter. Collects why they failed."""
         numbers, now = self._ground.numbers(), self._now
         asked = directive(scope.extent, instructions, beginning=_beginning(scope))
@@ -88,14 +90,14 @@ class Writers:
         error: ModelError | None = None
         if not reactive and weight <= now.effective:
             (result,) = yield [AskFork(Purpose.COMPACTION, asked, most, messages=messages)]
-            text, why = judged(result, replaced, self._weigh)
+            text, why = check_summary(result, replaced, self._weigh)
             if text:
-                return Prose(text, "fork")
+                return SummaryText(text, "fork")
             failures.append(why)
             error = result.error
             if isinstance(error, AuthenticationFailed) or (error is not None and error.retryable):
                 return None  # if the model does not answer one request, it will not answer another
-        plain = without_restored(without_media(messages if messages is not None else self._view.messages()))
+        plain = strip_restored(strip_media(messages if messages is not None else self._view.messages()))
         excess = now.excess if reactive else max(0, weight - now.effective) or None
         too_long = reactive or excess is not None
         if isinstance(error, PromptTooLong):
@@ -109,30 +111,30 @@ class Writers:
                 plain = self._shorter(plain, excess, tries)
                 tries += 1
             (result,) = yield [AskFork(Purpose.COMPACTION, asked, most, messages=plain, system=plain_system())]
-            text, why = judged(result, replaced, self._weigh)
+            text, why = check_summary(result, replaced, self._weigh)
             if text:
-                return Prose(text, "plain")
+                return SummaryText(text, "plain")
             if not isinstance(result.error, PromptTooLong):
                 failures.append(why)
                 return None
             too_long, excess = True, _excess(result.error)
 
     def _shorter(self, messages: tuple[Message, ...], excess: int | None, tries: int) -> tuple[Message, ...]:
-        less = shorter(messages, excess, lambda message: weigh(self._view, message.content))
+        less = drop_rounds(messages, excess, lambda message: weigh(self._view, message.content))
         if less is None or self._weigh_all(less) > self._now.effective:
             left = less or messages
             room = self._now.effective * PROSE_BYTES // 2 ** (tries + 1)
             return cut_texts(left, max(200, room // len(left)))
         return less
 
-    def _shown(self, scope: Scope) -> tuple[Message, ...] | None:
+    def _shown(self, scope: CompactionScope) -> tuple[Message, ...] | None:
         """Returns what the summariser sees: the current conversation, or only its first part for `up_to`."""
         if scope.extent != "up_to":
             return None
         before = len(self._view.entries) - len(scope.kept)
         return self._view.showing(self._view.entries[:before]).messages()
 
-    def _replaced(self, scope: Scope) -> int:
+    def _replaced(self, scope: CompactionScope) -> int:
         kept = {id(entry) for entry in scope.kept}
         return weigh_entries(self._view, (entry for entry in self._view.entries if id(entry) not in kept))
 
@@ -149,7 +151,7 @@ def _excess(error: PromptTooLong) -> int | None:
     return max(1, error.actual - error.limit)
 
 
-def _beginning(scope: Scope) -> str:
+def _beginning(scope: CompactionScope) -> str:
     if not scope.gone:
         return ""
     text = scope.gone[0].message.text.strip() or str([use.name for use in scope.gone[0].message.tool_uses])
@@ -163,12 +165,12 @@ _SHARE_OF_ROUNDS = 5
 _CUT = "\n[… cut: too long to be summarised whole …]\n"
 
 
-def without_media(messages: Sequence[Message]) -> tuple[Message, ...]:
+def strip_media(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Replaces every image and document by a short marker."""
-    return tuple(replace(message, content=_in_words(message.content)) for message in messages)
+    return tuple(replace(message, content=_media_to_text(message.content)) for message in messages)
 
 
-def without_restored(messages: Sequence[Message]) -> tuple[Message, ...]:
+def strip_restored(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Drops what an earlier compaction read from disk again: the next one does so anyway."""
     return tuple(replace(message, content=_without_files(message) or message.content) for message in messages)
 
@@ -178,7 +180,7 @@ def _without_files(message: Message) -> tuple[Block, ...]:
     return tuple(b for b in message.content if not (isinstance(b, TextBlock) and b.origin in restored))
 
 
-def _in_words(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+def _media_to_text(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     out = list[Block]()
     for block in blocks:
         match block:
@@ -187,7 +189,7 @@ def _in_words(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
             case DocumentBlock():
                 out.append(TextBlock(DOCUMENT, block.origin))
             case ToolResultBlock(content=tuple() as inner):
-                out.append(replace(block, content=_in_words(inner)))
+                out.append(replace(block, content=_media_to_text(inner)))
             case _:
                 out.append(block)
     return tuple(out)
@@ -203,7 +205,7 @@ def rounds(messages: Sequence[Message]) -> list[list[Message]]:
     return found
 
 
-def shorter(
+def drop_rounds(
     messages: Sequence[Message], excess: int | None, weigh: Callable[[Message], int]
 ) -> tuple[Message, ...] | None:
     """Drops rounds from the front until `excess` tokens are gone; a fifth of the rounds if `excess` is not known.

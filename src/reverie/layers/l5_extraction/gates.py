@@ -16,7 +16,7 @@ WRITER = "extraction"
 """The name of this layer's cursor in the records."""
 
 
-class Gate(StrEnum):
+class ExtractionGate(StrEnum):
     """Why a turn was not looked at, as `reverie doctor` shows it."""
 
     NOT_ANSWERED = "the turn ended without an answer"
@@ -42,22 +42,22 @@ def find_closed_gate(
     remote: bool,
     interactive: bool,
     daily_log: bool,
-) -> Gate | None:
+) -> ExtractionGate | None:
     """Returns the first closed gate; None if the turn may be looked at. `is_on` reads a flag."""
     gates = (
-        (answered, Gate.NOT_ANSWERED),
-        (memory, Gate.MEMORY),
-        (main_agent, Gate.MAIN_AGENT),
-        (not remote, Gate.REMOTE),
-        (not daily_log, Gate.DAILY_LOG),
-        (is_on("extraction"), Gate.FLAG),
-        (interactive or is_on("extraction.noninteractive"), Gate.INTERACTIVE),
+        (answered, ExtractionGate.NOT_ANSWERED),
+        (memory, ExtractionGate.MEMORY),
+        (main_agent, ExtractionGate.MAIN_AGENT),
+        (not remote, ExtractionGate.REMOTE),
+        (not daily_log, ExtractionGate.DAILY_LOG),
+        (is_on("extraction"), ExtractionGate.FLAG),
+        (interactive or is_on("extraction.noninteractive"), ExtractionGate.INTERACTIVE),
     )
     return next((gate for is_open, gate in gates if not is_open), None)
 
 
 @dataclass(frozen=True, slots=True)
-class State(Generic[T]):
+class RunState(Generic[T]):
     """The runs of one session. `turns` counts the turns since the last run began."""
 
     running: T | None = None
@@ -68,24 +68,24 @@ class State(Generic[T]):
         """Returns whether a turn that ends now starts a run or becomes pending."""
         return self.running is not None or self.turns + 1 >= every
 
-    def ended(self, turn: T, *, every: int = 1) -> tuple[State[T], T | None]:
+    def ended(self, turn: T, *, every: int = 1) -> tuple[RunState[T], T | None]:
         """A turn ended. Returns the new state and the turn whose run begins; during a run the turn becomes pending."""
         if self.running is not None:
             return replace(self, pending=turn, turns=self.turns + 1), None
         if not self.is_due(every):
             return self.waited(), None
-        return State(running=turn), turn
+        return RunState(running=turn), turn
 
-    def waited(self) -> State[T]:
+    def waited(self) -> RunState[T]:
         """A turn ended before a run is due."""
         return replace(self, turns=self.turns + 1)
 
-    def over(self) -> tuple[State[T], T | None]:
+    def over(self) -> tuple[RunState[T], T | None]:
         """The run ended, well or not. The run of a pending turn begins at once, without the throttle."""
         if self.pending is None:
             return replace(self, running=None), None
-        return State(running=self.pending), self.pending
+        return RunState(running=self.pending), self.pending
 
-    def killed(self) -> State[T]:
+    def killed(self) -> RunState[T]:
         """The run was stopped, and the pending turn with it. The cursor did not move, so nothing is lost."""
         return replace(self, running=None, pending=None)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from reverie.errors import ReverieError
 from reverie.layers.base import Fork
-from reverie.layers.l5_extraction.span import Span
-from reverie.layers.l5_extraction.writes import Done, MemoryWrites, Source
+from reverie.layers.l5_extraction.span import MessageSpan
+from reverie.layers.l5_extraction.writes import Done, MemoryWrites, RunSource
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.scan import ScanEntry, manifest, scan
 from reverie.permissions.background import BackgroundWriter
@@ -32,7 +32,7 @@ class ExtractionFailed(ReverieError):
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class ExtractionNumbers:
     """The numbers of layer 5."""
 
     every_turns: int = 1
@@ -42,7 +42,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class LearningResult:
     """The result of a run. `done`: what happened to each topic file. `refused`, `denied`: why others were not."""
 
     done: dict[str, Done]
@@ -62,7 +62,7 @@ class Learnt:
         }
 
 
-def directive(span: Span, memories: Iterable[ScanEntry], directory: Path, *, rounds: int, today: date) -> str:
+def directive(span: MessageSpan, memories: Iterable[ScanEntry], directory: Path, *, rounds: int, today: date) -> str:
     """Renders the directive of the fork. `today` counts if the messages have no dates."""
     count = span.messages
     values = {
@@ -85,9 +85,9 @@ def _list_dates(days: Sequence[tuple[date, str]]) -> str:
 
 async def learn(
     fork: Fork,
-    span: Span,
+    span: MessageSpan,
     directory: MemoryDirectory,
-    numbers: Numbers,
+    numbers: ExtractionNumbers,
     *,
     session: str,
     today: date,
@@ -95,7 +95,7 @@ async def learn(
     addressed: Path | None = None,
     report: Callable[[str, str], None] = lambda _kind, _reason: None,
     progress: Callable[[str], None] = lambda _text: None,
-) -> Learnt:
+) -> LearningResult:
     """Runs once over the new messages. `report` gets every refusal at once, with its reason.
 
     `addressed` is the path by which the model knows the directory, if `directory` is a copy. Raises what the model
@@ -105,7 +105,7 @@ async def learn(
     found = await asyncio.to_thread(scan, directory.root)
     known_as = addressed or directory.root
     asked = directive(span, found.entries, known_as, rounds=numbers.max_rounds, today=today)
-    source = Source(session, span.end or "", span.evidence())
+    source = RunSource(session, span.end or "", span.evidence())
     writes = MemoryWrites(
         directory,
         source,
@@ -140,4 +140,4 @@ async def learn(
         raise ExtractionFailed("the model refused to answer")
     if result.reason != "answered" and not writes.done:
         raise ExtractionFailed(f"it came to no end in {result.rounds} rounds and wrote nothing")
-    return Learnt(writes.done, tuple(writes.refused), result.denied, result.usage, result.rounds, result.reason)
+    return LearningResult(writes.done, tuple(writes.refused), result.denied, result.usage, result.rounds, result.reason)

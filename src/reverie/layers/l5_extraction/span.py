@@ -26,7 +26,7 @@ MOST_CHARACTERS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MessageSpan:
     """New messages in order. `before` is the answer right before them, which a "yes" refers to."""
 
     entries: tuple[Entry, ...]
@@ -74,7 +74,7 @@ class Span:
         )
 
 
-def new_since(entries: Sequence[Entry], cursors: Iterable[str | None]) -> Span:
+def new_since(entries: Sequence[Entry], cursors: Iterable[str | None]) -> MessageSpan:
     """Returns what came after the newest cursor that is still there; after a compaction, everything since the boundary.
 
     `cursors` come newest first. What a compaction brought along is never new.
@@ -82,7 +82,7 @@ def new_since(entries: Sequence[Entry], cursors: Iterable[str | None]) -> Span:
     at = _place(entries, cursors)
     fresh = tuple(entry for entry in entries[at + 1 :] if not entry.brought)
     last = entries[at] if at >= 0 else None
-    return Span(fresh, last if last is not None and last.message.role == "assistant" else None)
+    return MessageSpan(fresh, last if last is not None and last.message.role == "assistant" else None)
 
 
 def _place(entries: Sequence[Entry], cursors: Iterable[str | None]) -> int:
@@ -157,13 +157,15 @@ class OwnWrites:
                 return False
 
     def _changes(self, command: str) -> bool:
-        if not self._may_mean_it(command) or is_read_only_shell(command):
+        if not self._may_name_memory(command) or is_read_only_shell(command):
             return False
-        if any(self._is_inside(self._spelt(found[1] or found[2] or found[3])) for found in _INTO.finditer(command)):
+        if any(
+            self._is_inside(self._expand_home(found[1] or found[2] or found[3])) for found in _INTO.finditer(command)
+        ):
             return True
         at = self.cwd
         for program, *rest in _commands(command):
-            words = [at / self._spelt(word) for word in rest if word]
+            words = [at / self._expand_home(word) for word in rest if word]
             if program == "reverie":
                 if _SAVING & set(rest[:1]):
                     return True
@@ -173,11 +175,11 @@ class OwnWrites:
                 return True
         return self._is_inside(str(at)) and ">" in command
 
-    def _may_mean_it(self, command: str) -> bool:
+    def _may_name_memory(self, command: str) -> bool:
         """A cheap check first: a turn may have hundreds of commands."""
         return self.root.name in command or "reverie" in command or self.cwd.is_relative_to(self.root)
 
-    def _spelt(self, word: str) -> str:
+    def _expand_home(self, word: str) -> str:
         for short in ("~", "$HOME", "${HOME}"):
             if word == short or word.startswith(f"{short}/"):
                 return f"{self.home}{word.removeprefix(short)}"

@@ -38,7 +38,7 @@ class WriteRefused(ReverieError):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RunSource:
     """The basis of a run: the session, the last new message, and every new text with its origin."""
 
     session: str
@@ -52,7 +52,7 @@ class MemoryWrites:
     def __init__(
         self,
         directory: MemoryDirectory,
-        source: Source,
+        source: RunSource,
         *,
         keeps_index: bool,
         most_losses: int,
@@ -105,7 +105,7 @@ class MemoryWrites:
             raise WriteRefused(f"{name} is a daily log: only the main agent adds to it.")
         if is_index(name):
             _check_index(name, before or "", text, directory)
-        if is_shared(name) and (private := why_private(name, text, before, self._notes())) is not None:
+        if is_shared(name) and (private := why_private(name, text, before, self._private_texts())) is not None:
             raise WriteRefused(private)
         gone = is_topic(name) and not text.strip("\ufeff \t\r\n")
         if is_topic(name) and before is not None:
@@ -113,7 +113,7 @@ class MemoryWrites:
         elif is_topic(name) and not gone:
             _check_head(name, text)
         if is_topic(name) and self._keeps_index:
-            topic = TopicFile.parse("") if gone else self._trusted(text, before)
+            topic = TopicFile.parse("") if gone else self._with_trust(text, before)
             changed = directory.update(name, topic, info, base=base)
         else:
             changed = directory.apply_tool_write(str(directory.root / name), text, info, base=base)
@@ -121,14 +121,14 @@ class MemoryWrites:
             new = self.done.get(name, "added") == "added" and before is None
             self.done[name] = "forgotten" if gone else "added" if new or self.done.get(name) == "added" else "updated"
 
-    def _trusted(self, text: str, before: str | None) -> TopicFile:
+    def _with_trust(self, text: str, before: str | None) -> TopicFile:
         """Sets the trust: a new memory gets what it deserves, a changed one keeps what it had."""
         topic = TopicFile.parse(text)
         if before is not None:
             return topic.updated(trust=TopicFile.parse(before).trust)
         return topic.updated(trust=assess(said_in(text), self._source.evidence).trust)
 
-    def _notes(self) -> list[str]:
+    def _private_texts(self) -> list[str]:
         return [text for name, text in self._texts().items() if not is_shared(name)]
 
     def _texts(self) -> dict[str, str]:

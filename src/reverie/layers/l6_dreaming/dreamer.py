@@ -69,7 +69,7 @@ class DreamProgress:
         }
 
 
-class Wrapped:
+class WrappedTool:
     """A tool of the session for a dream: looks the same to the model."""
 
     def __init__(self, inner: Tool) -> None:
@@ -87,7 +87,7 @@ class Wrapped:
         return self._inner.is_read_only(given)
 
 
-class MappedBash(Wrapped):
+class MappedBash(WrappedTool):
     """Bash on the copy."""
 
     def __init__(self, inner: Tool, copy: MemoryCopy, home: Path) -> None:
@@ -108,7 +108,7 @@ class MappedBash(Wrapped):
         return replace(output, content=narrow(shown) if _TRANSCRIPT in command else shown)
 
 
-class NarrowGrep(Wrapped):
+class NarrowGrep(WrappedTool):
     """Grep that shows only the last fifty matches in transcripts, shortened."""
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
@@ -132,7 +132,7 @@ def narrow(text: str) -> str:
     return "\n".join([*([left_out] if len(last) < len(lines) else []), *shown])
 
 
-def mapped_tools(tools: Mapping[str, Tool], copy: MemoryCopy, home: Path) -> dict[str, Tool]:
+def map_tools(tools: Mapping[str, Tool], copy: MemoryCopy, home: Path) -> dict[str, Tool]:
     """Returns the tools of a session for a dream."""
     found = dict(tools)
     if "Bash" in found:
@@ -142,7 +142,7 @@ def mapped_tools(tools: Mapping[str, Tool], copy: MemoryCopy, home: Path) -> dic
     return found
 
 
-def fresh(fork: Fork, model: str = "") -> Fork:
+def fresh_dreamer(fork: Fork, model: str = "") -> Fork:
     """Returns a dreamer with its own conversation: its own system prompt, and only the tools that it may use."""
     return fork.afresh(system_prompt(), TOOLS, model=model)
 
@@ -188,7 +188,7 @@ async def run_dream(
         purpose=Purpose.DREAM,
         permission=permission,
         max_rounds=max_rounds,
-        tools=mapped_tools(fork.tools, copy, home),
+        tools=map_tools(fork.tools, copy, home),
         map_path=copy.map_path,
         keeper=keeper,
         emit=heard,
@@ -234,10 +234,10 @@ def directive(
     found = scan(memory, newest=None)
     around = [_transcripts(transcripts)]
     if undistilled:
-        around.insert(0, render(_PACKAGE, "distil.md", {"logs": _listed(undistilled, _MOST_LOGS)}))
+        around.insert(0, render(_PACKAGE, "distil.md", {"logs": _list_paths(undistilled, _MOST_LOGS)}))
     elif all_logs := logs(memory):
         newest = all_logs[-_MOST_LOGS:]
-        around.insert(0, f"Daily logs, oldest first:\n{_listed(newest, _MOST_LOGS)}")
+        around.insert(0, f"Daily logs, oldest first:\n{_list_paths(newest, _MOST_LOGS)}")
     if here:
         around.append("The conversation above is the current session: it is not what this is about.")
     return render(
@@ -258,7 +258,7 @@ def directive(
 def _transcripts(paths: Sequence[Path]) -> str:
     if not paths:
         return "No transcripts have changed since the last dream."
-    lines = [f"- {path} ({_written(path)})" for path in paths[:_MOST_TRANSCRIPTS]]
+    lines = [f"- {path} ({_format_time(path)})" for path in paths[:_MOST_TRANSCRIPTS]]
     more = f"\n- and {len(paths) - _MOST_TRANSCRIPTS} older ones" if len(paths) > _MOST_TRANSCRIPTS else ""
     return (
         "\n".join(["Transcripts that changed since the last dream, newest first, one JSON record per line:", *lines])
@@ -266,11 +266,11 @@ def _transcripts(paths: Sequence[Path]) -> str:
     )
 
 
-def _listed(paths: Sequence[Path], most: int) -> str:
+def _list_paths(paths: Sequence[Path], most: int) -> str:
     return "\n".join(f"- {path}" for path in paths[:most])
 
 
-def _written(path: Path) -> str:
+def _format_time(path: Path) -> str:
     try:
         written = moment(path.stat().st_mtime)
     except OSError:

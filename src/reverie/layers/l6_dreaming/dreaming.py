@@ -23,7 +23,7 @@ from reverie.layers.l6_dreaming.dreamer import (
     DreamFailed,
     DreamProgress,
     directive,
-    fresh,
+    fresh_dreamer,
     own_tokens,
     run_dream,
     to_the_end,
@@ -31,7 +31,7 @@ from reverie.layers.l6_dreaming.dreamer import (
 from reverie.layers.l6_dreaming.gates import (
     Circumstances,
     Closed,
-    Gate,
+    DreamGate,
     GateNumbers,
     Gates,
     Open,
@@ -44,7 +44,7 @@ from reverie.layers.l6_dreaming.landing import land
 from reverie.layers.l6_dreaming.lock import ConsolidationLock, Holding
 from reverie.layers.l6_dreaming.pricing import Estimate, estimate, expected_rounds, is_cached
 from reverie.layers.l6_dreaming.proposal import Proposal, Proposals, propose
-from reverie.layers.l6_dreaming.reporter import Dreamt, DreamTelling, told
+from reverie.layers.l6_dreaming.reporter import DreamOutcome, DreamReporter, describe_outcome
 from reverie.layers.l6_dreaming.review import dream_info
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.daily_log import logs
@@ -97,12 +97,12 @@ class Dreaming:
         rule_s = parts.flags.number("dream.lock_minutes", parts.settings.dream.lock_minutes) * 60
         self.lock = ConsolidationLock(root, rule_s=rule_s)
         self.state = StateFile(root)
-        self.telling = DreamTelling(root, self.state, parts.background, emit)
+        self.reporter = DreamReporter(root, self.state, parts.background, emit)
         self.proposals = Proposals(root)
         self.running: DreamProgress | None = None
         self.shown: Proposal | None = None
         """The changes of the last dry run of this session."""
-        self.closed: Counter[Gate] = Counter()
+        self.closed: Counter[DreamGate] = Counter()
         """How often each gate was closed in this session."""
         self._waiting: dict[str, Holding] = {}
         self._distilled_on: date | None = None
@@ -135,7 +135,7 @@ class Dreaming:
             return
         if waiting and self._parts.settings.dream.mode == "ask":
             wait = "1 dream waits" if waiting == 1 else f"{waiting} dreams wait"
-            self.telling.tell(f"{wait} for you: /dream review, or `reverie dream review`")
+            self.reporter.tell(f"{wait} for you: /dream review, or `reverie dream review`")
 
     def after_turn(self) -> Closed | None:
         """Starts a dream if all gates are open, else returns the closed one. Never raises."""
@@ -153,7 +153,7 @@ class Dreaming:
         self.closed[found.gate] += 1
         return found
 
-    def start(self, *, dry_run: bool = False) -> Task[Dreamt]:
+    def start(self, *, dry_run: bool = False) -> Task[DreamOutcome]:
         """Starts a dream by hand: only the lock can stop it. `UserError` if it cannot start."""
         if not self._parts.flags.on("dream"):
             raise UserError("dreaming is switched off (the flag dream)")
@@ -168,13 +168,13 @@ class Dreaming:
             raise UserError(begun.reason)
         return begun
 
-    def _begin(self, run: _Run) -> Task[Dreamt] | Closed:
+    def _begin(self, run: _Run) -> Task[DreamOutcome] | Closed:
         now = self._now().timestamp()
         holding = self.lock.take(now)
         if holding is None:
             holder = self.lock.state(now).pid
             own = "a dream is under way already; /dream status shows how it goes"
-            return Closed(Gate.LOCK, own if self.running else f"another process dreams just now (PID {holder})")
+            return Closed(DreamGate.LOCK, own if self.running else f"another process dreams just now (PID {holder})")
         title = "dream (dry run)" if run.dry else "dream"
         begun = self._tasks.start(Purpose.DREAM, title, lambda task: self._dream(task, holding, run), serial="dream")
         self._waiting[begun.id] = holding
@@ -211,13 +211,13 @@ class Dreaming:
 
     # -- one dream ------------------------------------------------------------------------------------------------
 
-    async def _dream(self, task: TaskHandle, holding: Holding, run: _Run) -> Dreamt:
+    async def _dream(self, task: TaskHandle, holding: Holding, run: _Run) -> DreamOutcome:
         self._waiting.pop(task.id, None)
         self.running = run.progress
         try:
             dreamt = await self._within_its_time(task, holding, run)
         except BaseException as error:
-            self.telling.failed(error, self._now().timestamp(), way=run.way, dry=run.dry, by_hand=run.by_hand)
+            self.reporter.failed(error, self._now().timestamp(), way=run.way, dry=run.dry, by_hand=run.by_hand)
             holding.give_back(self._now().timestamp())
             raise
         else:
@@ -225,18 +225,18 @@ class Dreaming:
             if run.dry:
                 holding.give_back(now)
                 self.shown = dreamt.proposal
-                self.telling.tell(told(dreamt))
+                self.reporter.tell(describe_outcome(dreamt))
             else:
                 holding.succeed(now)
                 asks = run.by_hand or (dreamt.outcome == "proposed" and self._parts.settings.dream.mode == "ask")
                 today = self._now().astimezone().date().isoformat()  # its log is not over yet
                 past = [path for path in run.undistilled if path.stem < today]
-                self.telling.succeeded(dreamt, now, undistilled=past, asks=asks)
+                self.reporter.succeeded(dreamt, now, undistilled=past, asks=asks)
             return dreamt
         finally:
             self.running = None
 
-    async def _within_its_time(self, task: TaskHandle, holding: Holding, run: _Run) -> Dreamt:
+    async def _within_its_time(self, task: TaskHandle, holding: Holding, run: _Run) -> DreamOutcome:
         given, number = self._parts.settings.dream, self._parts.flags.number
         lock_s = number("dream.lock_minutes", given.lock_minutes) * 60
         seconds = min(number("dream.run_minutes", given.run_minutes) * 60, 0.9 * lock_s)
@@ -278,7 +278,7 @@ class Dreaming:
     async def _ask(self, task: TaskHandle, copy: MemoryCopy, guard: DreamGuard, run: _Run) -> ForkResult:
         parts = self._parts
         fork, run.way, run.estimate = self._fork()
-        self.telling.note("dream_started", way=run.way, estimate=run.estimate.told())
+        self.reporter.note("dream_started", way=run.way, estimate=run.estimate.told())
         asked = directive(
             self.directory.root,
             today=self._now().astimezone().date(),
@@ -291,7 +291,7 @@ class Dreaming:
             if begun is not fork:  # the embedded model takes over from the beginning
                 copy.restore()
                 guard.refused.clear()
-                begun, run.way = fresh(begun, EMBEDDED), "embedded"
+                begun, run.way = fresh_dreamer(begun, EMBEDDED), "embedded"
             return await run_dream(
                 begun,
                 asked,
@@ -320,13 +320,15 @@ class Dreaming:
             rounds=expected_rounds(self.state.read().rounds),
         )
         if found.way == "fresh" or not parts.log.view.entries or used + _ROOM > parts.limits_now().blocking:
-            return fresh(fork), "fresh", found
+            return fresh_dreamer(fork), "fresh", found
         self._ensure_header()
         return fork, "fork", found
 
     # -- the result -----------------------------------------------------------------------------------------------
 
-    def _settle(self, copy: MemoryCopy, result: ForkResult, holding: Holding, guard: DreamGuard, run: _Run) -> Dreamt:
+    def _settle(
+        self, copy: MemoryCopy, result: ForkResult, holding: Holding, guard: DreamGuard, run: _Run
+    ) -> DreamOutcome:
         """Turns a finished dream into a version or a proposal. Runs in a thread, to its end."""
         parts, now = self._parts, self._now().timestamp()
         given = parts.settings.dream
@@ -340,7 +342,7 @@ class Dreaming:
             refused=guard.refused,
         )
         usage = result.usage
-        dreamt = Dreamt(
+        dreamt = DreamOutcome(
             outcome="unchanged",
             way=run.way,
             rounds=result.rounds,

@@ -19,7 +19,7 @@ from reverie.moments import changed, happened
 from reverie.paths import Places, slug
 
 
-class Gate(StrEnum):
+class DreamGate(StrEnum):
     """Every gate, in order."""
 
     SWITCH = "switch"
@@ -38,7 +38,7 @@ class Gate(StrEnum):
 class Closed:
     """A closed gate, and the reason as a sentence."""
 
-    gate: Gate
+    gate: DreamGate
     reason: str
 
 
@@ -88,19 +88,18 @@ class Gates:
         """Returns the first closed gate, or what there is to dream about. The caller takes the lock."""
         around = self._around
         if not around.is_on():
-            return Closed(Gate.SWITCH, "dreaming is switched off")
+            return Closed(DreamGate.SWITCH, "dreaming is switched off")
         if around.daily_log():
-            return Closed(Gate.DAILY_LOG, "logs of the day are kept, and distilled on the first turn of a new day")
+            return Closed(DreamGate.DAILY_LOG, "logs of the day are kept, and distilled on the first turn of a new day")
         if around.is_remote():
-            return Closed(Gate.REMOTE, "this machine is a remote one")
+            return Closed(DreamGate.REMOTE, "this machine is a remote one")
         numbers, moment = around.numbers(), now.timestamp()
         last = happened(self._lock.mtime(), moment)  # a future time does not count
         if last is not None and moment - last < numbers.hours * 3_600:
-            passed = moment - last
-            left = lasting(numbers.hours * 3_600 - passed)
-            return Closed(Gate.TIME, f"the last dream was {lasting(passed)} ago, the next may begin in {left}")
+            ago, left = format_duration(moment - last), format_duration(numbers.hours * 3_600 - (moment - last))
+            return Closed(DreamGate.TIME, f"the last dream was {ago} ago, the next may begin in {left}")
         if self._scanned is not None and 0 <= moment - self._scanned < numbers.scan_minutes * 60:
-            return Closed(Gate.SCAN, f"transcripts were looked at less than {numbers.scan_minutes:g} min ago")
+            return Closed(DreamGate.SCAN, f"transcripts were looked at less than {numbers.scan_minutes:g} min ago")
         self._scanned = moment
         return self._after_scan_gate(numbers, moment, last)
 
@@ -108,21 +107,21 @@ class Gates:
         around = self._around
         wait = retry_after(self._state.read(), moment)
         if wait > 0:
-            return Closed(Gate.RETRY, f"the last dream came to nothing; the next try is in {lasting(wait)}")
+            return Closed(DreamGate.RETRY, f"the last dream failed; the next try is in {format_duration(wait)}")
         if waiting := around.waiting():
             wait = "1 dream waits" if waiting == 1 else f"{waiting} dreams wait"
-            return Closed(Gate.REVIEW, f"{wait} for you: `reverie dream review`")
+            return Closed(DreamGate.REVIEW, f"{wait} for you: `reverie dream review`")
         found = changed_transcripts(around.folders, last, without=around.current())
         if len(found) < numbers.transcripts:
             since = "since the last dream" if last is not None else "so far"
             held = f"{len(found)} other session{'s were' if len(found) != 1 else ' was'} held {since}"
-            return Closed(Gate.TRANSCRIPTS, f"{held}, and {numbers.transcripts} are needed")
+            return Closed(DreamGate.TRANSCRIPTS, f"{held}, and {numbers.transcripts} are needed")
         if reason := around.may_spend():
-            return Closed(Gate.BUDGET, reason)
+            return Closed(DreamGate.BUDGET, reason)
         return Open(found)
 
 
-def lasting(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Formats a span of time."""
     if seconds < 5_400:
         return f"{max(0.0, seconds) / 60:.0f} min"

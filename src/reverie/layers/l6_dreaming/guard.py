@@ -65,7 +65,7 @@ class DreamGuard:
         self.refused: dict[str, str] = {}
         """What it was not allowed to write and has not written otherwise since, by file."""
         self.permission = BackgroundWriter(
-            copy.root, refuse_write=_why_not_write, refuse_read=self._why_not_read, on_denied=self._denied
+            copy.root, refuse_write=_why_not_write, refuse_read=self._why_not_read, on_denied=self._log_denied
         )
 
     def evidence(self, *texts: str) -> tuple[Evidence, ...]:
@@ -102,9 +102,9 @@ class DreamGuard:
         text = decode(data)
         if (private := self._why_private(name, text)) is not None:
             self._refuse("private", name, private)
-        if is_topic(name) and (turned := self._turned_round(name, text)) is not None:
+        if is_topic(name) and (turned := self._find_contradiction(name, text)) is not None:
             self._refuse("turned_round", name, why_turned(name, *turned))
-        if is_topic(name) and (back := self._brought_back(text)) is not None:
+        if is_topic(name) and (back := self._find_brought_back(text)) is not None:
             self._refuse("forgotten", name, why_forgotten(name, back))
         write = ProposedWrite(
             name=name,
@@ -126,14 +126,14 @@ class DreamGuard:
         self._log.write("dream_refused", refused=kind, file=name)
         raise DreamWriteRefused(why)
 
-    def _brought_back(self, text: str) -> Forgotten | None:
+    def _find_brought_back(self, text: str) -> Forgotten | None:
         """Returns what this text says that the user had removed and that no memory says again since."""
         if self._gone is None:  # read when it is first needed
             self._gone = self._find_gone()
         standing = (decode(held) for other, held in self._copy.base.items() if is_topic(other))
         return brought_back(text, standing, self._gone) if self._gone else None
 
-    def _turned_round(self, name: str, text: str) -> tuple[str, str] | None:
+    def _find_contradiction(self, name: str, text: str) -> tuple[str, str] | None:
         """Returns a statement of the file, or of a removed one, that the new text contradicts."""
         standing = {other: decode(held) for other, held in self._copy.base.items()}
         now = {other: decode(held) for other, held in self._copy.files().items() if is_topic(other)}
@@ -148,7 +148,7 @@ class DreamGuard:
         notes = [decode(held) for other, held in self._copy.base.items() if is_topic(other) and not is_shared(other)]
         return why_private(name, text, None if before is None else decode(before), notes)
 
-    def _denied(self, tool: str, reason: str) -> None:
+    def _log_denied(self, tool: str, reason: str) -> None:
         self._log.write("dream_denied", tool=tool, reason=reason)
 
     def _why_not_read(self, call: ToolCall) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from reverie.errors import ReverieError
-from reverie.layers.l6_dreaming.loss import Lost, loss
+from reverie.layers.l6_dreaming.loss import LostStatement, loss
 from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, ProposedChange
 from reverie.memory.changes import ABSENT, Change, ChangedUnderneath, WriteInfo
 from reverie.memory.directory import MemoryDirectory
@@ -26,7 +26,7 @@ _INDEXES: Final = (INDEX, f"{TEAM}/{INDEX}")
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class LandingResult:
     """The result of a proposal. `version` is None if there was nothing left to do."""
 
     version: Version | None
@@ -38,7 +38,7 @@ class Landed:
     """Files that have somebody else's changes next to the dream's."""
 
 
-def land(directory: MemoryDirectory, proposal: Proposal, info: WriteInfo) -> Landed:
+def land(directory: MemoryDirectory, proposal: Proposal, info: WriteInfo) -> LandingResult:
     """Lands what can land. Raises `DreamRefused` if the gate refuses everything, and errors of the disk."""
     left: dict[str, str] = {}
     races = 0
@@ -47,7 +47,7 @@ def land(directory: MemoryDirectory, proposal: Proposal, info: WriteInfo) -> Lan
         if not plan.changes:
             if left and set(proposal.files) <= set(left):
                 raise DreamRefused("Nothing of the dream could land.", next(iter(left.values())))
-            return Landed(None, (), left)
+            return LandingResult(None, (), left)
         try:
             version = directory.transaction(plan.changes, info)
         except ChangedUnderneath as error:
@@ -55,16 +55,16 @@ def land(directory: MemoryDirectory, proposal: Proposal, info: WriteInfo) -> Lan
             if races > _RACES:
                 raise DreamRefused(f"The memory directory is being changed all the time: {error}") from error
         except ReverieError as error:
-            name = _refused(error)
+            name = _find_refused(error)
             if name is None or name not in plan.pending:
                 raise
             left[name] = str(error)
         else:
             topics = tuple(change.name for change in plan.changes if is_topic(change.name))
-            return Landed(version, topics if version else (), left, tuple(plan.merged))
+            return LandingResult(version, topics if version else (), left, tuple(plan.merged))
 
 
-def _refused(error: ReverieError) -> str | None:
+def _find_refused(error: ReverieError) -> str | None:
     from reverie.memory.gate.write_gate import Refused
 
     return error.refusal.name if isinstance(error, Refused) else None
@@ -84,12 +84,12 @@ class _Plan:
         self.merged: list[str] = []
         self.pending: dict[str, ProposedChange] = {}
         for change in proposal.changes:
-            if change.name not in left and (settled := self._settled(change, left)) is not None:
+            if change.name not in left and (settled := self._rebase(change, left)) is not None:
                 self.pending[change.name] = settled
         self._keep_sources(proposal, left)
         self.changes = self._with_indexes(proposal, left)
 
-    def _settled(self, change: ProposedChange, left: dict[str, str]) -> ProposedChange | None:
+    def _rebase(self, change: ProposedChange, left: dict[str, str]) -> ProposedChange | None:
         """Returns the change against the current file; None if there is nothing to do, or it may not be done."""
         now = self._now.get(change.name)
         if now == change.after:
@@ -121,7 +121,7 @@ class _Plan:
                 del self.pending[name]
                 left[name] = f"{name}: kept, because where its content was to go could not be written"
 
-    def _loss(self, changes: Mapping[str, ProposedChange]) -> tuple[Lost, ...]:
+    def _loss(self, changes: Mapping[str, ProposedChange]) -> tuple[LostStatement, ...]:
         after = dict(self._now)
         for change in changes.values():
             if change.after is None:
@@ -137,7 +137,7 @@ class _Plan:
         reasons = {name: change.reason for name, change in self.pending.items()}
         for index in _INDEXES if after or left else ():
             text = after.get(index, self._now.get(index)) or ""
-            followed = self._followed(index, text, proposal, there)
+            followed = self._follow_files(index, text, proposal, there)
             if followed != text:
                 after[index] = followed
                 reasons.setdefault(index, "the index follows the files")
@@ -147,7 +147,7 @@ class _Plan:
             if text != self._now.get(name)
         ]
 
-    def _followed(self, index: str, text: str, proposal: Proposal, there: set[str]) -> str:
+    def _follow_files(self, index: str, text: str, proposal: Proposal, there: set[str]) -> str:
         old = self._now.get(index, "")
         for file in linked_files(text) - linked_files(old):  # planned, then refused
             name = _below(index, file)

@@ -114,12 +114,12 @@ class ConsolidationLock:
 
     def recover(self, now: float) -> bool:
         """Cleans up after a dead or late holder and restores the last success. Returns whether there was anything."""
-        if not self.state(now).stale and not self._left():
+        if not self.state(now).stale and not self._find_leftovers():
             return False
         with self._alone():
             return self._recover(now)
 
-    def _left(self) -> list[Path]:
+    def _find_leftovers(self) -> list[Path]:
         """Returns temporary files of a process that was killed in `_put`."""
         return list(self.path.parent.glob(f"{NAME}.*.tmp"))
 
@@ -145,7 +145,7 @@ class ConsolidationLock:
     def _alone(self) -> Generator[None]:
         try:
             with exclusive(self._side, timeout_s=_WAIT_S, what="the lock of dreaming"):
-                for left in self._left():
+                for left in self._find_leftovers():
                     left.unlink(missing_ok=True)
                 yield
         except OSError as error:

@@ -24,7 +24,7 @@ _TELLING: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostStatement:
     """One statement that is nowhere afterwards."""
 
     file: str
@@ -38,10 +38,10 @@ class Loss:
     """What a change of topic files would lose."""
 
     statements: int
-    lost: tuple[Lost, ...]
+    lost: tuple[LostStatement, ...]
 
     @property
-    def unnamed(self) -> tuple[Lost, ...]:
+    def unnamed(self) -> tuple[LostStatement, ...]:
         return tuple(one for one in self.lost if not one.named)
 
     @property
@@ -59,7 +59,7 @@ def loss(before: Mapping[str, str], after: Mapping[str, str], reasons: Iterable[
     """Compares the topic files of two states of a directory."""
     new = Said(one for name, text in after.items() if is_topic(name) for one in body_statements(text))
     named = Said(_clauses(reasons))
-    lost: list[Lost] = []
+    lost: list[LostStatement] = []
     count = 0
     for name, text in sorted(before.items()):
         if not is_topic(name):
@@ -70,7 +70,7 @@ def loss(before: Mapping[str, str], after: Mapping[str, str], reasons: Iterable[
                 continue
             count += 1
             if not kept_as_it_is and not new.has(one):
-                lost.append(Lost(name, one, named.has(one)))
+                lost.append(LostStatement(name, one, named.has(one)))
     return Loss(count, tuple(lost))
 
 
@@ -82,7 +82,7 @@ def _clauses(reasons: Iterable[str]) -> list[str]:
     return found
 
 
-def listed(lost: Sequence[Lost], most: int = 5) -> str:
+def quote_lost(lost: Sequence[LostStatement], most: int = 5) -> str:
     """Quotes some of the lost statements."""
     shown = "; ".join(f"{one.file}: “{shortened(one.text, 90)}”" for one in lost[:most])
     return shown + (f" and {len(lost) - most} more" if len(lost) > most else "")

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from reverie.errors import ReverieError, UserError
 from reverie.layers.l6_dreaming.copy import CopiedFile, MemoryCopy
-from reverie.layers.l6_dreaming.loss import body_statements, listed, loss, put_back
+from reverie.layers.l6_dreaming.loss import body_statements, loss, put_back, quote_lost
 from reverie.layers.l6_dreaming.state import FOLDER
 from reverie.memory.taxonomy import is_index
 from reverie.memory.topic_file import decode
@@ -116,7 +116,7 @@ def propose(
         raise DreamRefused(
             f"The dream would lose {len(found.unnamed)} of {found.statements} statements without naming them, and "
             f"{max_loss_pct:g}% is the most; nothing was changed.",
-            f"Among them: {listed(found.unnamed)}.",
+            f"Among them: {quote_lost(found.unnamed)}.",
         )
     return Proposal(
         id=id,

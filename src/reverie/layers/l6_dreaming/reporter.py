@@ -13,19 +13,19 @@ from typing import Final
 
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
-from reverie.layers.l6_dreaming.landing import Landed
+from reverie.layers.l6_dreaming.landing import LandingResult
 from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.runtime.background_log import BackgroundLog
 from reverie.types import Json, JsonObject
 
-FAILURES_TOLD: Final = 3
+FAILURES_REPORTED: Final = 3
 """After so many failures in a row the user gets one notice, until the next success."""
 _QUOTING: Final = ("files", "lost", "left", "kept")
 
 
 @dataclass(frozen=True, slots=True)
-class Dreamt:
+class DreamOutcome:
     """The result of a dream. `outcome`: landed, unchanged, proposed or shown (a dry run)."""
 
     outcome: str
@@ -38,7 +38,7 @@ class Dreamt:
     refused: int = 0
     """Files that it was not allowed to write as it wanted."""
     proposal: Proposal | None = None
-    landed: Landed | None = None
+    landed: LandingResult | None = None
 
     @property
     def stopped(self) -> bool:
@@ -64,7 +64,7 @@ class Dreamt:
         }
 
 
-def told(dreamt: Dreamt) -> str:
+def describe_outcome(dreamt: DreamOutcome) -> str:
     """Describes the result in a sentence that names its files."""
     match dreamt.outcome:
         case "landed":
@@ -81,7 +81,7 @@ def told(dreamt: Dreamt) -> str:
             return "a dream changed nothing" if dreamt.stopped else "a dream found everything in order"
 
 
-class DreamTelling:
+class DreamReporter:
     """The reports of one session. `among` quotes the memories that the last refusal was about."""
 
     def __init__(self, memory: Path, state: StateFile, log: BackgroundLog, emit: Callable[[Event], None]) -> None:
@@ -91,7 +91,7 @@ class DreamTelling:
         self._log = log
         self._emit = emit
 
-    def succeeded(self, dreamt: Dreamt, now: float, *, undistilled: Sequence[Path], asks: bool) -> None:
+    def succeeded(self, dreamt: DreamOutcome, now: float, *, undistilled: Sequence[Path], asks: bool) -> None:
         """Reports a dream that succeeded. `asks`: the user wants a notice whatever the result is."""
         landed = dreamt.landed
         changed: JsonObject = {"version": landed.version.id} if landed is not None and landed.version else {}
@@ -101,7 +101,7 @@ class DreamTelling:
             last_success=now,
             last_attempt=now,
             outcome=dreamt.outcome,
-            reason=told(dreamt),
+            reason=describe_outcome(dreamt),
             failures_in_a_row=0,
             told=False,
             way=dreamt.way,
@@ -116,7 +116,7 @@ class DreamTelling:
         files, left = (list(landed.files), list(landed.left)) if landed is not None else ([], [])
         self.note("dream_completed", **figures, files=files, left=left)
         if dreamt.outcome == "landed" or asks:
-            self.tell(told(dreamt))
+            self.tell(describe_outcome(dreamt))
 
     def failed(self, error: BaseException, now: float, *, way: str, dry: bool, by_hand: bool) -> None:
         """Counts and logs a failure; a kill does not count. The user gets a notice if they started the dream, else once
@@ -131,7 +131,7 @@ class DreamTelling:
             return
         before = self._state.read()
         failures = before.failures_in_a_row + (not killed)
-        tell = failures >= FAILURES_TOLD and not before.told
+        tell = failures >= FAILURES_REPORTED and not before.told
         self._state.change(
             last_attempt=now,
             outcome="killed" if killed else "failed",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from reverie.errors import UserError
-from reverie.layers.l6_dreaming.landing import Landed, land
+from reverie.layers.l6_dreaming.landing import LandingResult, land
 from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, Proposals
 from reverie.memory.changes import Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
@@ -20,7 +20,7 @@ def dream_info(proposal: Proposal, evidence: tuple[Evidence, ...] = ()) -> Write
     return WriteInfo(Writer.DREAM, f"Dream {proposal.id}.", session=proposal.session, evidence=evidence)
 
 
-def accept(directory: MemoryDirectory, proposals: Proposals, spec: str = "") -> tuple[Proposal, Landed]:
+def accept(directory: MemoryDirectory, proposals: Proposals, spec: str = "") -> tuple[Proposal, LandingResult]:
     """Lands a waiting proposal, merged with later changes, and removes it. It counts as the user's own change."""
     proposal = proposals.find(spec)
     info = WriteInfo(Writer.USER, f"Accepted dream {proposal.id}.", session=proposal.session)

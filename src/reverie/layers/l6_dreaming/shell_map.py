@@ -55,7 +55,7 @@ class ShellMap:
         new: list[tuple[int, int, bytes]] = []
         for command in reading.commands:
             for word in self._files(command):
-                mapped = self._mapped(word)
+                mapped = self._map_word(word)
                 if mapped is not None:
                     span = places[id(word)]
                     new.append((span.start, span.end, mapped.encode()))
@@ -115,15 +115,15 @@ class ShellMap:
                 "(transcripts end in .jsonl), and not a folder above both."
             )
 
-    def _mapped(self, word: Word) -> str | None:
+    def _map_word(self, word: Word) -> str | None:
         literal, rest = _split(word)
         real = self._real(literal)
         if real.is_relative_to(self.root):
             if rest is None:
-                return _quoted(str(self.copy / real.relative_to(self.root)))
+                return _quote(str(self.copy / real.relative_to(self.root)))
             if "[" in rest.text and any(rest.text[index] == "[" for index in rest.globs):
                 raise NotMapped(f"A pattern with brackets cannot be used in the memory directory: {_ELSEWHERE}.")
-            return _quoted(f"{self.copy / real.relative_to(self.root)}/") + _globbed(rest)
+            return _quote(f"{self.copy / real.relative_to(self.root)}/") + _quote_around_globs(rest)
         if rest is not None and self.root.is_relative_to(real):
             first = rest.text.partition("/")[0]
             below = self.root.relative_to(real).parts[0]
@@ -156,19 +156,19 @@ def _split(word: Word) -> tuple[str, Word | None]:
     return literal or ".", rest
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _globbed(word: Word) -> str:
+def _quote_around_globs(word: Word) -> str:
     """Quotes everything except the live globs."""
     parts: list[str] = []
     literal = ""
     for index, char in enumerate(word.text):
         if index in word.globs:
-            parts += [_quoted(literal)] if literal else []
+            parts += [_quote(literal)] if literal else []
             parts.append(char)
             literal = ""
         else:
             literal += char
-    return "".join([*parts, _quoted(literal)] if literal else parts)
+    return "".join([*parts, _quote(literal)] if literal else parts)

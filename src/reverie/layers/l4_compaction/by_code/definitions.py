@@ -33,7 +33,7 @@ _LONGEST, _SHORTEST, _LOOKS_BACK = 400, 8, 400
 _COMMENT = re.compile(r"^(?://|#|/?\*|--|<!--|\"\"\"|;)")
 
 
-def defined(line: str) -> str | None:
+def defined_name(line: str) -> str | None:
     """Returns the name that this line defines; None if it defines nothing."""
     if len(line) > _LONGEST:
         return None  # too long for a signature: generated text
@@ -46,7 +46,7 @@ def defined(line: str) -> str | None:
 
 def definitions(text: str) -> list[str]:
     """Returns the names defined in a text, in order, each once."""
-    return list(dict.fromkeys(name for line in text.splitlines() if (name := defined(line)) is not None))
+    return list(dict.fromkeys(name for line in text.splitlines() if (name := defined_name(line)) is not None))
 
 
 def without_numbers(shown: str) -> str:
@@ -63,7 +63,7 @@ def enclosing(file: str, fragment: str) -> str | None:
     indent = _indent(next((line for line in file[start:].splitlines() if line.strip()), ""))
     for line in reversed(file[:start].splitlines()[-_LOOKS_BACK:]):
         if line.strip() and (indent == 0 or _indent(line) < indent):
-            name = defined(line)
+            name = defined_name(line)
             if name is not None:
                 return name
             if indent == 0:
@@ -82,7 +82,7 @@ def telling_line(old: str, new: str) -> str:
     before = {line.strip() for line in old.splitlines()}
     fresh = [line.strip() for line in new.splitlines() if line.strip() and line.strip() not in before]
     code = [line for line in fresh if not _LOW.match(line)]
-    made = next((line for line in code if defined(line) is not None), None)
+    made = next((line for line in code if defined_name(line) is not None), None)
     if made is not None:
         return made
     spoken = [line for line in code if not _COMMENT.match(line)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from reverie.layers.l4_compaction.by_code.operations import Operation, files_named, one_line, only_shows
+from reverie.layers.l4_compaction.by_code.operations import Operation, one_line, only_shows, paths_in_command
 from reverie.models.tokens import encoded
 
 _ON_A_LINE = 12
@@ -21,7 +21,7 @@ _SHORTEST_COMMAND = 130
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _LedgerPart:
     """A part of the ledger: one line per thing, and a way to name the things without a line."""
 
     title: str
@@ -43,36 +43,36 @@ def operation_ledger(
 ) -> str:
     """Returns the ledger, at most `max_chars` bytes long; empty if nothing was done."""
     changed = _changes(done)
-    only_read = _only_read(done, changed)
+    only_read = _list_only_read(done, changed)
     failures = _failures(done) if failures_too else []
     brief = max_chars < 6_000
     parts = [
-        _Part("Failed", [_failure(one, cwd, brief) for one in failures], 0.3),
-        _Part(
+        _LedgerPart("Failed", [_failure(one, cwd, brief) for one in failures], 0.3),
+        _LedgerPart(
             "Files changed, the last first",
-            [_changed_line(path, ops, cwd, brief) for path, ops in changed],
+            [_change_line(path, ops, cwd, brief) for path, ops in changed],
             0.25,
             lambda shown: _by_folder([path for path, _ in changed[shown:]], cwd),
         ),
-        _Part(
+        _LedgerPart(
             "Files read and not changed",
             _by_folder(list(only_read), cwd, only_read),
             0.15,
             instead=_by_folder(list(only_read), cwd),
         ),
-        _Part("Files only named in commands", _by_folder(_only_named(done, cwd), cwd), 0.05),
-        _Part("Commands that worked, with their last result", _commands(done, cwd, brief), 0.15),
-        _Part("Searches", _searches(done, cwd)[: _SEARCHES if brief else None], 0.04),
-        _Part("Other calls", _others(done), 0.03),
-        _Part("Looked at", _looked_at(done, cwd), 0.03),
+        _LedgerPart("Files only named in commands", _by_folder(_list_only_named(done, cwd), cwd), 0.05),
+        _LedgerPart("Commands that worked, with their last result", _commands(done, cwd, brief), 0.15),
+        _LedgerPart("Searches", _searches(done, cwd)[: _SEARCHES if brief else None], 0.04),
+        _LedgerPart("Other calls", _others(done), 0.03),
+        _LedgerPart("Looked at", _list_views(done, cwd), 0.03),
     ]
     full = [part for part in parts if part.lines]
     needs = [(part.share, sum(_size(line) for line in part.lines)) for part in full]
-    texts = [_shown(part, room) for part, room in zip(full, _allowances(needs, max_chars), strict=True)]
-    return _fitting([text for text in texts if text], max_chars)
+    texts = [_render_part(part, room) for part, room in zip(full, _allowances(needs, max_chars), strict=True)]
+    return _join_within([text for text in texts if text], max_chars)
 
 
-def _shown(part: _Part, room: int) -> str:
+def _render_part(part: _LedgerPart, room: int) -> str:
     """Shows as many lines as fit; if not all do, names the others if possible."""
     if part.instead is not None and sum(map(_size, part.lines)) > room:
         return f"{part.title}:\n" + "\n".join(f"- {line}" for line in part.instead)
@@ -95,7 +95,7 @@ def _shown(part: _Part, room: int) -> str:
     return f"{part.title}{more}:\n" + "\n".join(f"- {line}" for line in shown)
 
 
-def _fitting(texts: list[str], limit: int) -> str:
+def _join_within(texts: list[str], limit: int) -> str:
     """Joins the parts and drops lines from the end if names took more than their share."""
     text = "\n\n".join(texts)
     while text and len(encoded(text)) > limit:
@@ -138,14 +138,14 @@ def _failures(done: Sequence[Operation]) -> list[_Failure]:
         failed = [operation for operation in group if not operation.ok]
         if failed:
             later = next((other.order for other in group if other.ok and other.order > failed[-1].order), None)
-            between = _changed_between(done, failed[-1].order, later) if later is not None else ()
+            between = _files_changed_between(done, failed[-1].order, later) if later is not None else ()
             found.append(_Failure(failed[-1], len(failed), len(group), later is not None, between))
     commands = [one for one in found if one.last.kind == "run"]
     others = [one for one in found if one.last.kind != "run"]
     return [*sorted(commands, key=_by_use), *sorted(others, key=_by_use)]
 
 
-def _changed_between(done: Sequence[Operation], first: int, last: int) -> tuple[str, ...]:
+def _files_changed_between(done: Sequence[Operation], first: int, last: int) -> tuple[str, ...]:
     changed = [o.target for o in done[first + 1 : last] if o.kind in ("edit", "write") and o.ok]
     return tuple(dict.fromkeys(PurePath(path).name for path in reversed(changed)))
 
@@ -173,7 +173,7 @@ def _changes(done: Sequence[Operation]) -> list[tuple[str, list[Operation]]]:
     return sorted(found.items(), key=lambda item: -item[1][-1].order)
 
 
-def _changed_line(path: str, changes: list[Operation], cwd: str, brief: bool) -> str:
+def _change_line(path: str, changes: list[Operation], cwd: str, brief: bool) -> str:
     places = list(dict.fromkeys(place for change in reversed(changes) for place in change.places))
     where = f" in {', '.join(places[: 3 if brief else 6])}" + ("…" if len(places) > 6 else "") if places else ""
     times = f"{len(changes)} changes" if len(changes) > 1 else "1 change"
@@ -181,7 +181,7 @@ def _changed_line(path: str, changes: list[Operation], cwd: str, brief: bool) ->
     return f"{_relative(path, cwd)}: {times}{where}; last {last}"
 
 
-def _only_read(done: Sequence[Operation], changed: list[tuple[str, list[Operation]]]) -> dict[str, str]:
+def _list_only_read(done: Sequence[Operation], changed: list[tuple[str, list[Operation]]]) -> dict[str, str]:
     """Returns files that were read and never changed, the last first, with the line ranges."""
     written = {path for path, _ in changed}
     found = dict[str, dict[str, None]]()
@@ -205,7 +205,7 @@ def _by_folder(paths: Sequence[str], cwd: str, notes: dict[str, str] | None = No
 
 
 def _commands(done: Sequence[Operation], cwd: str, brief: bool) -> list[str]:
-    """Lists what worked, the newest first. Commands that only show something are in `_looked_at`."""
+    """Lists what worked, the newest first. Commands that only show something are in `_list_views`."""
     counts, latest = dict[str, int](), dict[str, Operation]()
     for operation in done:
         if operation.kind == "run" and operation.ok and not only_shows(operation.target):
@@ -223,19 +223,19 @@ def _newest(latest: Mapping[Any, Operation]) -> list[Operation]:
     return sorted(latest.values(), key=lambda operation: -operation.order)
 
 
-def _looked_at(done: Sequence[Operation], cwd: str) -> list[str]:
+def _list_views(done: Sequence[Operation], cwd: str) -> list[str]:
     """Lists commands that only showed something, the newest first."""
     latest = {o.target: o for o in done if o.kind == "run" and o.ok and only_shows(o.target)}
     return [f"`{one_line(_relative(one.target, cwd), 120)}`" for one in _newest(latest)[:_LOOKED_AT]]
 
 
-def _only_named(done: Sequence[Operation], cwd: str) -> list[str]:
+def _list_only_named(done: Sequence[Operation], cwd: str) -> list[str]:
     """Lists files that commands name and no tool opened, the last named first."""
     opened = [o.target for o in done if o.kind in ("read", "edit", "write")]
     found = dict[str, None]()
     for operation in reversed(done):
         if operation.kind == "run":
-            found |= dict.fromkeys(files_named(_relative(operation.target, cwd)))
+            found |= dict.fromkeys(paths_in_command(_relative(operation.target, cwd)))
     return [path for path in found if not any(name == path or name.endswith("/" + path) for name in opened)][:_NAMED]
 
 

@@ -14,7 +14,7 @@ from math import exp, log1p
 from pathlib import PurePath
 from typing import cast
 
-from reverie.layers.l4_compaction.by_code.operations import changes_of, given_to, path_of
+from reverie.layers.l4_compaction.by_code.operations import call_input, changes_of, path_of
 from reverie.storage.transcript.view import Entry
 from reverie.types import Json, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 
@@ -115,7 +115,7 @@ def _texts(entries: Sequence[Entry]) -> Iterator[tuple[int, str, str, str]]:
                         yield at, "put in", new, path_of(block)
                         yield at, "taken out", old, path_of(block)
                     if not changes:
-                        values = [value for key, value in given_to(block).items() if key != "file_path"]
+                        values = [value for key, value in call_input(block).items() if key != "file_path"]
                         yield at, f"given {block.name}", "\n".join(_strings(values)), ""
                 case ToolResultBlock():
                     tool, file = calls.get(block.tool_use_id, ("", ""))

@@ -96,7 +96,7 @@ def operations(entries: Sequence[Entry]) -> list[Operation]:
     return found
 
 
-def given_to(call: ToolUseBlock) -> JsonObject:
+def call_input(call: ToolUseBlock) -> JsonObject:
     """Returns a call's input; empty if the model did not send an object."""
     given: Json = call.input
     return cast(JsonObject, given) if isinstance(given, dict) else {}
@@ -104,7 +104,7 @@ def given_to(call: ToolUseBlock) -> JsonObject:
 
 def changes_of(call: ToolUseBlock) -> list[tuple[str, str]]:
     """Returns what a changing call takes out and puts in, one pair per edit; empty for other calls."""
-    given = given_to(call)
+    given = call_input(call)
     if call.name == "Write":
         return [("", str(given.get("content") or ""))]
     if call.name == "NotebookEdit":
@@ -119,7 +119,7 @@ def changes_of(call: ToolUseBlock) -> list[tuple[str, str]]:
 
 def path_of(call: ToolUseBlock) -> str:
     """Returns the file of a call; empty if it names none."""
-    given = given_to(call)
+    given = call_input(call)
     return str(given.get("file_path") or given.get("notebook_path") or "")
 
 
@@ -133,7 +133,7 @@ def only_shows(command: str) -> bool:
     return bool(_SHOWS.match(command)) and not _WRITES.search(command)
 
 
-def files_named(command: str) -> list[str]:
+def paths_in_command(command: str) -> list[str]:
     """Returns the paths of files in a command: words with a folder and a file extension, not addresses."""
     return [word.removeprefix("./") for word in _PATH.findall(command) if not _HOST.match(word)]
 
@@ -146,7 +146,7 @@ def one_line(text: str, limit: int) -> str:
 
 def _operation(call: ToolUseBlock, result: ToolResultBlock | None, order: int, files: dict[str, str]) -> Operation:
     kind = _KINDS.get(call.name, "other")
-    given = given_to(call)
+    given = call_input(call)
     text = result.text if result is not None else ""
     failed = result is not None and (bool(result.is_error) or bool(_EXIT.match(text)))
     target = _target(kind, call, given)
@@ -154,7 +154,7 @@ def _operation(call: ToolUseBlock, result: ToolResultBlock | None, order: int, f
     if kind == "read" and not failed and result is not None:
         files[target] = text
     elif kind in ("edit", "write") and not failed:
-        places = tuple(_touched(call, files.get(target, "")))
+        places = tuple(_touched_definitions(call, files.get(target, "")))
     elif kind == "search" and not failed:
         places = tuple(dict.fromkeys(m[1] for line in text.splitlines()[:80] if (m := _FOUND_FILE.match(line))))[:12]
     said = _failure(text) if failed else _outcome(kind, call, given, text)
@@ -178,7 +178,7 @@ def _target(kind: Kind, call: ToolUseBlock, given: JsonObject) -> str:
             return one_line(", ".join(f"{key}={one_line(str(value), 40)}" for key, value in given.items()), _LINE)
 
 
-def _touched(call: ToolUseBlock, file: str) -> list[str]:
+def _touched_definitions(call: ToolUseBlock, file: str) -> list[str]:
     """Returns the definitions that a change is about: those in its text, else the one around it."""
     found = list[str]()
     text = without_numbers(file) if file else ""
@@ -213,7 +213,7 @@ def _outcome(kind: Kind, call: ToolUseBlock, given: JsonObject, text: str) -> st
         case "edit" | "write":
             return _change(call)
         case "run":
-            return _printed(str(given.get("command", "")), [_TAG.sub("", line) for line in lines])
+            return _sum_up_output(str(given.get("command", "")), [_TAG.sub("", line) for line in lines])
         case "search":
             return _lines(len(lines)) if lines and not _NONE_FOUND.match(lines[0]) else "nothing"
         case "web" | "agent" | "tasks" | "other":
@@ -228,7 +228,7 @@ def _stretch(given: JsonObject) -> str:
     return f"{start}–{start + count - 1}" if isinstance(count, int) else f"{start}–"
 
 
-def _printed(command: str, lines: list[str]) -> str:
+def _sum_up_output(command: str, lines: list[str]) -> str:
     """Returns the line that sums up the output; for a command that only shows things, the number of lines."""
     if not lines:
         return "no output"

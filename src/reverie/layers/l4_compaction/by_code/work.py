@@ -9,8 +9,8 @@ from typing import cast
 from reverie.layers.l4_compaction.by_code.definitions import says_something, telling_line
 from reverie.layers.l4_compaction.by_code.operations import (
     Operation,
+    call_input,
     changes_of,
-    given_to,
     one_line,
     operations,
     path_of,
@@ -22,7 +22,7 @@ _ITEM = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkRecord:
     """What notes and summaries are written from. `changes` are (path, old, new) in order; `result` is the last answer
     that ended a turn; `unfinished`: the last request has none."""
 
@@ -36,7 +36,7 @@ class Work:
     unfinished: bool
 
     @classmethod
-    def of(cls, entries: Sequence[Entry]) -> Work:
+    def of(cls, entries: Sequence[Entry]) -> WorkRecord:
         requests, answers = list[str](), list[str]()
         changes = list[tuple[str, str, str]]()
         items = _Items()
@@ -54,7 +54,7 @@ class Work:
                 elif isinstance(block, ToolUseBlock):
                     if next(calls).ok:
                         changes += [(path_of(block), old, new) for old, new in changes_of(block)]
-                    items.take(block.name, given_to(block))
+                    items.take(block.name, call_input(block))
             message = entry.message
             calls_something = bool(message.tool_uses) or message.id in working
             if message.role == "assistant" and not calls_something and message.text.strip():
@@ -91,7 +91,9 @@ class _Items:
     def take(self, tool: str, given: JsonObject) -> None:
         if tool == "TodoWrite" and isinstance(given.get("todos"), list):
             todos = [cast(JsonObject, todo) for todo in cast(list[Json], given["todos"]) if isinstance(todo, dict)]
-            self._items = {str(at): (_said(todo), todo.get("status") != "completed") for at, todo in enumerate(todos)}
+            self._items = {
+                str(at): (_item_text(todo), todo.get("status") != "completed") for at, todo in enumerate(todos)
+            }
         elif tool == "TaskCreate":
             text = one_line(str(given.get("subject") or given.get("description") or ""), _ITEM)
             self._items[str(len(self._items) + 1)] = (text, True)
@@ -102,6 +104,6 @@ class _Items:
             self._items[number] = (text, now.get(str(status), is_open))
 
 
-def _said(todo: JsonObject) -> str:
+def _item_text(todo: JsonObject) -> str:
     doing = " (being done)" if todo.get("status") == "in_progress" else ""
     return one_line(str(todo.get("content", "")), _ITEM) + doing

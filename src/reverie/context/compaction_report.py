@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 
-from reverie.layers.base import Commit
-from reverie.layers.l4_compaction.survival import in_words
+from reverie.layers.base import StageCommit
+from reverie.layers.l4_compaction.survival import describe_survival
 from reverie.storage.transcript.records import CompactBoundary, Survival, to_data
 from reverie.types import JsonObject, Message
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class CompactionReport:
     """What a compaction does or would do. `text` is the summary that replaces the old part."""
 
     writer: str
@@ -27,7 +27,7 @@ class Compacted:
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
+class UndoReport:
     """The result of an undo. `notice` says it in a sentence."""
 
     boundary: str
@@ -38,16 +38,16 @@ class Undone:
         return asdict(self)
 
 
-def compacted_by(commit: Commit) -> Compacted:
+def report_of(commit: StageCommit) -> CompactionReport:
     """Reads the report from the records of a compaction."""
     boundary = next(a.what for a in commit.appends if isinstance(a.what, CompactBoundary))
     report = next(a.what for a in commit.appends if isinstance(a.what, Survival))
     summary = next(a.what for a in commit.appends if isinstance(a.what, Message))
-    return Compacted(
+    return CompactionReport(
         writer=boundary.writer,
         tokens_before=report.tokens_before,
         tokens_after=report.tokens_after,
         report=report,
-        notice=commit.notice or in_words(report),
+        notice=commit.notice or describe_survival(report),
         text=summary.text,
     )

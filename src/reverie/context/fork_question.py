@@ -36,7 +36,7 @@ async def ask(conversation: Conversation, effect: AskFork) -> EffectResult:
     except ModelError as error:
         return EffectResult(ok=False, text=str(error), error=error)
     assert response is not None, "a stream without its end is an error of the sender"
-    return _judged(response)
+    return _judge_response(response)
 
 
 def _request(conversation: Conversation, effect: AskFork, thread: str) -> Request:
@@ -75,7 +75,7 @@ def _with_directive(messages: tuple[Message, ...], directive: str) -> tuple[Mess
     return (*messages, Message("user", (block,)))
 
 
-def _judged(response: Response) -> EffectResult:
+def _judge_response(response: Response) -> EffectResult:
     message = Message("assistant", response.content)
     if message.tool_uses:
         return EffectResult(ok=False, text="the model called a tool instead of answering", usage=response.usage)

@@ -57,7 +57,7 @@ class CompactionNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CompactionRequest:
     """Which compaction is wanted. `from_` and `up_to` name a message; `reactive`: the server refused the prompt."""
 
     trigger: Trigger
@@ -76,7 +76,7 @@ def _no_blocks() -> Sequence[Block]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class CompactionSetup:
     """The places, numbers and callbacks of a session that a compaction needs."""
 
     cwd: Path

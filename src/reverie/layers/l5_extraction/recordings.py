@@ -15,8 +15,8 @@ from pathlib import Path
 from reverie import __version__
 from reverie.layers.base import Fork
 from reverie.layers.l5_extraction.gates import WRITER
-from reverie.layers.l5_extraction.learning import Learnt, Numbers, learn
-from reverie.layers.l5_extraction.span import Span, with_short_results
+from reverie.layers.l5_extraction.learning import ExtractionNumbers, LearningResult, learn
+from reverie.layers.l5_extraction.span import MessageSpan, with_short_results
 from reverie.memory.directory import MemoryDirectory
 from reverie.models.prices import cost
 from reverie.models.tokens import PROSE_BYTES
@@ -37,7 +37,7 @@ _SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class Recording:
     """A recorded conversation: its entries in order, and how far a session has learnt from it already."""
 
     path: Path
@@ -47,7 +47,7 @@ class Talk:
     @property
     def turns(self) -> list[tuple[int, int]]:
         """The first and last index of each turn; a turn begins with what the user typed."""
-        starts = [i for i, entry in enumerate(self.entries) if _is_asked(entry)]
+        starts = [i for i, entry in enumerate(self.entries) if _begins_turn(entry)]
         return list(zip(starts, [*starts[1:], len(self.entries)], strict=False))
 
     def place_of(self, uuid: str | None) -> int:
@@ -57,11 +57,11 @@ class Talk:
         return next((i + 1 for i, entry in enumerate(self.entries) if entry.uuid == uuid), 0)
 
 
-def read_talk(path: Path) -> Talk:
+def read_recording(path: Path) -> Recording:
     """Reads a transcript of ours, of Claude Code or of pi. `UserError` if there is none."""
     records = read_pi_session(path) if is_pi_session(path) else read_records(path).records
     view = View.of(conversation(records))
-    return Talk(path, tuple(view.history), _cursor(records))
+    return Recording(path, tuple(view.history), _cursor(records))
 
 
 def _cursor(records: Sequence[Record]) -> str | None:
@@ -69,7 +69,7 @@ def _cursor(records: Sequence[Record]) -> str | None:
     return next((one.uuid for one in cursors if isinstance(one, Cursor) and one.writer == WRITER), None)
 
 
-def _is_asked(entry: Entry) -> bool:
+def _begins_turn(entry: Entry) -> bool:
     return any(isinstance(b, TextBlock) and b.origin.is_users and b.text.strip() for b in entry.message.content)
 
 
@@ -109,25 +109,25 @@ class Learner:
         *,
         today: date | None = None,
         report: Callable[[str, str], None] = lambda _kind, _reason: None,
-    ) -> Learnt:
+    ) -> LearningResult:
         """Runs once over the entries from `start` to `end`; the turn before them is shown too."""
         parts = self._parts
-        shown_from = next((i for i in range(start - 1, -1, -1) if _is_asked(entries[i])), start)
-        shown, first = self._fitted(entries[shown_from:end], start - shown_from)
+        shown_from = next((i for i in range(start - 1, -1, -1) if _begins_turn(entries[i])), start)
+        shown, first = self._fit_window(entries[shown_from:end], start - shown_from)
         day = today or local_day(shown[-1].timestamp) or datetime.now().astimezone().date()
         log = SessionLog(None, parts.log.session_id, cwd=parts.places.cwd, version=__version__)
         log.append(self._header(day))
         for entry in shown:
             name = entry.uuid or str(uuid.uuid4())
             # The usage of the old response is the size of another context.
-            log.append_message(_bare(entry), uuid=name, timestamp=entry.timestamp, uncounted=True)
-        span = Span(tuple(log.view.entries[first:]), log.view.entries[first - 1] if first else None)
+            log.append_message(_without_thinking(entry), uuid=name, timestamp=entry.timestamp, uncounted=True)
+        span = MessageSpan(tuple(log.view.entries[first:]), log.view.entries[first - 1] if first else None)
         header = log.view.header
         learnt = await learn(
             self._fork(log),
             span if span.before is None or span.before.message.role == "assistant" else replace(span, before=None),
             self._memory,
-            parts.numbers(Numbers, "extraction"),
+            parts.numbers(ExtractionNumbers, "extraction"),
             session=parts.log.session_id,
             today=day,
             keeps_index=not (header is not None and header.flags.get("recall.no_index")),
@@ -137,7 +137,7 @@ class Learner:
         self.usage += learnt.usage
         return learnt
 
-    def _fitted(self, entries: Sequence[Entry], first: int) -> tuple[list[Entry], int]:
+    def _fit_window(self, entries: Sequence[Entry], first: int) -> tuple[list[Entry], int]:
         """Returns entries that are short enough for the window, and the index of the first new one."""
         room = int(self._parts.limits.effective * _SHARE) * PROSE_BYTES
         shown = list(entries)
@@ -152,7 +152,7 @@ class Learner:
         return [shown[i] for i in said], sum(i < first for i in said)
 
 
-def _bare(entry: Entry) -> Message:
+def _without_thinking(entry: Entry) -> Message:
     """Returns a message without thinking, which is signed for another model."""
     blocks = tuple(block for block in entry.message.content if not isinstance(block, ThinkingBlock))
     return replace(entry.message, content=blocks)
@@ -164,6 +164,6 @@ def _bytes(entries: Sequence[Entry]) -> int:
     )
 
 
-def spans(talk: Talk, done: int) -> Iterator[tuple[int, int]]:
+def spans(talk: Recording, done: int) -> Iterator[tuple[int, int]]:
     """Yields the first and last index of the turns that begin at or after the first `done` entries."""
     yield from ((start, end) for start, end in talk.turns if start >= done)
