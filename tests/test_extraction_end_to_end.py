@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.layers.l5_extraction.state import WRITER
+from reverie.layers.l5_extraction.gates import WRITER
 from reverie.paths import Places
 from reverie.session import Session
 from reverie.settings import load_settings

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, assert_never
 
-from reverie.context.conversation import Budget
+from reverie.context.conversation import WindowBudget
 from reverie.errors import BlockingLimit, PromptTooLong
 from reverie.events import (
     AnswerRestarted,
@@ -53,7 +53,7 @@ class Surroundings(Protocol):
 
     def send(self, request: Request) -> AsyncIterator[SendEvent]: ...
 
-    def budget(self) -> Budget: ...
+    def budget(self) -> WindowBudget: ...
 
     async def observe(self, response: Response) -> None: ...
 

@@ -16,7 +16,7 @@ from reverie.lab.dream.gates import measure_gates
 from reverie.lab.dream.minds import WRONG, Kind
 from reverie.lab.dream.run import Laid, Mind, Scored, files, measure, measure_wrong, play, scenarios, summary
 from reverie.lab.dream.score import score
-from reverie.layers.l6_dreaming.gates import Gate
+from reverie.layers.l6_dreaming.gates import DreamGate
 from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
@@ -182,7 +182,7 @@ def test_bad_scenarios_are_one_sentence(tmp_path: Path, scenario: Path) -> None:
 
 def test_every_closed_gate_is_measured() -> None:
     found = measure_gates(repeats=5)["microseconds"]
-    assert list(found) == [gate.value for gate in Gate]
+    assert list(found) == [gate.value for gate in DreamGate]
     assert all(value > 0 for value in found.values())
     assert found["time"] < found["transcripts"]
 

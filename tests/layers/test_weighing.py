@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reverie.layers.l3_session_notes.notes_compaction import first_kept
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
-from reverie.layers.l3_session_notes.trigger import WRITER
+from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers
 from reverie.layers.l4_compaction.folding import old_runs
 from reverie.layers.weighing import weigh_entries
 from reverie.session import Session

@@ -1,7 +1,7 @@
-"""Rules with `paths:` come into the conversation when such a file is touched: beside the result, once.
+"""Shows rules with `paths:` to the model when it touches such a file: next to the result, once.
 
-What was shown is read from the conversation itself, so resume, rewind and compaction need no state of their own: a rule
-that is out of view is shown again. The prefix never changes.
+The conversation itself says which rules were shown, so a rule that is out of view is shown again. The prefix never
+changes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from reverie.types import Block, Origin, TextBlock, ToolUseBlock
 
 FILE_TOOLS = ("Read", "Edit", "Write")
 MAX_CHARACTERS = 40_000
-"""A longer rule is cut, with a note where the rest is."""
+"""A longer rule is cut, with a note that says where the rest is."""
 
 
 class RuleAttachments(Companion):
-    """One a session. `load` is asked once, when the first file is touched; `is_on` at each use."""
+    """The rules of one session. `load` is called once, when the first file is touched; `is_on` at each use."""
 
     def __init__(
         self, load: Callable[[], Instructions], view: Callable[[], View], cwd: Path, is_on: Callable[[], bool]
@@ -38,10 +38,10 @@ class RuleAttachments(Companion):
         self._this_round: set[str] = set()
 
     async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
-        """The rules for the file that a call touched, which the model has not in view yet."""
+        """Returns the rules for the touched file that are not in view yet."""
         if output.is_error or call.name not in FILE_TOOLS or not self._is_on():
             return ()
-        path = _touched(call, self._cwd)
+        path = _find_path(call, self._cwd)
         if path is None:
             return ()
         if self._instructions is None:
@@ -54,14 +54,14 @@ class RuleAttachments(Companion):
     def _is_shown(self, text: str) -> bool:
         entries = self._view().entries
         current = next((entry.uuid for entry in reversed(entries) if entry.message.role == "assistant"), None)
-        if current != self._round:  # what was given beside earlier results stands in the conversation by now
+        if current != self._round:  # rules of earlier rounds are in the conversation by now
             self._round, self._this_round = current, set()
         return text in self._this_round or any(
             isinstance(block, TextBlock) and block.text == text for entry in entries for block in entry.message.content
         )
 
 
-def _touched(call: ToolUseBlock, cwd: Path) -> Path | None:
+def _find_path(call: ToolUseBlock, cwd: Path) -> Path | None:
     if not isinstance(call.input, dict):
         return None
     given: object = call.input.get("file_path")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

@@ -17,14 +17,14 @@ from reverie.cli.output import table as columns
 from reverie.errors import ReverieError
 from reverie.lab.survival.moments import SIMULATED_AT, Moment, load_moments
 from reverie.layers.base import EffectResult
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import split
+from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.l3_session_notes.writer import default_template
 from reverie.layers.l3_session_notes.writer import directive as notes_directive
 from reverie.layers.l4_compaction.by_code import Limits, write_notes, write_summary
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.setup import CompactionNumbers
+from reverie.layers.l4_compaction.summary import check_summary
 from reverie.layers.l4_compaction.summary import directive as summary_directive
-from reverie.layers.l4_compaction.summary import judged
 from reverie.models.base import Request
 from reverie.models.tokens import PROSE_BYTES, estimate_message, estimate_text
 from reverie.offline.step import Act, Say, Step
@@ -61,7 +61,9 @@ def _measured(moment: Moment) -> Written:
     text, summary_ms = _timed(_request(moment, messages, summary_directive("whole", ""), Purpose.COMPACTION, most))
     limits = Limits(total=numbers.total_tokens * PROSE_BYTES, ledger=numbers.section_tokens * PROSE_BYTES)
     by_code = write_notes(moment.before, template, limits, cwd=moment.cwd)
-    found, _ = judged(EffectResult(ok=True, text=text.text if isinstance(text, Say) else ""), 10**9, estimate_text)
+    found, _ = check_summary(
+        EffectResult(ok=True, text=text.text if isinstance(text, Say) else ""), 10**9, estimate_text
+    )
     summary = write_summary(moment.before, Limits.for_tokens(most), cwd=moment.cwd, alone=False)
     return Written(
         moment.session,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import date
 
 from reverie.agents.fork import ForkPoint, ask_aside
-from reverie.context.engine import Engine, Host
+from reverie.context.engine import Engine, EngineHost
 from reverie.context.rule_attachments import RuleAttachments
 from reverie.errors import UserError
 from reverie.events import Event, Notice, TaskChanged
@@ -138,7 +138,7 @@ class Assembly:
         beside: list[Companion] = [self._rules(), *([self.memory] if self.memory is not None else [])]
         self.engine = Engine(
             parts,
-            Host(
+            EngineHost(
                 forks=self._forks,
                 ask=self._forks.ask,
                 render_header=self._render_header,

@@ -13,8 +13,8 @@ from typing import Final, TypeVar, cast
 
 from reverie.agents.fork import ForkPoint
 from reverie.context.accounts import Accounts
-from reverie.context.asking import ask
 from reverie.context.conversation import Conversation
+from reverie.context.fork_question import ask
 from reverie.errors import AuthenticationFailed, ModelError, Unreachable
 from reverie.events import Event, Notice
 from reverie.layers.base import AskFork, Break, BreakCause, EffectResult, Fork

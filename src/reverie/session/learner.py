@@ -15,7 +15,7 @@ from reverie.agents.fork import ForkPoint
 from reverie.context.conversation import Conversation
 from reverie.events import Event
 from reverie.flags import Flags
-from reverie.layers.l5_extraction.recorded import Learner
+from reverie.layers.l5_extraction.recordings import Learner
 from reverie.memory.directory import MemoryDirectory
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue

@@ -17,9 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from reverie.context.compacted import Compacted, Undone
+from reverie.context.compaction_report import CompactionReport, UndoReport
 from reverie.context.conversation import unsent_break
-from reverie.context.prefix import date_change, date_changed
+from reverie.context.prefix import date_change, is_date_outdated
 from reverie.errors import BlockingLimit, Cancelled, NoAnswer, ReverieError, UserError
 from reverie.events import Event, Notice, TurnEnded, TurnStarted
 from reverie.layers.base import ForkResult
@@ -235,15 +235,15 @@ class Session(Assembly):
 
     # -- what the user can do to the context ------------------------------------------------------------------------
 
-    async def compact(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
+    async def compact(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> CompactionReport:
         """Compacts now, or at the end of the current round; `from_` and `up_to` name the message where a part ends."""
         return await self.engine.compactor.compact(text, from_=from_, up_to=up_to)
 
-    async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
+    async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> CompactionReport:
         """Shows the result of a compaction without changing anything."""
         return await self.engine.compactor.preview(text, from_=from_, up_to=up_to)
 
-    async def undo(self, *, fit: bool = False) -> Undone:
+    async def undo(self, *, fit: bool = False) -> UndoReport:
         """Takes back the last compaction, rewind or clear; with `fit`, as much of it as fits."""
         return await self.engine.compactor.undo(fit=fit)
 
@@ -315,7 +315,7 @@ class Session(Assembly):
             return refusal
         self.ensure_header()
         log, today = self.parts.log, self._today()
-        if date_changed(log.records, today):
+        if is_date_outdated(log.records, today):
             added.append(date_change(today))
         added += self.agents.new_reminders(log.view)
         if added:

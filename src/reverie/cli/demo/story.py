@@ -30,7 +30,7 @@ from reverie.types import Purpose, Usage
 
 if TYPE_CHECKING:
     from reverie.cli.running import Signals
-    from reverie.context.ledger import Entry
+    from reverie.context.ledger import LedgerEntry
     from reverie.settings import Settings
     from reverie.simulator import Meter
 
@@ -63,7 +63,7 @@ class Stage:
     meter: Meter
     now: datetime = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
     """The time in the story: it passes from turn to turn, and overnight."""
-    booked: list[Entry] = field(default_factory=list["Entry"])
+    booked: list[LedgerEntry] = field(default_factory=list["LedgerEntry"])
     turns: int = 0
     sessions: int = 0
     calls: int = 0

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 from reverie.cli.doctor.checks import Check
 from reverie.cli.output import age, plural, size
 from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
-from reverie.layers.l5_extraction.state import WRITER as EXTRACTION
+from reverie.layers.l5_extraction.gates import WRITER as EXTRACTION
 from reverie.memory.opening import OpenedMemory, open_memory
 from reverie.moments import parse_time, past_time
 from reverie.parsing import load_json

@@ -86,7 +86,7 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
         info = await task.wait()
     if task.result is None:
         why = info.error or f"The dream was {info.state.value}; nothing was changed."
-        raise ReverieError(f"{why} {dreaming.telling.among}".rstrip())
+        raise ReverieError(f"{why} {dreaming.reporter.among}".rstrip())
     shown = [*show_proposal(task.result.proposal, painted()), ""] if dry_run and task.result.proposal else []
     answer(as_json, task.result.to_json(), *shown, *show_dreamt(task.result, painted()))
     return 0

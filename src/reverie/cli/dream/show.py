@@ -12,10 +12,10 @@ from reverie.cli.memory.opening import version_json
 from reverie.cli.output import Paint, diff_line, one_line, plural
 from reverie.cli.screen import printable
 from reverie.errors import UserError
-from reverie.layers.l6_dreaming.landing import Landed
+from reverie.layers.l6_dreaming.landing import LandingResult
 from reverie.layers.l6_dreaming.loss import body_statements
-from reverie.layers.l6_dreaming.outcome import Dreamt
 from reverie.layers.l6_dreaming.proposal import Proposal, ProposedChange
+from reverie.layers.l6_dreaming.reporter import DreamOutcome
 from reverie.layers.l6_dreaming.review import dreams, is_dream
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import is_index
@@ -107,7 +107,7 @@ class _Trail:
         return f"{arrow} {there}" if there != name else ""
 
 
-def show_dreamt(dreamt: Dreamt, paint: Paint) -> Iterator[str]:
+def show_dreamt(dreamt: DreamOutcome, paint: Paint) -> Iterator[str]:
     """What a dream came to: its files with their reasons, what was left, and what it cost."""
     if dreamt.proposal is None or dreamt.outcome == "unchanged":
         stopped = "Nothing was changed; what it was not allowed to do is in `reverie log --kind dream_`."
@@ -129,7 +129,7 @@ def show_dreamt(dreamt: Dreamt, paint: Paint) -> Iterator[str]:
         yield paint.dim("It waits for you: reverie dream review, then accept or reject")
 
 
-def landed_lines(landed: Landed, paint: Paint) -> Iterator[str]:
+def landed_lines(landed: LandingResult, paint: Paint) -> Iterator[str]:
     """What an accepted dream came to."""
     files = ", ".join(landed.files) or "the index"
     yield f"Landed: {files}." if landed.version is not None else "Nothing of it was left to do."

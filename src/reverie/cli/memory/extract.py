@@ -16,7 +16,7 @@ from reverie.cli.screen import CLEAR_LINE
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
-    from reverie.layers.l5_extraction.transcripts import Report
+    from reverie.layers.l5_extraction.transcripts import ExtractionReport
 
 
 @click.command("extract")
@@ -87,7 +87,7 @@ _WHOSE = {
 }
 
 
-def _show(report: Report, dry_run: bool) -> None:
+def _show(report: ExtractionReport, dry_run: bool) -> None:
     for change in report.changes:
         say(f"{change.verb} {change.file}  ({change.transcript}, {change.day})")
     if dry_run:

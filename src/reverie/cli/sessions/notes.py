@@ -18,8 +18,7 @@ from reverie.moments import iso
 from reverie.regular_files import read_regular_text
 
 if TYPE_CHECKING:
-    from reverie.layers.l3_session_notes.numbers import NoteNumbers
-    from reverie.layers.l3_session_notes.standing import Standing
+    from reverie.layers.l3_session_notes.trigger import NoteCoverage, NoteNumbers
     from reverie.storage.transcript.view import View
 
 
@@ -41,7 +40,7 @@ def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
     """
     from reverie.cli.sessions.action import act
     from reverie.errors import ReverieError
-    from reverie.layers.l3_session_notes.numbers import NoteNumbers
+    from reverie.layers.l3_session_notes.trigger import NoteNumbers
     from reverie.paths import Places
     from reverie.settings import load_settings
     from reverie.storage.transcript.chain import conversation
@@ -72,7 +71,7 @@ class Shown:
     path: Path
     text: str | None
     modified: float | None
-    standing: Standing
+    coverage: NoteCoverage
     first_tokens: int
 
     def about(self) -> list[str]:
@@ -82,16 +81,16 @@ class Shown:
                 f"There are no notes yet: they begin at {self.first_tokens:,} tokens of conversation. "
                 "`reverie notes --update`, or /notes update in the chat, takes them now."
             ]
-        return [f"{self.path}, {age(self.modified)} old", *self.standing.in_words()]
+        return [f"{self.path}, {age(self.modified)} old", *self.coverage.in_words()]
 
     def to_json(self) -> dict[str, object]:
         when = iso(self.modified) if self.modified is not None else None
-        return {"path": str(self.path), "text": self.text, "modified": when, **self.standing.to_json()}
+        return {"path": str(self.path), "text": self.text, "modified": when, **self.coverage.to_json()}
 
 
 def look(path: Path, template: Path, view: View, numbers: NoteNumbers) -> Shown:
     """The notes of a conversation as they stand on disk."""
-    from reverie.layers.l3_session_notes.standing import standing
+    from reverie.layers.l3_session_notes.trigger import measure_coverage
     from reverie.layers.l3_session_notes.writer import template_or_default
     from reverie.storage.atomic import storage_error
 
@@ -106,4 +105,4 @@ def look(path: Path, template: Path, view: View, numbers: NoteNumbers) -> Shown:
     text = read(path)
     modified = path.stat().st_mtime if text is not None else None
     own, _ = template_or_default(read(template))
-    return Shown(path, text, modified, standing(view, text or "", own, numbers), numbers.first_tokens)
+    return Shown(path, text, modified, measure_coverage(view, text or "", own, numbers), numbers.first_tokens)

@@ -17,7 +17,7 @@ from statistics import median
 from time import perf_counter
 
 from reverie.lab.scratch import own_home
-from reverie.layers.l6_dreaming.gates import Circumstances, Closed, Gate, GateNumbers, Gates
+from reverie.layers.l6_dreaming.gates import Circumstances, Closed, DreamGate, GateNumbers, Gates
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.opening import open_memory
@@ -50,14 +50,14 @@ def measure_gates(repeats: int = 400) -> JsonObject:
             os.utime(lock.path, (slept, slept))
             for path in project.iterdir():
                 os.utime(path, (changed, changed))
-            state = failed if gate is Gate.RETRY else StateFile(memory)
+            state = failed if gate is DreamGate.RETRY else StateFile(memory)
             figures[gate.value] = _of_gate(gate, lambda: Gates(lock, state, around), repeats)  # noqa: B023
         (memory / ".consolidate-lock").unlink()
-        figures[Gate.LOCK.value] = _of_lock(ConsolidationLock(memory), repeats // 4)
+        figures[DreamGate.LOCK.value] = _of_lock(ConsolidationLock(memory), repeats // 4)
         return {"microseconds": {name: round(value, 1) for name, value in figures.items()}, "transcripts": TRANSCRIPTS}
 
 
-def _shut(project: Path) -> dict[Gate, tuple[Circumstances, float, float]]:
+def _shut(project: Path) -> dict[DreamGate, tuple[Circumstances, float, float]]:
     """For each gate where it is the first that is shut: around it, the last dream, and when transcripts changed."""
     base = Circumstances(
         is_on=lambda: True,
@@ -70,23 +70,23 @@ def _shut(project: Path) -> dict[Gate, tuple[Circumstances, float, float]]:
         may_spend=lambda: None,
     )
     return {
-        Gate.SWITCH: (replace(base, is_on=lambda: False), _OLD, _OLD),
-        Gate.DAILY_LOG: (replace(base, daily_log=lambda: True), _OLD, _OLD),
-        Gate.REMOTE: (replace(base, is_remote=lambda: True), _OLD, _OLD),
-        Gate.TIME: (base, _LATELY, _LATELY),
-        Gate.SCAN: (base, _OLD, _OLD),
-        Gate.RETRY: (base, _OLD, _OLD),
-        Gate.REVIEW: (replace(base, waiting=lambda: 1), _OLD, _OLD),
-        Gate.TRANSCRIPTS: (base, _OLD, _OLD),
-        Gate.BUDGET: (replace(base, may_spend=lambda: "the day's budget is spent"), _OLD, _LATELY),
+        DreamGate.SWITCH: (replace(base, is_on=lambda: False), _OLD, _OLD),
+        DreamGate.DAILY_LOG: (replace(base, daily_log=lambda: True), _OLD, _OLD),
+        DreamGate.REMOTE: (replace(base, is_remote=lambda: True), _OLD, _OLD),
+        DreamGate.TIME: (base, _LATELY, _LATELY),
+        DreamGate.SCAN: (base, _OLD, _OLD),
+        DreamGate.RETRY: (base, _OLD, _OLD),
+        DreamGate.REVIEW: (replace(base, waiting=lambda: 1), _OLD, _OLD),
+        DreamGate.TRANSCRIPTS: (base, _OLD, _OLD),
+        DreamGate.BUDGET: (replace(base, may_spend=lambda: "the day's budget is spent"), _OLD, _LATELY),
     }
 
 
-def _of_gate(gate: Gate, make: Callable[[], Gates], repeats: int) -> float:
+def _of_gate(gate: DreamGate, make: Callable[[], Gates], repeats: int) -> float:
     taken: list[float] = []
     for _ in range(repeats):
         gates = make()
-        if gate is Gate.SCAN:
+        if gate is DreamGate.SCAN:
             gates.look(_NOW)
         began = perf_counter()
         found = gates.look(_NOW)

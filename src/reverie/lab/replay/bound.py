@@ -15,8 +15,7 @@ from reverie.lab.replay.policies import Policy, Stages
 from reverie.lab.replay.recorded import PREFIX_TOKENS, Recorded, Setting
 from reverie.lab.replay.uses import Need
 from reverie.layers.l2_microcompact.economic import Outlook, Rates
-from reverie.layers.l2_microcompact.marker import CLEARABLE
-from reverie.layers.l2_microcompact.results import Held, ResultIndex
+from reverie.layers.l2_microcompact.results import CLEARABLE, ClearableResult, ResultIndex
 from reverie.layers.l2_microcompact.stage import ECONOMIC
 from reverie.simulator.tokens import block_tokens
 from reverie.types import Block, ThinkingBlock, ToolResultBlock
@@ -90,7 +89,7 @@ def foresight(session: Recorded, needs: Sequence[Sequence[Need]]) -> Policy:
         rest = times[number:]
         expiring = sum(now - before > rates.lifetime_s for before, now in pairwise(rest))
 
-        def needed(held: Held, _age: int) -> float:
+        def needed(held: ClearableResult, _age: int) -> float:
             return float(last.get(held.call_id.partition("-again-")[0], -1) >= number)
 
         to_come = len(times) - 1 - number

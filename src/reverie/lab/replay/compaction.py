@@ -13,12 +13,10 @@ from typing import cast
 
 from reverie.lab.replay.recorded import FOLDER, Setting
 from reverie.layers.base import AskFork, Effect, EffectResult, ReadFile
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
-from reverie.layers.l3_session_notes.trigger import WRITER, due, growth, safe_point
+from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers, is_due, measure_growth, safe_point
 from reverie.layers.l3_session_notes.writer import default_template, directive
 from reverie.layers.l4_compaction.by_code import Limits, write_notes, write_summary
-from reverie.layers.l4_compaction.ground import Ground
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionSetup
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction
 from reverie.models.tokens import PROSE_BYTES
 from reverie.models.window import scaled
@@ -45,7 +43,7 @@ _LINE_NUMBER = re.compile(r"^\s*\d+(?:→|\t)", re.MULTILINE)
 def auto_compact(setting: Setting, *, notes: bool) -> AutoCompact:
     """The stage as a session has it; without `notes` layer 3 is switched off."""
     window = setting.limits.window
-    ground = Ground(
+    ground = CompactionSetup(
         cwd=FOLDER,
         home=FOLDER,
         transcript=FOLDER / "session.jsonl",
@@ -73,8 +71,8 @@ class Notes:
         self._text, self._entries = self._template, 0
         self.update_tokens = max(LEAST_UPDATE, scaled(UPDATE_TOKENS, window))
 
-    def due(self, view: View) -> bool:
-        return not view.open_calls and due(growth(view), self._numbers)
+    def is_due(self, view: View) -> bool:
+        return not view.open_calls and is_due(measure_growth(view), self._numbers)
 
     def directive(self) -> str:
         """What the fork is asked; it holds the notes as they are."""

@@ -21,15 +21,15 @@ from reverie.layers.base import (
     AskFork,
     Break,
     BreakCause,
-    Commit,
     Effect,
     EffectResult,
     Now,
     Stage,
+    StageCommit,
     SteppedStage,
 )
-from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
+from reverie.layers.l1_tool_results.replacement import ResultLimits
 from reverie.layers.l2_microcompact.economic import Outlook, Rates, outlook
 from reverie.layers.l2_microcompact.results import ResultIndex
 from reverie.layers.l2_microcompact.stage import ECONOMIC, SERVER, TIME, Microcompact
@@ -96,14 +96,14 @@ class Summarise:
             return None
         return (AskFork(Purpose.COMPACTION, "Summarise this conversation.", summary_tokens(now.window)),)
 
-    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
+    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> StageCommit:
         last = max(i for i, entry in enumerate(view.entries) if entry.message.role == "assistant")
         kept, anchor = view.entries[last:], str(uuid4())
         names = [entry.uuid or "" for entry in (kept[0], kept[-1])]
         boundary = CompactBoundary("auto", now.used, kept[-1].uuid, (names[0], anchor, names[1]))
         summary = Message("user", (TextBlock(results[0].text, Origin.SUMMARY),))
         said = Append(summary, {"uuid": anchor, "isCompactSummary": True})
-        return Commit(
+        return StageCommit(
             appends=(Append(boundary), said), breaks=Break(BreakCause.COMPACTED, "the conversation was summarised")
         )
 

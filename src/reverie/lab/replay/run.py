@@ -22,8 +22,7 @@ from reverie.lab.replay.recorded import FOLDER, NEVER_FULL, PREFIX_TOKENS, WINDO
 from reverie.lab.replay.uses import Need
 from reverie.lab.scratch import Silent
 from reverie.layers.base import AskFork, Effect, EffectResult
-from reverie.layers.l1_tool_results.limits import ResultLimits
-from reverie.layers.l1_tool_results.single import judge
+from reverie.layers.l1_tool_results.replacement import ResultLimits, judge
 from reverie.layers.l4_compaction.stage import AutoCompact
 from reverie.models import wire
 from reverie.models.base import Request
@@ -267,7 +266,7 @@ class _Replay:
     def _take_notes(self) -> None:
         """Layer 3, if the policy has it and it is time: a fork makes all its edits in one reply."""
         notes = self._notes
-        if notes is None or not notes.due(self._log.view):
+        if notes is None or not notes.is_due(self._log.view):
             return
         request = self._beside(notes.directive())
         billing = self._meter.bill(wire.body(request), self._at, output_tokens=notes.update_tokens)

@@ -16,12 +16,12 @@ from typing import Any
 from reverie.cli.output import table as columns
 from reverie.lab.survival.measures import Held, files_touched, held, used_again
 from reverie.lab.survival.moments import SIMULATED_AT, Moment, load_moments
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
+from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.l3_session_notes.writer import default_template
 from reverie.layers.l4_compaction.by_code import Limits, operations, write_notes, write_summary
-from reverie.layers.l4_compaction.compose import Beside, Prose, Scope, summary_blocks
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.compose import CompactionScope, SummaryParts, SummaryText, summary_blocks
 from reverie.layers.l4_compaction.requests import requests_in
+from reverie.layers.l4_compaction.setup import CompactionNumbers
 from reverie.models.tokens import PROSE_BYTES
 from reverie.types import TextBlock
 
@@ -95,7 +95,7 @@ def _composed(moment: Moment, tokens: int) -> str:
 
 
 def _joined(moment: Moment, prose: str, numbers: CompactionNumbers) -> str:
-    beside = Beside(
+    beside = SummaryParts(
         requests=requests_in(moment.before),
         requests_folder=Path("requests"),
         all_requests=Path("requests/all.txt"),
@@ -104,7 +104,7 @@ def _joined(moment: Moment, prose: str, numbers: CompactionNumbers) -> str:
         transcript=Path(f"{moment.session}.jsonl"),
         cwd=moment.cwd,
     )
-    blocks = summary_blocks(Scope("whole", moment.before), Prose(prose, "code"), beside, numbers)
+    blocks = summary_blocks(CompactionScope("whole", moment.before), SummaryText(prose, "code"), beside, numbers)
     return "\n\n".join(block.text for block in blocks if isinstance(block, TextBlock))
 
 

@@ -1,37 +1,33 @@
-"""Layer 5 while a conversation goes on: after an answer, a fork learns from what is new, and nobody waits for it.
+"""Layer 5 during a conversation: after an answer, a fork learns from the new messages in the background.
 
-What fails here is counted, logged and tried again from the same cursor; it never reaches the conversation.
+Failures are counted, logged and tried again from the same cursor; they never reach the conversation.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
 from reverie.layers.base import Fork, Forks
-from reverie.layers.l5_extraction.gates import Gate, Turn, stopped_by
-from reverie.layers.l5_extraction.learning import Learnt, Numbers, learn
-from reverie.layers.l5_extraction.own_writes import OwnWrites
-from reverie.layers.l5_extraction.span import Span, new_since
-from reverie.layers.l5_extraction.state import WRITER, State
-from reverie.layers.l5_extraction.writes import Done
+from reverie.layers.l5_extraction.gates import WRITER, ExtractionGate, RunState, find_closed_gate
+from reverie.layers.l5_extraction.learning import ExtractionNumbers, LearningResult, learn
+from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites, new_since
+from reverie.layers.l5_extraction.writes import VERBS, Done
 from reverie.memory.directory import MemoryDirectory
 from reverie.runtime.heartbeat import Heartbeat
 from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks
 from reverie.storage.transcript.records import Cursor, from_record
 from reverie.storage.transcript.session_log import Clock
-from reverie.storage.transcript.view import Entry
 from reverie.types import Purpose
 
 SERIAL = "extraction"
-_WORDS: Mapping[Done, str] = {"added": "remembered", "updated": "updated", "forgotten": "forgot"}
 
 
 class Extractor:
-    """One a session. `turn_ended` is all the session calls; it returns at once and raises nothing."""
+    """The extractor of one session. The session calls only `turn_ended`, which returns at once and never raises."""
 
     def __init__(
         self,
@@ -51,57 +47,52 @@ class Extractor:
         self._interactive = interactive
         self._emit = emit
         self._clock = clock
-        self._state: State[Fork] = State()
+        self._state: RunState[Fork] = RunState()
         self._task: Task[None] | None = None
         self._heartbeat = Heartbeat(parts.places.heartbeat(WRITER), now=clock)
 
-    def turn_ended(self, *, answered: bool, main_agent: bool = True) -> Gate | None:
-        """Looks at a turn of the main conversation that is over; the gate it stopped at, if it did."""
+    def turn_ended(self, *, answered: bool, main_agent: bool = True) -> ExtractionGate | None:
+        """Looks at a turn that is over. Returns the gate that stopped it, if one did."""
         gate = self._gate(answered, main_agent)
-        if gate not in (None, Gate.NOT_ANSWERED, Gate.RUNNING):
+        if gate not in (None, ExtractionGate.NOT_ANSWERED, ExtractionGate.RUNNING):
             self._heartbeat.stop(gate.value)
         return gate
 
-    def _gate(self, answered: bool, main_agent: bool) -> Gate | None:
+    def _gate(self, answered: bool, main_agent: bool) -> ExtractionGate | None:
         parts = self._parts
-        shut = stopped_by(
-            Turn(
-                answered=answered,
-                memory=self._memory is not None,
-                main_agent=main_agent,
-                remote=parts.settings.remote.enabled,
-                interactive=self._interactive,
-                daily_log=parts.prefix_flag("daily_log"),
-                is_on=parts.flags.on,
-            )
+        closed = find_closed_gate(
+            parts.flags.on,
+            answered=answered,
+            memory=self._memory is not None,
+            main_agent=main_agent,
+            remote=parts.settings.remote.enabled,
+            interactive=self._interactive,
+            daily_log=parts.prefix_flag("daily_log"),
         )
-        if shut is not None:
-            return shut
-        every = parts.numbers(Numbers, "extraction").every_turns
+        if closed is not None:
+            return closed
+        every = parts.numbers(ExtractionNumbers, "extraction").every_turns
         if self._task is not None and self._task.info.state.is_over:  # also one that was killed before it began
             self._state = self._state.killed()
             self._task = None
         if self._state.running is not None:
             self._state, _ = self._state.ended(self._forks.kept())
-            return Gate.RUNNING
-        span = self._span(parts.log.view.entries)
-        if (skipped := self._skips(span)) is not None:
+            return ExtractionGate.RUNNING
+        span = new_since(parts.log.view.entries, self._cursors())
+        if (skipped := self._why_skip(span)) is not None:
             return skipped
         if not self._state.is_due(every):
             self._state = self._state.waited()
-            return Gate.THROTTLE
+            return ExtractionGate.THROTTLE
         if self._forks.may_begin(Purpose.EXTRACTION) is not None:
-            return Gate.BUDGET
+            return ExtractionGate.BUDGET
         self._state, start = self._state.ended(self._forks.kept(), every=every)
         assert start is not None
         self._start(start)
         return None
 
-    def _span(self, entries: Sequence[Entry]) -> Span:
-        return new_since(entries, self._cursors())
-
     def _cursors(self) -> Iterator[str | None]:
-        """How far it has looked, newest first; older ones count where a rewind has taken the newest away."""
+        """Yields the cursors, newest first. Older ones count if a rewind took the newest away."""
         log = self._parts.log
         yield log.view.cursors.get(WRITER)
         for record in reversed(log.records):
@@ -109,20 +100,20 @@ class Extractor:
             if isinstance(payload, Cursor) and payload.writer == WRITER:
                 yield payload.uuid
 
-    def _skips(self, span: Span) -> Gate | None:
-        """Why there is nothing to do for these messages. What the agent saved itself counts as looked at."""
+    def _why_skip(self, span: MessageSpan) -> ExtractionGate | None:
+        """Returns why there is nothing to do for these messages. What the agent saved itself counts as looked at."""
         memory = self._memory
         assert memory is not None
         if not span.has_person:
-            return Gate.NOTHING_NEW
+            return ExtractionGate.NOTHING_NEW
         parts = self._parts
         own = OwnWrites(memory.root, parts.places.cwd, parts.settings.places.user_home)
         if span.wrote_memory(own.is_one):
-            self._looked_at(span)
-            return Gate.OWN_WRITE
+            self._move_cursor(span)
+            return ExtractionGate.OWN_WRITE
         return None
 
-    def _looked_at(self, span: Span) -> None:
+    def _move_cursor(self, span: MessageSpan) -> None:
         if span.end is not None:
             self._parts.log.append(Cursor(WRITER, span.end))
 
@@ -140,13 +131,12 @@ class Extractor:
             self._state = self._state.killed()
             raise
         except Exception as error:
-            self._failed(error)
+            self._report_failure(error)
             self._go_on()
             raise
         self._go_on()
 
     def _go_on(self) -> None:
-        """The run is over: the turn that waited for it, if any, has its own now."""
         self._state, trailing = self._state.over()
         if trailing is not None:
             self._start(trailing)
@@ -154,10 +144,10 @@ class Extractor:
     async def _run(self, turn: Fork, task: TaskHandle) -> None:
         parts, memory = self._parts, self._memory
         assert memory is not None
-        span = self._span(turn.view.entries)
-        gate = self._skips(span)
+        span = new_since(turn.view.entries, self._cursors())
+        gate = self._why_skip(span)
         if gate is None and self._forks.may_begin(Purpose.EXTRACTION) is not None:
-            gate = Gate.BUDGET
+            gate = ExtractionGate.BUDGET
         if gate is not None:
             self._heartbeat.stop(gate.value)
             return
@@ -169,7 +159,7 @@ class Extractor:
                 fork,
                 span,
                 memory,
-                parts.numbers(Numbers, "extraction"),
+                parts.numbers(ExtractionNumbers, "extraction"),
                 session=parts.log.session_id,
                 today=began.astimezone().date(),
                 keeps_index=not parts.prefix_flag("recall.no_index"),
@@ -177,10 +167,10 @@ class Extractor:
                 progress=task.progress,
             ),
         )
-        self._looked_at(span)
+        self._move_cursor(span)
         self._tell(learnt, (self._clock() - began).total_seconds())
 
-    def _tell(self, learnt: Learnt, seconds: float) -> None:
+    def _tell(self, learnt: LearningResult, seconds: float) -> None:
         figures = {"seconds": round(seconds, 3), **learnt.figures()}
         self._parts.background.write("extraction_done", files=list(learnt.done), ended=learnt.reason, **figures)
         self._heartbeat.success(**figures)
@@ -188,7 +178,7 @@ class Extractor:
         if text is not None:
             self._emit(Notice(text, source="memory"))
 
-    def _failed(self, error: Exception) -> None:
+    def _report_failure(self, error: Exception) -> None:
         # What other people's errors say may quote the conversation; the kind is enough.
         said = str(error) if isinstance(error, ReverieError) else f"Unexpected {type(error).__name__}."
         if self._heartbeat.failure(said):
@@ -199,10 +189,10 @@ class Extractor:
 
 
 def notice(done: Mapping[str, Done]) -> str | None:
-    """What the user is told after a run, in one sentence; None if no topic file was written."""
+    """Describes the result of a run for the user in one sentence; None if no topic file was written."""
     parts = [
         f"{word} {', '.join(name for name, what in done.items() if what == kind)}"
-        for kind, word in _WORDS.items()
+        for kind, word in VERBS.items()
         if kind in done.values()
     ]
     return "; ".join(parts) + " (`reverie memory log` shows it, `memory undo` takes it back)" if parts else None

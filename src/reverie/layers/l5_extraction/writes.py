@@ -1,13 +1,12 @@
-"""What a run writes into memory: through the directory and its gate, with its index line, as one version a file.
+"""The memory writes of a run: through the directory and its gate, with an index line, one version per file.
 
-Beyond the gate, which judges what is added, this judges what is taken away: a file is emptied, or loses statements,
-only if the new messages speak of its subject, and only so many a run. So a mind that deletes everything deletes
-nothing.
+The gate judges what is added; this judges what is removed. A file is emptied or loses statements only if the new
+messages mention its subject, and only a few files per run. So a model that deletes everything deletes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,16 +29,17 @@ from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
 Done = Literal["added", "updated", "forgotten"]
-_SPOKEN_OF = 2  # words of a file's subject that a person must have typed
+VERBS: Mapping[Done, str] = {"added": "remembered", "updated": "updated", "forgotten": "forgot"}
+_SPOKEN_OF = 2  # words of a file's subject that the user must have typed
 
 
 class WriteRefused(ReverieError):
-    """A write of this layer's that the gate would let pass, and that must not be: it takes away too much."""
+    """A write that the gate allows but that removes too much."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What a run rests on: the session, the last new message, and every new text with who said it."""
+class RunSource:
+    """The basis of a run: the session, the last new message, and every new text with its origin."""
 
     session: str
     message: str
@@ -47,12 +47,12 @@ class Source:
 
 
 class MemoryWrites:
-    """The writes of one run. `done` lists what became of each topic file; `refused` why others were not written."""
+    """The writes of one run. `done` lists what happened to each topic file, `refused` why others were not written."""
 
     def __init__(
         self,
         directory: MemoryDirectory,
-        source: Source,
+        source: RunSource,
         *,
         keeps_index: bool,
         most_losses: int,
@@ -61,7 +61,7 @@ class MemoryWrites:
         self.done: dict[str, Done] = {}
         self.refused: list[str] = []
         self.unstored: StorageError | None = None
-        """The disk refused a write: the messages are to be looked at again."""
+        """The disk refused a write: the messages must be looked at again."""
         self._directory = directory
         self._source = source
         self._keeps_index = keeps_index
@@ -70,7 +70,7 @@ class MemoryWrites:
         self._losses = set[str]()
 
     def keeper(self, path: Path) -> Callable[[bytes, bytes | None], bool] | None:
-        """Who puts new content into a file of the memory directory; None for any other file."""
+        """Returns the function that writes a file of the memory directory; None for any other file."""
         root = self._directory.root
         try:
             real = inside_for_write(str(path), root)
@@ -105,7 +105,7 @@ class MemoryWrites:
             raise WriteRefused(f"{name} is a daily log: only the main agent adds to it.")
         if is_index(name):
             _check_index(name, before or "", text, directory)
-        if is_shared(name) and (private := why_private(name, text, before, self._notes())) is not None:
+        if is_shared(name) and (private := why_private(name, text, before, self._private_texts())) is not None:
             raise WriteRefused(private)
         gone = is_topic(name) and not text.strip("\ufeff \t\r\n")
         if is_topic(name) and before is not None:
@@ -113,7 +113,7 @@ class MemoryWrites:
         elif is_topic(name) and not gone:
             _check_head(name, text)
         if is_topic(name) and self._keeps_index:
-            topic = TopicFile.parse("") if gone else self._trusted(text, before)
+            topic = TopicFile.parse("") if gone else self._with_trust(text, before)
             changed = directory.update(name, topic, info, base=base)
         else:
             changed = directory.apply_tool_write(str(directory.root / name), text, info, base=base)
@@ -121,25 +121,21 @@ class MemoryWrites:
             new = self.done.get(name, "added") == "added" and before is None
             self.done[name] = "forgotten" if gone else "added" if new or self.done.get(name) == "added" else "updated"
 
-    def _trusted(self, text: str, before: str | None) -> TopicFile:
-        """A new memory with the trust it deserves, a changed one with the trust it had: not for the writer to say."""
+    def _with_trust(self, text: str, before: str | None) -> TopicFile:
+        """Sets the trust: a new memory gets what it deserves, a changed one keeps what it had."""
         topic = TopicFile.parse(text)
         if before is not None:
             return topic.updated(trust=TopicFile.parse(before).trust)
         return topic.updated(trust=assess(said_in(text), self._source.evidence).trust)
 
-    def _notes(self) -> list[str]:
-        """The memories that are nobody's but the user's."""
+    def _private_texts(self) -> list[str]:
         return [text for name, text in self._texts().items() if not is_shared(name)]
-
-    def _standing(self) -> Iterable[str]:
-        return self._texts().values()
 
     def _texts(self) -> dict[str, str]:
         return {name: self._directory.read(name).text for name in self._directory.names()}
 
     def _check_losses(self, name: str, before: str, after: str) -> None:
-        if (turned := turned_round(after, before, self._ground, self._standing)) is not None:
+        if (turned := turned_round(after, before, self._ground, lambda: self._texts().values())) is not None:
             raise WriteRefused(why_turned(name, *turned))
         lost = lost_statements(before, after)
         if not lost:
@@ -169,14 +165,14 @@ class MemoryWrites:
 
 
 def lost_statements(before: str, after: str) -> list[str]:
-    """The statements of a file's body that none of the new body's shares most of its words with."""
+    """Returns the statements of the old body that the new body does not repeat in most of their words."""
     kept = Said(statements(TopicFile.parse(after).body))
     return [statement for statement in statements(TopicFile.parse(before).body) if not kept.has(statement)]
 
 
 def speaks_of(ground: Ground, text: str) -> bool:
-    """Whether what was typed speaks of a memory's subject: half of its name's words, or two of its name, description
-    and first statement."""
+    """Returns whether the typed text mentions a memory's subject: half of the words of its name, or two words of its
+    name, description and first statement."""
     topic = TopicFile.parse(text)
     title = content_terms(topic.name)
     if title and 2 * sum(ground.has(term) for term in title) >= len(title):
@@ -188,7 +184,7 @@ def speaks_of(ground: Ground, text: str) -> bool:
 
 
 def _check_head(name: str, text: str) -> None:
-    """A new memory must be findable: selection reads its head alone."""
+    """A new memory needs a complete head, because recall reads only that."""
     topic = TopicFile.parse(text)
     parts = {"name": topic.name, "description": topic.description, f"type ({', '.join(MemoryType)})": topic.type}
     missing = [part for part, given in parts.items() if not given]
@@ -200,7 +196,7 @@ def _check_head(name: str, text: str) -> None:
 
 
 def _check_index(name: str, before: str, after: str, directory: MemoryDirectory) -> None:
-    """An index may be worded otherwise, but must go on naming every file that is there, and keep people's own lines."""
+    """An index may be reworded, but must name every existing file and keep the user's own lines."""
     named = {entry.file for entry in entries(after)}
     for entry in entries(before):
         if entry.file not in named and directory.exists(_beside(name, entry.file)):
@@ -218,5 +214,5 @@ def _beside(index: str, file: str) -> str:
 
 
 def _kind(error: ReverieError) -> str:
-    """What may be logged of a refusal: a sentence of ours quotes the memory, so only its kind is told."""
+    """Returns what may be logged of a refusal. Our sentences quote the memory, so only the kind."""
     return error.refusal.kind if isinstance(error, Refused) else type(error).__name__

@@ -1,8 +1,7 @@
-"""Fork or fresh: which way of dreaming is cheaper, by the catalogue's prices.
+"""Fork or fresh: which way of dreaming is cheaper, by the catalogue's prices, in tokens of fresh input. Pure.
 
-A fork finds the conversation in the cache, and reads all of it again every round. A fresh agent pays for a system
-prompt of its own once, and reads only that again. What either adds to its context is the same and left out. Pure
-arithmetic, in tokens of fresh input.
+A fork finds the conversation in the cache, but reads all of it every round. A fresh agent pays once for its own system
+prompt and reads only that. What both add to their context is the same.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from reverie.storage.transcript.view import View
 Way = Literal["fork", "fresh"]
 
 USUAL_ROUNDS = 12
-"""Rounds of a dream, where none has told otherwise yet."""
+"""Rounds of a dream if there was none yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +45,8 @@ def estimate(
     markers: bool | None = None,
     rounds: int = USUAL_ROUNDS,
 ) -> Estimate:
-    """`conversation` tokens a fork would read, `own` those of a fresh prompt; `cached`: the fork's are cached now.
-
-    `markers`: whether the endpoint takes cache markers, where it is another than the catalogue believes.
-    """
+    """Estimates both ways. `conversation`: tokens of a fork's prefix, `own`: of a fresh one; `cached`: the fork's is
+    cached now; `markers`: whether the endpoint takes cache markers, if it differs from the catalogue."""
     marked = facts.cache_markers if markers is None else markers
 
     def prefix(tokens: int, *, is_cached: bool) -> float:
@@ -62,12 +59,12 @@ def estimate(
 
 
 def expected_rounds(last: int) -> int:
-    """How many rounds to expect after a dream of so many (0: none yet); a short one does not make the next one so."""
+    """Returns the expected rounds after a dream of `last` rounds (0: none yet)."""
     return max(USUAL_ROUNDS // 2, last) if last else USUAL_ROUNDS
 
 
 def is_cached(view: View, now: datetime) -> bool:
-    """Whether a server still has what a fork of this conversation would begin with."""
+    """Returns whether the server still has the prefix of this conversation."""
     last = next((entry for entry in reversed(view.entries) if entry.message.role == "assistant"), None)
     answered = parse_time(last.timestamp) if last is not None else None
     if view.header is None or answered is None:

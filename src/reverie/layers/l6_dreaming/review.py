@@ -1,7 +1,4 @@
-"""What a person does with a dream afterwards: accept or reject one that waits, undo one that landed.
-
-Works on the memory directory alone, with or without a session. An accepted dream is the person's own change.
-"""
+"""What the user does with a dream afterwards: accept or reject a waiting one, undo one that landed."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from reverie.errors import UserError
-from reverie.layers.l6_dreaming.landing import Landed, land
+from reverie.layers.l6_dreaming.landing import LandingResult, land
 from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, Proposals
 from reverie.memory.changes import Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
@@ -19,31 +16,31 @@ _DREAM = re.compile(r"(?:Dream|Accepted dream) [0-9a-f]{8}\.")
 
 
 def dream_info(proposal: Proposal, evidence: tuple[Evidence, ...] = ()) -> WriteInfo:
-    """What the version of a dream that landed by itself says of itself."""
+    """Returns the version info of a dream that landed by itself."""
     return WriteInfo(Writer.DREAM, f"Dream {proposal.id}.", session=proposal.session, evidence=evidence)
 
 
-def accept(directory: MemoryDirectory, proposals: Proposals, spec: str = "") -> tuple[Proposal, Landed]:
-    """Lands a proposal that waits, merged with what happened meanwhile, and takes it out."""
+def accept(directory: MemoryDirectory, proposals: Proposals, spec: str = "") -> tuple[Proposal, LandingResult]:
+    """Lands a waiting proposal, merged with later changes, and removes it. It counts as the user's own change."""
     proposal = proposals.find(spec)
     info = WriteInfo(Writer.USER, f"Accepted dream {proposal.id}.", session=proposal.session)
     try:
         landed = land(directory, proposal, info)
-    except DreamRefused as error:  # a person asked, and may read what it is about
+    except DreamRefused as error:  # the user asked, and may read the quotes
         raise DreamRefused(f"{error} {error.among}".rstrip()) from error
     proposals.remove(proposal)
     return proposal, landed
 
 
 def reject(proposals: Proposals, spec: str = "") -> Proposal:
-    """Drops a proposal that waits."""
+    """Drops a waiting proposal."""
     proposal = proposals.find(spec)
     proposals.remove(proposal)
     return proposal
 
 
 def dreams(directory: MemoryDirectory) -> Iterator[Version]:
-    """Versions that dreams have made, newest first."""
+    """Returns versions that dreams have made, newest first."""
     return (version for version in directory.log() if is_dream(version))
 
 
@@ -52,11 +49,11 @@ def is_dream(version: Version) -> bool:
 
 
 def undo(directory: MemoryDirectory, spec: str = "") -> tuple[Version, Version | None]:
-    """Takes back a dream that landed: the one named, else the last that was not taken back yet."""
+    """Takes back a landed dream: the named one, else the last that was not taken back yet."""
     if spec:
         version = directory.history.find(spec)
         if not is_dream(version):
-            raise UserError(f"{version.short} is no dream; `reverie memory undo {version.short}` would take it back.")
+            raise UserError(f"{version.short} is not a dream; `reverie memory undo {version.short}` takes it back.")
     else:
         taken_back = {version.info.reverses for version in directory.log() if version.info.reverses}
         found = next((version for version in dreams(directory) if version.id not in taken_back), None)

@@ -1,18 +1,18 @@
-"""What a compaction came to, or would come to, and what taking one back did: for people, commands and the socket."""
+"""The result of a compaction, of its preview and of its undo, for the user, commands and the socket."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 
-from reverie.layers.base import Commit
-from reverie.layers.l4_compaction.survival import in_words
+from reverie.layers.base import StageCommit
+from reverie.layers.l4_compaction.survival import describe_survival
 from reverie.storage.transcript.records import CompactBoundary, Survival, to_data
 from reverie.types import JsonObject, Message
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
-    """What a compaction came to, or would come to. `text` is what stands for the part that left."""
+class CompactionReport:
+    """What a compaction does or would do. `text` is the summary that replaces the old part."""
 
     writer: str
     tokens_before: int
@@ -22,13 +22,13 @@ class Compacted:
     text: str
 
     def to_json(self) -> JsonObject:
-        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "report"}
-        return {**told, "survival": to_data(self.report)}
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "report"}
+        return {**given, "survival": to_data(self.report)}
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
-    """A compaction was taken back; `notice` says what that came to."""
+class UndoReport:
+    """The result of an undo. `notice` says it in a sentence."""
 
     boundary: str
     tokens: int
@@ -38,16 +38,16 @@ class Undone:
         return asdict(self)
 
 
-def compacted_by(commit: Commit) -> Compacted:
-    """Of the records of a compaction, what it came to."""
+def report_of(commit: StageCommit) -> CompactionReport:
+    """Reads the report from the records of a compaction."""
     boundary = next(a.what for a in commit.appends if isinstance(a.what, CompactBoundary))
     report = next(a.what for a in commit.appends if isinstance(a.what, Survival))
     summary = next(a.what for a in commit.appends if isinstance(a.what, Message))
-    return Compacted(
+    return CompactionReport(
         writer=boundary.writer,
         tokens_before=report.tokens_before,
         tokens_after=report.tokens_after,
         report=report,
-        notice=commit.notice or in_words(report),
+        notice=commit.notice or describe_survival(report),
         text=summary.text,
     )

@@ -1,7 +1,7 @@
-"""Asks a model once about a conversation, beside it: the same bytes with one more message, and an answer in words.
+"""Asks the model one question about a conversation: the same bytes plus one message, answered in text.
 
-What a summary is asked with. The tools stay in the request, because they are part of its prefix, and a call is a failed
-answer. It records nothing but what it cost; the conversation does not change.
+Summaries are written this way. The tools stay in the request because they are part of its prefix; a tool call counts as
+a failed answer. Only the cost is recorded; the conversation does not change.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from reverie.types import Message
 
 _numbers = count(1)
 _CUT_OFF = frozenset({"max_tokens", "model_context_window_exceeded"})
-PLAIN = "a plain request, with a system prompt of its own"
-PART = "only a part of the conversation is asked about"
+PLAIN = "a plain request with its own system prompt"
+PART = "only a part of the conversation is in the request"
 
 
 async def ask(conversation: Conversation, effect: AskFork) -> EffectResult:
-    """The answer to one directive. Whatever the model does instead of answering is a result that is not `ok`."""
+    """Returns the answer to one directive. The result is not `ok` if the model does anything but answer."""
     thread = f"{effect.purpose.value}-ask-{next(_numbers)}"
     asking = conversation.forked(conversation.log, purpose=effect.purpose, thread=thread, reused=False)
     request = _request(conversation, effect, thread)
@@ -36,7 +36,7 @@ async def ask(conversation: Conversation, effect: AskFork) -> EffectResult:
     except ModelError as error:
         return EffectResult(ok=False, text=str(error), error=error)
     assert response is not None, "a stream without its end is an error of the sender"
-    return _judged(response)
+    return _judge_response(response)
 
 
 def _request(conversation: Conversation, effect: AskFork, thread: str) -> Request:
@@ -75,7 +75,7 @@ def _with_directive(messages: tuple[Message, ...], directive: str) -> tuple[Mess
     return (*messages, Message("user", (block,)))
 
 
-def _judged(response: Response) -> EffectResult:
+def _judge_response(response: Response) -> EffectResult:
     message = Message("assistant", response.content)
     if message.tool_uses:
         return EffectResult(ok=False, text="the model called a tool instead of answering", usage=response.usage)

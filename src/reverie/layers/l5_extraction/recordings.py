@@ -1,7 +1,7 @@
-"""Layer 5 over conversations that were recorded: the same run, turn by turn, with the dates of the messages.
+"""Layer 5 for recorded conversations: the same run, turn by turn, with the dates of the messages.
 
-No session is opened and nothing is cached, so a run is shown the turn it learns from and the one before it, with long
-tool results cut: only what a person typed is a source. It writes through the same directory, gate and rules.
+Nothing is cached, so a run sees only its turn and the one before, with long tool results cut. It uses the same
+directory, gate and rules.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 
 from reverie import __version__
 from reverie.layers.base import Fork
-from reverie.layers.l5_extraction.learning import Learnt, Numbers, learn
-from reverie.layers.l5_extraction.span import Span, with_short_results
-from reverie.layers.l5_extraction.state import WRITER
+from reverie.layers.l5_extraction.gates import WRITER
+from reverie.layers.l5_extraction.learning import ExtractionNumbers, LearningResult, learn
+from reverie.layers.l5_extraction.span import MessageSpan, with_short_results
 from reverie.memory.directory import MemoryDirectory
 from reverie.models.prices import cost
 from reverie.models.tokens import PROSE_BYTES
@@ -31,14 +31,14 @@ from reverie.storage.transcript.view import Entry, View
 from reverie.types import Message, Record, TextBlock, ThinkingBlock, Usage
 
 _RESULT_CHARACTERS = (1_000, 200, 20)
-"""Tool results are cut to so many; the next only where a turn is too long for the window."""
+"""Tool results are cut to the first length; to the next ones only if a turn is too long for the window."""
 _SHARE = 0.5
-"""Of the window: the most that the turns shown to one run may fill."""
+"""The largest share of the window that the turns of one run may fill."""
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
-    """A recorded conversation: what was said, in order, and how far a session has learnt from it itself."""
+class Recording:
+    """A recorded conversation: its entries in order, and how far a session has learnt from it already."""
 
     path: Path
     entries: tuple[Entry, ...]
@@ -46,22 +46,22 @@ class Talk:
 
     @property
     def turns(self) -> list[tuple[int, int]]:
-        """Where each turn begins and ends among the entries; a turn begins with what a person typed."""
-        starts = [i for i, entry in enumerate(self.entries) if _is_asked(entry)]
+        """The first and last index of each turn; a turn begins with what the user typed."""
+        starts = [i for i, entry in enumerate(self.entries) if _begins_turn(entry)]
         return list(zip(starts, [*starts[1:], len(self.entries)], strict=False))
 
     def place_of(self, uuid: str | None) -> int:
-        """How many entries there are up to this one; 0 if it is not there."""
+        """Returns how many entries there are up to this one; 0 if it is not there."""
         if uuid is None:
             return 0
         return next((i + 1 for i, entry in enumerate(self.entries) if entry.uuid == uuid), 0)
 
 
-def read_talk(path: Path) -> Talk:
-    """A transcript of ours, of Claude Code's or of pi's. `UserError` if there is none."""
+def read_recording(path: Path) -> Recording:
+    """Reads a transcript of ours, of Claude Code or of pi. `UserError` if there is none."""
     records = read_pi_session(path) if is_pi_session(path) else read_records(path).records
     view = View.of(conversation(records))
-    return Talk(path, tuple(view.history), _cursor(records))
+    return Recording(path, tuple(view.history), _cursor(records))
 
 
 def _cursor(records: Sequence[Record]) -> str | None:
@@ -69,15 +69,15 @@ def _cursor(records: Sequence[Record]) -> str | None:
     return next((one.uuid for one in cursors if isinstance(one, Cursor) and one.writer == WRITER), None)
 
 
-def _is_asked(entry: Entry) -> bool:
+def _begins_turn(entry: Entry) -> bool:
     return any(isinstance(b, TextBlock) and b.origin.is_users and b.text.strip() for b in entry.message.content)
 
 
 class Learner:
-    """Learns from recorded messages. One model, one memory directory.
+    """Learns from recorded messages with one model into one memory directory.
 
-    `fork` makes a conversation of a log, `header` its prefix for a day. `addressed`: the path by which the model knows
-    the directory, where `memory` is a copy of it.
+    `fork` makes a conversation from a log, `header` its prefix for a day. `addressed` is the path by which the model
+    knows the directory, if `memory` is a copy.
     """
 
     def __init__(
@@ -95,11 +95,10 @@ class Learner:
         self._header = header
         self._addressed = addressed
         self.usage = Usage()
-        """Of all runs together."""
 
     @property
     def cost_usd(self) -> float:
-        """What all runs together cost; 0 where the model has no price."""
+        """The cost of all runs; 0 if the model has no price."""
         return cost(self.usage, self._parts.facts)
 
     async def learn(
@@ -110,25 +109,25 @@ class Learner:
         *,
         today: date | None = None,
         report: Callable[[str, str], None] = lambda _kind, _reason: None,
-    ) -> Learnt:
-        """One run over the entries from `start` to `end`; what stands before them is shown, one turn of it."""
+    ) -> LearningResult:
+        """Runs once over the entries from `start` to `end`; the turn before them is shown too."""
         parts = self._parts
-        shown_from = next((i for i in range(start - 1, -1, -1) if _is_asked(entries[i])), start)
-        shown, first = self._fitted(entries[shown_from:end], start - shown_from)
+        shown_from = next((i for i in range(start - 1, -1, -1) if _begins_turn(entries[i])), start)
+        shown, first = self._fit_window(entries[shown_from:end], start - shown_from)
         day = today or local_day(shown[-1].timestamp) or datetime.now().astimezone().date()
         log = SessionLog(None, parts.log.session_id, cwd=parts.places.cwd, version=__version__)
         log.append(self._header(day))
         for entry in shown:
             name = entry.uuid or str(uuid.uuid4())
-            # What its response reported was the size of another context.
-            log.append_message(_bare(entry), uuid=name, timestamp=entry.timestamp, uncounted=True)
-        span = Span(tuple(log.view.entries[first:]), log.view.entries[first - 1] if first else None)
+            # The usage of the old response is the size of another context.
+            log.append_message(_without_thinking(entry), uuid=name, timestamp=entry.timestamp, uncounted=True)
+        span = MessageSpan(tuple(log.view.entries[first:]), log.view.entries[first - 1] if first else None)
         header = log.view.header
         learnt = await learn(
             self._fork(log),
             span if span.before is None or span.before.message.role == "assistant" else replace(span, before=None),
             self._memory,
-            parts.numbers(Numbers, "extraction"),
+            parts.numbers(ExtractionNumbers, "extraction"),
             session=parts.log.session_id,
             today=day,
             keeps_index=not (header is not None and header.flags.get("recall.no_index")),
@@ -138,23 +137,23 @@ class Learner:
         self.usage += learnt.usage
         return learnt
 
-    def _fitted(self, entries: Sequence[Entry], first: int) -> tuple[list[Entry], int]:
-        """Entries short enough for the window, and where the new ones begin among them."""
+    def _fit_window(self, entries: Sequence[Entry], first: int) -> tuple[list[Entry], int]:
+        """Returns entries that are short enough for the window, and the index of the first new one."""
         room = int(self._parts.limits.effective * _SHARE) * PROSE_BYTES
         shown = list(entries)
         for characters in _RESULT_CHARACTERS:
             shown = with_short_results(entries, characters)
             if _bytes(shown) <= room:
                 return shown, first
-        # A turn of hundreds of rounds: what was said stays, the work between goes.
+        # A turn of hundreds of rounds: messages stay, tool rounds go.
         said = [i for i, entry in enumerate(shown) if not entry.message.tool_uses and not entry.message.tool_results]
         while len(said) > 1 and _bytes([shown[i] for i in said]) > room:
             said.pop(0)
         return [shown[i] for i in said], sum(i < first for i in said)
 
 
-def _bare(entry: Entry) -> Message:
-    """A message without its thinking, which is signed for the model that thought it."""
+def _without_thinking(entry: Entry) -> Message:
+    """Returns a message without thinking, which is signed for another model."""
     blocks = tuple(block for block in entry.message.content if not isinstance(block, ThinkingBlock))
     return replace(entry.message, content=blocks)
 
@@ -165,6 +164,6 @@ def _bytes(entries: Sequence[Entry]) -> int:
     )
 
 
-def spans(talk: Talk, done: int) -> Iterator[tuple[int, int]]:
-    """The turns that begin at or after the first `done` entries, each with its end."""
+def spans(talk: Recording, done: int) -> Iterator[tuple[int, int]]:
+    """Yields the first and last index of the turns that begin at or after the first `done` entries."""
     yield from ((start, end) for start, end in talk.turns if start >= done)
