@@ -20,7 +20,7 @@ from reverie.context.cache_watch import UsageWatch
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost, input_equivalents, price
 from reverie.models.wire import model_id
-from reverie.moments import parsed
+from reverie.moments import parse_time
 from reverie.regular_files import LARGEST, open_regular
 from reverie.storage.atomic import storage_error
 from reverie.storage.transcript.file import parse_line
@@ -336,7 +336,7 @@ def _breaks_json(breaks: Sequence[CacheBreak]) -> JsonObject:
 
 def record_time(record: Record) -> datetime | None:
     """Returns when a record was written, if it has a time."""
-    return parsed(record.timestamp)
+    return parse_time(record.timestamp)
 
 
 def _read_records(path: Path) -> Iterator[Record]:

@@ -92,7 +92,7 @@ def effort_of(model: Model) -> str | None:
 
 def system_prompt(cwd: Path, git_branch: str, today: date) -> tuple[str, ...]:
     """Returns the blocks of the system prompt, static ones first."""
-    repository = f"Git repository, branch {broken_tags(git_branch)}" if git_branch else "Not a git repository"
+    repository = f"Git repository, branch {escape_tags(git_branch)}" if git_branch else "Not a git repository"
     place = {
         "cwd": escape_tags(str(cwd)),
         "repository": repository,

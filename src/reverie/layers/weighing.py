@@ -17,7 +17,7 @@ def weigh(view: View, blocks: Iterable[Block]) -> int:
 
 def weigh_entries(view: View, entries: Iterable[Entry]) -> int:
     """Returns the tokens of these messages as shown: a replaced or cleared result counts as its replacement."""
-    return weigh(view, (block for entry in entries for block in view.shown(entry)))
+    return weigh(view, (block for entry in entries for block in view.visible_blocks(entry)))
 
 
 def weigh_text(view: View, text: str) -> int:

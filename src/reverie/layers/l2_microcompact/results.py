@@ -15,7 +15,7 @@ from typing import cast
 from reverie.layers.l1_tool_results.replacement import file_name
 from reverie.models.features import begins_turn
 from reverie.models.tokens import estimate_block, estimate_text
-from reverie.moments import parsed
+from reverie.moments import parse_time
 from reverie.prompts import render
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Json, JsonObject, Message, ToolResultBlock, ToolUseBlock

@@ -35,7 +35,7 @@ class UserRequest:
     @property
     def plain(self) -> str:
         """The text without the tags around piped or pasted parts."""
-        return "\n".join(untagged(part.text) for part in self.parts)
+        return "\n".join(strip_tags(part.text) for part in self.parts)
 
     @property
     def words(self) -> str:

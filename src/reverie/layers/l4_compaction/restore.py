@@ -94,9 +94,9 @@ def restore_blocks(
         ("restored.md", Origin.TOOL, wanted.files, each, numbers.restore_tokens),
     ):
         for path, text, cut in _within_budget(reads, read, most, together):
-            values = {"path": broken_tags(str(path)), "cut": cut, "text": broken_tags(text)}
+            values = {"path": escape_tags(str(path)), "cut": cut, "text": escape_tags(text)}
             if reads is wanted.skills:
-                values["name"] = broken_tags(path.parent.name)
+                values["name"] = escape_tags(path.parent.name)
             found.append(TextBlock(render(PACKAGE, template, values), origin))
     return tuple(found)
 

@@ -23,7 +23,7 @@ from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
 from reverie.memory.daily_log import logs
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES
 from reverie.memory.scan import manifest, scan
-from reverie.moments import moment
+from reverie.moments import to_datetime
 from reverie.permissions.rules import Decision, NotReadOnly, ToolCall
 from reverie.prompts import render
 from reverie.tools.base import Keeper, Tool, ToolContext, ToolOutput
@@ -272,7 +272,7 @@ def _list_paths(paths: Sequence[Path], most: int) -> str:
 
 def _format_time(path: Path) -> str:
     try:
-        written = moment(path.stat().st_mtime)
+        written = to_datetime(path.stat().st_mtime)
     except OSError:
         return "gone"
     return written.isoformat(timespec="minutes").replace("+00:00", "Z")

@@ -191,7 +191,7 @@ class Dreaming:
     def _undistilled(self, *, also_today: bool = False) -> list[Path]:
         """Returns logs of past days that no dream has read yet, with `also_today` the current one too."""
         known = self.state.read().distilled
-        today, until = self._now().astimezone().date(), parsed(known)
+        today, until = self._now().astimezone().date(), parse_time(known)
         after = until.date() if until is not None and until.date() <= today else None  # a future day is an error
         return logs(self.directory.root, after=after, before=None if also_today else today)
 

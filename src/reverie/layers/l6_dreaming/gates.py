@@ -94,7 +94,7 @@ class Gates:
         if around.is_remote():
             return Closed(DreamGate.REMOTE, "this machine is a remote one")
         numbers, moment = around.numbers(), now.timestamp()
-        last = happened(self._lock.mtime(), moment)  # a future time does not count
+        last = past_time(self._lock.mtime(), moment)  # a future time does not count
         if last is not None and moment - last < numbers.hours * 3_600:
             ago, left = format_duration(moment - last), format_duration(numbers.hours * 3_600 - (moment - last))
             return Closed(DreamGate.TIME, f"the last dream was {ago} ago, the next may begin in {left}")
@@ -159,7 +159,7 @@ def changed_transcripts(folders: Sequence[Path], since: float | None, *, without
                     try:
                         if not entry.is_file():
                             continue  # a pipe or a device
-                        modified = changed(entry.stat())
+                        modified = modified_time(entry.stat())
                     except OSError:
                         continue  # deleted meanwhile
                     if since is None or modified > since:

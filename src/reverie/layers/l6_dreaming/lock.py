@@ -93,8 +93,8 @@ class ConsolidationLock:
         side = self._read_side()
         own = side is not None and side.pid == pid
         previous = side.previous_ns if side is not None and own else mtime_ns
-        last = None if previous is None else happened(previous / _NS, now)
-        taken = happened(mtime, now)  # a future time was not written by a holder, even if its PID is in use
+        last = None if previous is None else past_time(previous / _NS, now)
+        taken = past_time(mtime, now)  # a future time was not written by a holder, even if its PID is in use
         held = taken is not None and now - taken < self._rule_s and is_alive(pid)
         return LockState(pid or 0, held, mtime, last, ahead=taken is None)
 
