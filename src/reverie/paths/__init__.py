@@ -6,8 +6,8 @@ It only resolves paths. `permissions` decides what may be written where.
 from __future__ import annotations
 
 from reverie.paths.memory import MemoryPlace, MemorySwitch, memory_place, memory_switch
-from reverie.paths.places import Places, check_session_id, make_private, slug
-from reverie.paths.repo import Repo, find_repo
+from reverie.paths.places import Places, check_session_id, make_private, reverie_home, slug, user_home
+from reverie.paths.repo import Repo, find_repo, same
 
 __all__ = [
     "MemoryPlace",
@@ -19,5 +19,8 @@ __all__ = [
     "make_private",
     "memory_place",
     "memory_switch",
+    "reverie_home",
+    "same",
     "slug",
+    "user_home",
 ]
