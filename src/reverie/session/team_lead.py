@@ -1,7 +1,6 @@
 """Runs the lead of a team: its turns, its teammates' questions, and the end of the team.
 
-It asks all teammates to end when nothing more can happen, or when the process that runs the team wants it. Refusals go
-to its model and count for a while. It never kills a process.
+It asks all teammates to end when nothing more can happen, or when the team must end. It never kills a process.
 """
 
 from __future__ import annotations
@@ -84,8 +83,6 @@ class Lead(MemberRunner):
     def _remaining(self) -> list[str]:
         others = [name for name in self.team.names() if name != self.name]
         return [name for name in others if self.team.is_reachable(name) or self.team.presence(name) is not None]
-
-    # -- what arrives ---------------------------------------------------------------------------------------------
 
     def control(self, message: AgentMessage, content: structured.Structured) -> AgentMessage | None:
         match content:

@@ -1,7 +1,6 @@
 """Runs one member of a team in its own process: one turn per batch of messages, idle in between, until it may end.
 
-A teammate asks the lead for permissions, reports when it is idle, and ends when the lead asks and its model does not
-refuse. `team_lead.py` adds what the lead does. Nothing here starts or kills a process.
+A teammate asks the lead for permissions, reports when it is idle, and ends when the lead asks and it agrees.
 """
 
 from __future__ import annotations
@@ -186,8 +185,6 @@ class Teammate(MemberRunner):
     async def _to_lead(self, content: structured.Structured) -> None:
         await self.session.messages.messenger.tell(self.lead, content, content.kind.replace("_", " "))
 
-    # -- what arrives ---------------------------------------------------------------------------------------------
-
     def control(self, message: AgentMessage, content: structured.Structured) -> AgentMessage | None:
         if message.sender != self.lead:
             return message  # only messages of the lead count; others are text
@@ -218,8 +215,6 @@ class Teammate(MemberRunner):
         if isinstance(content, structured.ShutdownResponse) and self._shutdown is not None:
             self._leaving = content.approve
             self._shutdown = None
-
-    # -- permissions ----------------------------------------------------------------------------------------------
 
     def asked(self, event: PermissionAsked) -> None:
         self.start(self._ask_lead(event))

@@ -1,7 +1,6 @@
 """Finds out who wrote the text in records of other agents: the user, or that agent itself.
 
-Claude Code and pi send commands, their output, reminders, plans and summaries as the user. This module recognises their
-form. It never judges what a text is about.
+Claude Code and pi send commands, output, reminders and summaries as the user. Only the form of a text counts.
 """
 
 from __future__ import annotations
