@@ -239,7 +239,7 @@ def _count(value: Json) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation. `plain`: its content was a bare string. `starts`: where each joined record starts."""
+    """One message. `plain`: its content was a bare string. `starts`: where each of its joined records starts."""
 
     role: Role
     content: tuple[Block, ...]

@@ -44,7 +44,7 @@ class Lease:
 
     @staticmethod
     def take(path: Path, *, info: JsonObject) -> Lease:
-        """Takes the lease, or raises SessionBusy with the PID of the holder. Others see `info`, with pid, host and time."""
+        """Takes the lease, or raises SessionBusy with the PID of the holder. `info` is shown to others."""
         while True:
             if path.name == Lease.NAME:
                 make_private_dir(path.parent)
