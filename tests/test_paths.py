@@ -24,8 +24,8 @@ from reverie.paths import (
     memory_place,
     memory_switch,
     slug,
+    user_home,
 )
-from reverie.paths.places import user_home
 from reverie.permissions.inside import check_memory_root
 from reverie.settings import Settings, load_settings
 from tests.settings.conftest import trust_all

@@ -1,7 +1,6 @@
 """Makes times from outside (file times, time stamps, clocks that jumped) harmless.
 
-A file can claim a change in the year 2400 or before 1970, and a record can claim anything. Here every time becomes one
-that can be shown, sorted and subtracted. Nothing raises. `tests/test_architecture.py` forbids other conversions.
+Every time becomes one that can be shown, sorted and subtracted. Nothing raises. The architecture test checks its use.
 """
 
 from __future__ import annotations

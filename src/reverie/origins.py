@@ -1,7 +1,6 @@
 """Tags around text that is not the user's, and the split of one string into the user's words and material.
 
-Only typed and entered text is the user's. All other text in a user message is between tags that name its origin, and it
-cannot close or open tags. Nothing here decides what to do with a text.
+Only typed and entered text is the user's. Other text in a user message is between tags that it cannot close or open.
 """
 
 from __future__ import annotations

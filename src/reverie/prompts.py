@@ -1,7 +1,6 @@
 """Loads and fills prompts, which are Markdown files next to the code that uses them.
 
-Filling is one pass over `{{name}}`: values are not expanded again. A variable that is missing in the call or in the
-file is a programming error and raises at once.
+Filling is one pass over `{{name}}`. A variable that is missing in the call or in the file raises at once.
 """
 
 from __future__ import annotations

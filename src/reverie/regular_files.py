@@ -1,7 +1,6 @@
 """Opens and reads files from anybody: regular files only, and only up to a limit.
 
-A named pipe, a socket, a device or a folder in place of a file is an `OSError` at once. All code that reads a path it
-did not just write itself reads it here; `tests/test_architecture.py` checks that.
+Anything else in place of a file is an `OSError` at once. The architecture test checks that all code reads files here.
 """
 
 from __future__ import annotations

@@ -239,10 +239,7 @@ def _count(value: Json) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation. `plain`: its content was a bare string, and is written as one again.
-
-    `starts`: where the blocks of each record start, if several records were joined. Never sent.
-    """
+    """One message. `plain`: its content was a bare string. `starts`: where each of its joined records starts."""
 
     role: Role
     content: tuple[Block, ...]

@@ -71,8 +71,6 @@ class AgentCompanion(Companion):
         assert self._run is not None, "an agent is attached before it runs"
         return self._run
 
-    # -- called by the rounds of its thread -------------------------------------------------------------------------
-
     async def spawn(self, order: AgentOrder) -> ToolOutput:
         """Starts an agent for this one. A refusal becomes an error result with the reason."""
         try:

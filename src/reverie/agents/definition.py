@@ -1,7 +1,6 @@
 """Kinds of agents: two that are built in, and one per Markdown file in the agents folders of the home and the project.
 
-Nearer folders win. A bad file gives one sentence, and the others still load. A project's file cannot choose a model,
-use the user's memory or take the name of a built-in kind, unless the user trusts its folder.
+Nearer folders win. A project's file cannot choose a model or use the user's memory, unless the user trusts it.
 """
 
 from __future__ import annotations

@@ -99,11 +99,7 @@ class ForkPoint:
         question: str = "",
         enough: Callable[[Sequence[ToolUseBlock]], bool] | None = None,
     ) -> ForkResult:
-        """Runs one fork to its end, as `layers.base.Fork` describes.
-
-        The tool list stays the parent's, for the prefix. `kind` is part of the fork's name in the ledger. A fork that
-        `enough` may end early does not write a cache entry.
-        """
+        """Runs one fork to its end, as `layers.base.Fork` describes. `kind` is part of its name in the ledger."""
         name = f"{purpose.value}-{kind}-{next(_numbers)}" if kind else f"{purpose.value}-{next(_numbers)}"
         log = self.conversation.log.fork(name)
         read_cache = self.context.read_cache.copy()

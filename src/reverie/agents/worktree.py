@@ -1,7 +1,6 @@
 """A git work tree for one agent, made from the last commit. It is removed if nothing changed and kept otherwise.
 
-Work trees are in the home, not in the repository, where they would show as untracked. It uses git and never touches
-the index, the branches or the files of the user's checkout.
+Work trees are in the home. It never touches the index, the branches or the files of the user's checkout.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Kill switches, through OpenFeature: `Flags.on(name)` and `Flags.number(name, default)`.
 
-Any OpenFeature provider works; without one, flags come from TOML files, which are read again when they change. The
-first `Flags` loads OpenFeature, so that commands that only read start fast.
+Any OpenFeature provider works; without one, flags come from TOML files, which are read again when they change.
 """
 
 from __future__ import annotations
@@ -142,8 +141,9 @@ class Flags:
     def close(self) -> None:
         """Returns the provider to OpenFeature, which shuts it down."""
         from openfeature import api
+        from openfeature.provider.no_op_provider import NoOpProvider
 
-        api.set_provider(_nothing(), self._domain)
+        api.set_provider(NoOpProvider(), self._domain)
 
     def _wait_until_ready(self) -> None:
         """Waits a moment for the provider. If it is down, the defaults count, and there is a warning."""
@@ -182,13 +182,6 @@ def _keep_quiet() -> None:
     import logging
 
     logging.getLogger("openfeature").addHandler(logging.NullHandler())
-
-
-@cache
-def _nothing() -> FeatureProvider:
-    from openfeature.provider.no_op_provider import NoOpProvider
-
-    return NoOpProvider()
 
 
 def _named_provider(name: str) -> FeatureProvider:

@@ -1,7 +1,6 @@
 """Every kill switch with its default, and the names of the numbers that a flag may change. Data only.
 
-Off means exactly as if absent. A flag that shapes the prefix is read once per session, because a change would break the
-cache; other flags are asked at each use, so that they stop running work too.
+Off means as if absent. A flag that shapes the prefix is read once per session; all others are asked at each use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Finds the possible instruction files in their order: managed, user, then from the root down to the cwd.
 
-`load.py` decides which of them are read. `read_text` reads one file: regular files only, of limited size. Nothing here
-raises for what is on disk.
+`load.py` decides which of them are read. `read_text` reads one regular file of limited size, and never raises.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`@path` in an instruction file: finds includes, and inserts the content of the files they name.
 
-A word that does not name a file (an e-mail address, a mention, a decorator) stays unchanged. The caller finds and reads
-the files: nothing here uses the disk.
+A word that does not name a file stays unchanged. The caller reads the files: nothing here uses the disk.
 """
 
 from __future__ import annotations

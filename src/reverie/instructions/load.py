@@ -1,7 +1,6 @@
 """Loads the instruction files of a folder: found, included, cleaned and limited, with a warning for each problem.
 
-Every file is shown once. A project's file may include files outside the project only if the user has approved them,
-since a stranger may have written it. One bad file does not affect the others.
+Every file is shown once. A project's file may include files outside the project only if the user approved them.
 """
 
 from __future__ import annotations
@@ -48,11 +47,7 @@ class Instructions:
 def load_instructions(
     places: Places, settings: Settings, *, managed_dir: Path | None = None, window: int = REFERENCE_WINDOW
 ) -> Instructions:
-    """Reads every instruction file that applies to `places.cwd`; none in a bare session.
-
-    `managed_dir` replaces `/etc/reverie`. Below a window of 200,000 the limits shrink with it. Never raises for what it
-    finds on disk.
-    """
+    """Reads the instruction files for `places.cwd`; none in a bare session. Small windows have lower limits."""
     if settings.session.bare:
         return Instructions()
     return _Loader(places, settings, window).load(managed_dir)

@@ -1,7 +1,6 @@
 """Finds code and prose in a Markdown text, and removes HTML block comments.
 
-A CommonMark parser finds blocks; code spans follow CommonMark's rule for backticks. The parser loads slowly, so it is
-used only where the answer is not clear without it. Pure.
+It uses a CommonMark parser, which loads slowly, only where the answer is not clear without it. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Rules: files that apply everywhere, or, with `paths:` in their head, only to the files that match.
 
-A rule with paths is shown when such a file is touched. Patterns are git's ignore patterns plus braces, relative to the
-folder of the rules. Nothing here reads the disk.
+A rule with paths is shown when such a file is touched. Patterns are git's ignore patterns plus braces. Pure.
 """
 
 from __future__ import annotations

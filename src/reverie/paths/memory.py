@@ -1,7 +1,6 @@
 """Decides whether memory is on and where it is, and by which rule.
 
-The caller's `check` decides whether a folder can be a memory directory. If it cannot, that is an error, never a
-silent move to another place.
+A folder that the caller's `check` refuses is an error, never a silent move to another place.
 """
 
 from __future__ import annotations

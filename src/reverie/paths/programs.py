@@ -1,7 +1,6 @@
 """Finds the programs that we start: in the system's folders, or on the user's PATH outside the project.
 
-A project must not choose what runs under a known name: relative entries of PATH and those inside the project are
-skipped. Nothing here starts a program.
+A project must not choose what runs: relative entries of PATH and those inside the project are skipped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Finds the repository of a folder from git's own files, without a git process, in microseconds.
 
-All worktrees of a repository share one root, which memory, trust and agent memory depend on. A `.git` file counts only
-if its repository points back: else an unpacked archive could imitate a trusted project.
+All worktrees share one root. A `.git` file counts only if its repository points back, so no archive can imitate one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The state of a background writer over all sessions of this home: its last success, its cost, and why it did not run.
 
-One small file per writer, replaced as a whole; the last write wins. `reverie doctor` shows it, and it decides when the
-user learns that a writer keeps failing.
+One small file per writer. `reverie doctor` shows it, and it decides when the user learns of repeated failures.
 """
 
 from __future__ import annotations

@@ -37,10 +37,7 @@ class CommandResult:
 async def run_command(
     command: str, *, stdin: bytes, cwd: Path, env: Mapping[str, str], timeout_s: float
 ) -> CommandResult:
-    """Runs `command` in `/bin/sh`. Raises OSError if it cannot start; a failure of the command is an exit code.
-
-    Processes that it leaves behind continue after a normal end; at the time limit they are killed too.
-    """
+    """Runs `command` in `/bin/sh`. Raises OSError if it cannot start. Processes it leaves behind may continue."""
     process = _start(command, cwd, env)
     exited = _watch(process)
     talk = _Pipes(process)

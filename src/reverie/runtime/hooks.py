@@ -1,7 +1,6 @@
 """The user's hook commands: they run at eight moments of a session, get JSON, and answer what should happen.
 
-All matching hooks run at once, and their answers are merged in the configured order. A hook that fails, hangs or prints
-nonsense costs only a notice. The caller applies the outcome, and checks changed input again.
+All matching hooks run at once, and their answers are merged in order. A hook that fails costs only a notice.
 """
 
 from __future__ import annotations
@@ -307,21 +306,11 @@ def _json_object(text: str) -> JsonObject | None:
     if not text.startswith("{"):
         return None
     try:
-        found: Json = _whole_characters(load_json(text))
+        whole = json.dumps(load_json(text), ensure_ascii=False).encode("utf-8", "replace")
+        found: Json = load_json(whole)
     except ValueError:  # not JSON, or nested too deep
         return None
     return cast(JsonObject, found) if isinstance(found, dict) else None
-
-
-def _whole_characters(value: Json) -> Json:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, list):
-        return [_whole_characters(part) for part in cast(list[Json], value)]
-    if isinstance(value, dict):
-        pairs = cast(JsonObject, value).items()
-        return {_whole_characters(key): _whole_characters(part) for key, part in pairs}
-    return value
 
 
 def _limit_context(event: HookEvent, rule: HookRule, answer: _Answer) -> _Answer:

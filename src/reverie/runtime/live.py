@@ -1,7 +1,6 @@
 """A live session listens on a Unix socket, so that other commands act on it directly.
 
-It reads and writes one JSON object per line, with one handler per verb. Only this user may connect. No client can end
-or block it: sizes and times are limited, and connections are separate.
+One JSON object per line, one handler per verb, for this user only. No client can end or block it.
 """
 
 from __future__ import annotations

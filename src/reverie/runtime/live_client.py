@@ -1,7 +1,6 @@
 """Finds live sessions and sends them requests: the other end of `runtime/live.py`, for commands that must start fast.
 
-A request is one JSON object on one line, `{"do": verb, ...}`, and so is the answer. It uses blocking sockets without an
-event loop, and never a socket of another user.
+A request is one JSON object on one line, `{"do": verb, ...}`, and so is the answer. No event loop.
 """
 
 from __future__ import annotations

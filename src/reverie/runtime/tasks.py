@@ -1,7 +1,6 @@
 """Background tasks: start, list, watch, kill, and wait for them at exit.
 
-Errors of a task are counted and logged, and never reach the conversation. Tasks with the same `serial` key run one
-after the other. Needs a running event loop; has no threads.
+Errors of a task are logged and never reach the conversation. Tasks with the same `serial` key never overlap.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Builds a separate context for an agent of a session: log, header, tools, conversation, layers 1 and 4.
 
-Every sub-agent and worker gets a new one, without notes, recall and extraction. Layer 4 compacts only this
-conversation. Its transcript is next to the session's.
+Every sub-agent and worker gets a new one, without notes, recall and extraction, and with its own transcript.
 """
 
 from __future__ import annotations

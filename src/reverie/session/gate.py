@@ -1,7 +1,6 @@
 """The gate for every tool call of the main agent and its children: the user's hooks, the rules, then the user.
 
-It remembers what the user always allows in this session. It runs nothing. A question that nobody can answer becomes a
-refusal with a reason.
+It remembers what the user always allows in this session. A question that nobody can answer becomes a refusal.
 """
 
 from __future__ import annotations

@@ -14,18 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from reverie.agents.children import step_line
+from reverie.agents.messages import structured
 from reverie.agents.messages.message import new_message
 from reverie.agents.messages.roster import AgentMode, Member, MemberState
-from reverie.agents.messages.structured import (
-    IdleNotification,
-    IdleState,
-    ShutdownRequest,
-    ShutdownResponse,
-    Structured,
-    describe,
-    mark_cut_off,
-    parse,
-)
 from reverie.events import Event, ToolStarted, TurnEnded
 from reverie.models.base import Capabilities, Model, ModelEvent, Request
 from reverie.session.agent_memories import KindMemory
@@ -108,7 +99,7 @@ class LocalTeammate:
         async with session:
             self._join(session)
             said = ""
-            asked: ShutdownRequest | None = None
+            asked: structured.ShutdownRequest | None = None
             while True:
                 asked = self._take_requests() or asked
                 self._refused = False
@@ -119,7 +110,7 @@ class LocalTeammate:
                     asked = None
                 if asked is not None and is_idle:
                     if (objection := await self.may_end(said)) is None:
-                        await self._tell_lead(ShutdownResponse(True, asked.request_id), "leaves")
+                        await self._tell_lead(structured.ShutdownResponse(True, asked.request_id), "leaves")
                         return said
                     member.inbox.put(new_message("hook", member.name, objection, summary="you may not end yet"))
                 elif is_idle:
@@ -142,8 +133,8 @@ class LocalTeammate:
         memory, keeper = self.memory, context.keeper
 
         async def send(_caller: Caller, to: str, text: str, summary: str) -> str:
-            answer = parse(text)
-            self._refused |= isinstance(answer, ShutdownResponse) and not answer.approve
+            answer = structured.parse(text)
+            self._refused |= isinstance(answer, structured.ShutdownResponse) and not answer.approve
             return await post(caller, to, text, summary)
 
         context.post = send
@@ -151,13 +142,13 @@ class LocalTeammate:
             log = session.log
             context.keeper = lambda path: memory.keeper(path, lambda: evidence_of(log.view)) or keeper(path)
 
-    def _take_requests(self) -> ShutdownRequest | None:
+    def _take_requests(self) -> structured.ShutdownRequest | None:
         """Returns the lead's request to end, if there is one; its model reads it as text."""
         asked, inbox = None, self.member.inbox
         for message in inbox.drain():
-            content = parse(message.text) if message.sender == self._lead.name else None
-            asked = content if isinstance(content, ShutdownRequest) else asked
-            inbox.put(message if content is None else describe(message, content))
+            content = structured.parse(message.text) if message.sender == self._lead.name else None
+            asked = content if isinstance(content, structured.ShutdownRequest) else asked
+            inbox.put(message if content is None else structured.describe(message, content))
         return asked
 
     async def _turn(self, session: TeammateSession) -> TurnEnded:
@@ -173,18 +164,20 @@ class LocalTeammate:
         assert ended is not None, "a turn ends with TurnEnded"
         return ended
 
-    async def _tell_lead(self, content: Structured, summary: str) -> None:
+    async def _tell_lead(self, content: structured.Structured, summary: str) -> None:
         lead, name = self._lead, self.member.name
-        message = describe(new_message(name, lead.name, "", summary=f"{name} {summary}"), content)
+        message = structured.describe(new_message(name, lead.name, "", summary=f"{name} {summary}"), content)
         call = ToolUseBlock(f"report-{message.id}", "Agent", {})
         kept = await self.keep(call, ToolOutput(message.text, origin=Origin.AGENT))
         lead.inbox.put(replace(message, text=kept.content) if isinstance(kept.content, str) else message)
         self.on_message(lead, name)
 
 
-def _idle(ended: TurnEnded) -> IdleNotification:
+def _idle(ended: TurnEnded) -> structured.IdleNotification:
     if ended.reason == "answered":
-        return IdleNotification(IdleState.AVAILABLE, ended.text.strip())
+        return structured.IdleNotification(structured.IdleState.AVAILABLE, ended.text.strip())
     if ended.reason == "cut_off":
-        return IdleNotification(IdleState.AVAILABLE, mark_cut_off(ended.text.strip()))
-    return IdleNotification(IdleState.FAILED, ended.error or f"the turn ended without an answer ({ended.reason})")
+        return structured.IdleNotification(structured.IdleState.AVAILABLE, structured.mark_cut_off(ended.text.strip()))
+    return structured.IdleNotification(
+        structured.IdleState.FAILED, ended.error or f"the turn ended without an answer ({ended.reason})"
+    )

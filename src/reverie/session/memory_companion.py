@@ -50,8 +50,6 @@ class MemoryCompanion(Companion):
     def open(cls, parts: SessionParts, emit: Callable[[Event], None], clock: Clock) -> MemoryCompanion | None:
         return cls(parts, emit, clock) if memory_switch(parts.settings).on else None
 
-    # -- the agent's own reading and writing ----------------------------------------------------------------------
-
     def may_write(self, call: ToolCall) -> bool:
         """Whether this call only writes a memory. Nobody has to be asked, because it can be undone."""
         return writes_memory(call, self.directory.root)

@@ -56,8 +56,6 @@ class SessionMessages:
         self.introduction = ""
         self._introduced_at: int | None = None
 
-    # -- for the session ------------------------------------------------------------------------------------------
-
     async def send(self, caller: Caller, to: str, text: str, summary: str) -> str:
         """Sends a message for the SendMessage tool of everybody in this process."""
         return await self.messenger.send(None if caller.is_main else caller.agent_id, to, text, summary)
@@ -106,8 +104,6 @@ class SessionMessages:
             return {"session": self._parts.log.session_id, "id": message.id}
 
         return {"message": message}
-
-    # -- taking in ------------------------------------------------------------------------------------------------
 
     async def _poll(self) -> None:
         while True:

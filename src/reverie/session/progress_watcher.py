@@ -1,7 +1,6 @@
 """Asks the cheapest model now and then what a running agent does, in a few words.
 
-Each question is a separate request without tools and without a cache entry. After an error or a bad answer the old text
-stays. Nobody waits for it.
+Each question is a separate request without tools. After an error or a bad answer the old text stays.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The agents of a session: joins the spawner to the main thread and decides what agents may do.
 
-Every call of an agent passes the session's gate in the agent's name. `agent_contexts.py` builds separate contexts;
-`agents/spawn.py` decides who may start whom.
+Every call of an agent passes the session's gate in the agent's name. `agents/spawn.py` decides who may start whom.
 """
 
 from __future__ import annotations
@@ -80,8 +79,6 @@ class SessionAgents(Companion):
         if self.parts.resumed:
             self.spawner.report_lost(find_lost_agents(self.parts.log.records), self._transcript_of)
 
-    # -- next to the main conversation ----------------------------------------------------------------------------
-
     async def after_response(self) -> None:
         await self.spawner.main.after_response()
 
@@ -107,8 +104,6 @@ class SessionAgents(Companion):
 
     def _transcript_of(self, lost: LostAgent) -> Path:
         return self.parts.places.agent_transcript(self.parts.log.session_id, lost.id.removeprefix("agent-"))
-
-    # -- for the session ------------------------------------------------------------------------------------------
 
     def new_reminders(self, view: View) -> list[TextBlock]:
         """Returns what the model must know about agents and does not see yet. It joins the next message."""
@@ -153,8 +148,6 @@ class SessionAgents(Companion):
     def _attached_contexts(self) -> AgentContexts:
         assert self._contexts is not None, "agents start after the session is complete"
         return self._contexts
-
-    # -- for the spawner ------------------------------------------------------------------------------------------
 
     def new_context(self, wanted: ContextOrder) -> ForkPoint:
         return self._attached_contexts.create(wanted)

@@ -1,7 +1,6 @@
 """Runs the lead of a team: its turns, its teammates' questions, and the end of the team.
 
-It asks all teammates to end when nothing more can happen, or when the process that runs the team wants it. Refusals go
-to its model and count for a while. It never kills a process.
+It asks all teammates to end when nothing more can happen, or when the team must end. It never kills a process.
 """
 
 from __future__ import annotations
@@ -10,19 +9,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from reverie.agents.messages import structured
 from reverie.agents.messages.message import AgentMessage
 from reverie.agents.messages.roster import MemberState
-from reverie.agents.messages.structured import (
-    IdleNotification,
-    IdleState,
-    PermissionRequest,
-    PermissionResponse,
-    PlanApprovalResponse,
-    ShutdownRequest,
-    ShutdownResponse,
-    Structured,
-    describe,
-)
 from reverie.agents.team.handshake import Handshake, Patience
 from reverie.agents.team.members import MemberLease
 from reverie.errors import ReverieError
@@ -95,27 +84,29 @@ class Lead(MemberRunner):
         others = [name for name in self.team.names() if name != self.name]
         return [name for name in others if self.team.is_reachable(name) or self.team.presence(name) is not None]
 
-    # -- what arrives ---------------------------------------------------------------------------------------------
-
-    def control(self, message: AgentMessage, content: Structured) -> AgentMessage | None:
+    def control(self, message: AgentMessage, content: structured.Structured) -> AgentMessage | None:
         match content:
-            case ShutdownResponse(approve, _, reason):
+            case structured.ShutdownResponse(approve, _, reason):
                 now = asyncio.get_running_loop().time()
                 if self.handshake.answered(message.sender, content, now) and approve:
                     return None
                 if not approve:
                     self.tell(f"{message.sender} does not end yet: {reason or 'it gave no reason'}")
-                return describe(message, content)
-            case IdleNotification(state, text):
+                return structured.describe(message, content)
+            case structured.IdleNotification(state, text):
                 # Nothing to report: it wrote its results itself, or has not started.
-                return None if state is IdleState.AVAILABLE and not text else describe(message, content)
-            case PermissionRequest():
+                return (
+                    None
+                    if state is structured.IdleState.AVAILABLE and not text
+                    else structured.describe(message, content)
+                )
+            case structured.PermissionRequest():
                 self.start(self._decide(message.sender, content))
                 return None
-            case ShutdownRequest() | PlanApprovalResponse() | PermissionResponse():
+            case structured.ShutdownRequest() | structured.PlanApprovalResponse() | structured.PermissionResponse():
                 return message
 
-    async def _decide(self, name: str, request: PermissionRequest) -> None:
+    async def _decide(self, name: str, request: structured.PermissionRequest) -> None:
         call = ToolCall(
             request.request_id, request.tool, request.input, False, Path(request.cwd), Purpose.AGENT, agent_id=name
         )
@@ -124,7 +115,9 @@ class Lead(MemberRunner):
         if isinstance(decision, Allow) and decision.updated_input is not None:
             decision = Deny("A hook of the lead changes this call, and a teammate's call cannot be changed.")
         allowed = isinstance(decision, Allow)
-        answer = PermissionResponse(request.request_id, allowed, "" if isinstance(decision, Allow) else decision.reason)
+        answer = structured.PermissionResponse(
+            request.request_id, allowed, "" if isinstance(decision, Allow) else decision.reason
+        )
         try:
             await self.session.messages.messenger.tell(name, answer, "permission")
         except ReverieError as error:  # it ended before the answer

@@ -1,7 +1,6 @@
 """Runs one member of a team in its own process: one turn per batch of messages, idle in between, until it may end.
 
-A teammate asks the lead for permissions, reports when it is idle, and ends when the lead asks and its model does not
-refuse. `team_lead.py` adds what the lead does. Nothing here starts or kills a process.
+A teammate asks the lead for permissions, reports when it is idle, and ends when the lead asks and it agrees.
 """
 
 from __future__ import annotations
@@ -13,24 +12,10 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
+from reverie.agents.messages import structured
 from reverie.agents.messages.message import AgentMessage
 from reverie.agents.messages.messenger import TeamMembership
 from reverie.agents.messages.roster import AgentMode
-from reverie.agents.messages.structured import (
-    FOR_MODELS,
-    IdleNotification,
-    IdleState,
-    PermissionRequest,
-    PermissionResponse,
-    PlanApprovalResponse,
-    ShutdownRequest,
-    ShutdownResponse,
-    Structured,
-    describe,
-    mark_cut_off,
-    new_request_id,
-    render,
-)
 from reverie.agents.team.members import MemberLease, MembershipState
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice, PermissionAsked, ToolStarted, TurnEnded
@@ -85,16 +70,16 @@ class MemberRunner(ABC):
         """Runs turns and waits, until it may end."""
 
     @abstractmethod
-    def control(self, message: AgentMessage, content: Structured) -> AgentMessage | None:
+    def control(self, message: AgentMessage, content: structured.Structured) -> AgentMessage | None:
         """Acts on a message for the program. Returns what the model sees of it."""
 
-    def sent(self, message: AgentMessage, content: Structured | None) -> None:
+    def sent(self, message: AgentMessage, content: structured.Structured | None) -> None:
         """Called with each message that this process sent to the team."""
-        is_word = content is None or isinstance(content, FOR_MODELS)
+        is_word = content is None or isinstance(content, structured.FOR_MODELS)
         if message.to == self.lead and message.sender == self.name and is_word:
             self._wrote_to_lead = True
 
-    def complete(self, content: Structured) -> Structured:
+    def complete(self, content: structured.Structured) -> structured.Structured:
         """Returns a structured message of the model with the fields that the program adds."""
         return content
 
@@ -154,9 +139,9 @@ class Teammate(MemberRunner):
     ) -> None:
         super().__init__(session, lease, lead, show, color=color)
         session.messages.main.mode = AgentMode.TEAMMATE
-        self._shutdown: ShutdownRequest | None = None
+        self._shutdown: structured.ShutdownRequest | None = None
         self._leaving = False
-        self._questions: dict[str, asyncio.Future[PermissionResponse]] = {}
+        self._questions: dict[str, asyncio.Future[structured.PermissionResponse]] = {}
         self._mode_after_plan = session.gate.mode if plan else None
         if plan:
             session.gate.mode = Mode.READ_ONLY
@@ -179,82 +164,78 @@ class Teammate(MemberRunner):
 
     async def _may_leave(self) -> bool:
         if self._shutdown is not None and not self._leaving:
-            await self._to_lead(ShutdownResponse(True, self._shutdown.request_id))
+            await self._to_lead(structured.ShutdownResponse(True, self._shutdown.request_id))
             self._leaving = True
         return self._leaving
 
     async def _report(self, ended: TurnEnded | None) -> None:
-        text, state = "", IdleState.AVAILABLE
+        text, state = "", structured.IdleState.AVAILABLE
         if ended is not None and ended.reason == "cancelled":
-            state = IdleState.INTERRUPTED
+            state = structured.IdleState.INTERRUPTED
         elif ended is not None and ended.reason in ("failed", "blocked"):
-            state, text = IdleState.FAILED, ended.error or "the turn ended without an answer"
+            state, text = structured.IdleState.FAILED, ended.error or "the turn ended without an answer"
         elif ended is not None and not self._wrote_to_lead:
             text = ended.text.strip()
         if len(text) > _LONGEST_REPORT:
             text = f"{text[:_LONGEST_REPORT]}… [{len(text):,} characters]"
         if text and ended is not None and ended.reason == "cut_off":
-            text = mark_cut_off(text)
-        await self._to_lead(IdleNotification(state, text))
+            text = structured.mark_cut_off(text)
+        await self._to_lead(structured.IdleNotification(state, text))
 
-    async def _to_lead(self, content: Structured) -> None:
+    async def _to_lead(self, content: structured.Structured) -> None:
         await self.session.messages.messenger.tell(self.lead, content, content.kind.replace("_", " "))
 
-    # -- what arrives ---------------------------------------------------------------------------------------------
-
-    def control(self, message: AgentMessage, content: Structured) -> AgentMessage | None:
+    def control(self, message: AgentMessage, content: structured.Structured) -> AgentMessage | None:
         if message.sender != self.lead:
             return message  # only messages of the lead count; others are text
         match content:
-            case ShutdownRequest():
+            case structured.ShutdownRequest():
                 self._shutdown = content
-            case PlanApprovalResponse(approve):
+            case structured.PlanApprovalResponse(approve):
                 if approve and self._mode_after_plan is not None:
                     self.session.gate.mode, self._mode_after_plan = self._mode_after_plan, None
-            case PermissionResponse(request_id):
+            case structured.PermissionResponse(request_id):
                 question = self._questions.get(request_id)
                 if question is not None and not question.done():
                     question.set_result(content)
                 return None
-            case ShutdownResponse() | IdleNotification() | PermissionRequest():
+            case structured.ShutdownResponse() | structured.IdleNotification() | structured.PermissionRequest():
                 return message
-        return describe(message, content)
+        return structured.describe(message, content)
 
-    def complete(self, content: Structured) -> Structured:
-        if not isinstance(content, ShutdownResponse):
+    def complete(self, content: structured.Structured) -> structured.Structured:
+        if not isinstance(content, structured.ShutdownResponse):
             return content
         if self._shutdown is None:
             raise UserError("Nobody asked you to end, so there is nothing to answer.")
         return replace(content, request_id=self._shutdown.request_id)
 
-    def sent(self, message: AgentMessage, content: Structured | None) -> None:
+    def sent(self, message: AgentMessage, content: structured.Structured | None) -> None:
         super().sent(message, content)
-        if isinstance(content, ShutdownResponse) and self._shutdown is not None:
+        if isinstance(content, structured.ShutdownResponse) and self._shutdown is not None:
             self._leaving = content.approve
             self._shutdown = None
-
-    # -- permissions ----------------------------------------------------------------------------------------------
 
     def asked(self, event: PermissionAsked) -> None:
         self.start(self._ask_lead(event))
 
     async def _ask_lead(self, event: PermissionAsked) -> None:
         wait_s = self.number("permission_s")
-        request = PermissionRequest(
-            new_request_id(), event.tool, event.input, event.reason, str(self.session.places.cwd)
+        request = structured.PermissionRequest(
+            structured.new_request_id(), event.tool, event.input, event.reason, str(self.session.places.cwd)
         )
-        answer: asyncio.Future[PermissionResponse] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[structured.PermissionResponse] = asyncio.get_running_loop().create_future()
         self._questions[request.request_id] = answer
         try:
-            if len(render(request)) > _LONGEST_QUESTION:
+            if len(structured.render(request)) > _LONGEST_QUESTION:
                 raise ReverieError(f"The {event.tool} call is too long to be asked about; make it smaller.")
             await self._to_lead(request)
             async with asyncio.timeout(wait_s):
                 said = await answer
         except TimeoutError:
-            said = PermissionResponse("", False, f"{event.reason} Nobody answered within {wait_s:g} s.")
+            said = structured.PermissionResponse("", False, f"{event.reason} Nobody answered within {wait_s:g} s.")
         except ReverieError as error:
-            said = PermissionResponse("", False, str(error))
+            said = structured.PermissionResponse("", False, str(error))
         finally:
             del self._questions[request.request_id]
         self.session.gate.answer(event.id, allow=said.allow, reason=said.reason or f"{self.lead} refused this call")

@@ -1,7 +1,6 @@
 """Syncs the team's part of the memory while a session runs: at its start, and after turns that changed it.
 
-It runs in the background, one sync at a time. A failed sync is logged, reported once and tried again later; the local
-files stay unchanged. `memory/sharing/team.py` decides what is shared.
+One background sync at a time. A failed sync is reported once and tried again; the local files stay unchanged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Writes whole files: next to their place first, then flushed, then moved there in one step.
 
-A reader, a crash or a full disk never shows half a file, and a failed write leaves the old content. Every error of the
-disk becomes one StorageError sentence here.
+Nobody ever sees half a file, and a failed write leaves the old content. Errors become one StorageError sentence.
 """
 
 from __future__ import annotations

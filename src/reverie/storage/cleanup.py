@@ -1,7 +1,6 @@
 """Removes old tool results on disk, by age and by size, if no session can ask for them any longer.
 
-A file stays, however old, if its session is open or its transcript names it. Only files in `tool-results` folders and
-the empty folders of killed sessions are removed. What cannot be removed stays until the next time.
+A file stays if its session is open or its transcript names it. Folders of killed sessions are removed too.
 """
 
 from __future__ import annotations

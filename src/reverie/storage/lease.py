@@ -44,11 +44,7 @@ class Lease:
 
     @staticmethod
     def take(path: Path, *, info: JsonObject) -> Lease:
-        """Takes the lease, or raises SessionBusy with the PID of the holder. `info` is what others see.
-
-        `pid`, `host` and `started` are added to it; `session` names the session in errors. The folder of a session is
-        created; other folders must exist.
-        """
+        """Takes the lease, or raises SessionBusy with the PID of the holder. `info` is shown to others."""
         while True:
             if path.name == Lease.NAME:
                 make_private_dir(path.parent)

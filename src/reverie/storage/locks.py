@@ -1,7 +1,6 @@
 """A lock between processes for short work on shared files. The kernel drops it when its holder dies.
 
-It is one flock on a file that stays in place; threads of one process exclude each other too. A process that does not
-get it in time gets an error.
+One flock on a file that stays in place. A process that does not get it in time gets an error.
 """
 
 from __future__ import annotations

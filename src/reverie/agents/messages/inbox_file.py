@@ -78,11 +78,7 @@ class InboxFile:
             self._replace(_splice(old, line) if _is_array(old) else self._rescue(old, [line]))
 
     def collect(self, recorded: Collection[str] = (), *, handed: Collection[str] = ()) -> NewMessages:
-        """Returns the messages that are neither `recorded` nor `handed`, oldest first.
-
-        Messages whose ids are `recorded` in the reader's transcript, and those marked as read, go to the archive.
-        `handed` are ids on their way into the transcript.
-        """
+        """Returns the messages that are neither `recorded` (these go to the archive) nor `handed` yet, oldest first."""
         if not self.path.exists():
             return NewMessages(())
         with self._locked():

@@ -1,7 +1,6 @@
 """A message between agents, and the text that the receiving model sees.
 
-A message never counts as the user's: its blocks have `Origin.AGENT`. Every block starts with the id of the message, so
-the transcript shows which messages it contains. Nothing here reads or writes a file.
+Its blocks have `Origin.AGENT` and start with its id, so a transcript shows which messages it contains.
 """
 
 from __future__ import annotations

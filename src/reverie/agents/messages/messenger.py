@@ -1,7 +1,6 @@
 """Sends messages for everybody in one process: finds the receiver and returns what happened to the message.
 
-The receiver is an agent in this process, a team member, another session of this user, or everybody. If nobody can be
-reached, the error says who can. It does not read inboxes or start agents.
+The receiver is an agent here, a team member, another session of this user, or everybody; else an error lists them.
 """
 
 from __future__ import annotations
@@ -93,8 +92,6 @@ class Messenger:
         assert self.team is not None, "structured messages are for teams"
         await self._to_team(to, self.team.name, render(message), summary, message)
 
-    # -- ways -----------------------------------------------------------------------------------------------------
-
     def _to_member(self, member: Member, sender: str, text: str, summary: str) -> str:
         member.inbox.put(new_message(sender, member.name, text, summary=summary))
         return f"Sent to {member.name}, who reads it at the end of its round."
@@ -142,8 +139,6 @@ class Messenger:
         left_out = f" Not sent: {'; '.join(missed)}." if missed else ""
         return f"Sent to {', '.join(reached)}.{left_out}"
 
-    # -- who there is ---------------------------------------------------------------------------------------------
-
     def _sender(self, sender_id: str | None) -> str:
         if sender_id is None:
             return self.team.name if self.team is not None else MAIN
@@ -189,8 +184,6 @@ class Messenger:
             there = [name for name in team.names() if name not in (sender, *names) and team.is_reachable(name)]
             names = [*names, *there]
         return f"you can write to: {', '.join(names)}." if names else "there is nobody you can write to."
-
-    # -- what may be sent -----------------------------------------------------------------------------------------
 
     def _check_structured(self, message: Structured | None, sender: str, to: str) -> Structured | None:
         """Checks what a model may send to a program: it can grant no permission and can only speak for itself."""

@@ -1,7 +1,6 @@
 """The agents in this process: the main agent and everyone it started, each with a name, an inbox and a parent.
 
-A message to an agent here goes into its inbox and is read at the end of its tool round. One event loop, no locks. The
-roster starts and stops no agent.
+A message to an agent here goes into its inbox and is read at the end of its tool round. It starts no agent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """How a lead ends its team: which teammates were asked to end, agreed, refused or are late. Pure.
 
-A teammate that refuses is asked again later, a few times. One that does not answer or does not go is late, and the
-owner of its process may end it. Nothing is sent here.
+A teammate that refuses is asked again a few times. One that does not answer or does not go is late.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A folder where every change is one version: many files change together or not at all, even if the process is killed.
 
-A change is staged, noted in a journal, landed by renames and then named in the history. The next process finishes an
-open journal. Other programs may write at any time: their changes are recorded and never overwritten.
+A change is staged, noted in a journal, landed by renames and then named. Changes of others are never overwritten.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Git packs: many objects in one file, each stored as its difference to a similar one. dulwich does the work.
 
-Reading makes sure that a history stays readable after `git gc`; writing keeps thousands of versions small. A pack never
-changes: a new one is written as a whole. dulwich is imported only where there is a pack.
+A history stays readable after `git gc`, and thousands of versions stay small. dulwich is imported only when needed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The state of a folder without reading all of it: the content of each file by name, size, times and inode.
 
-A file is read only if its stat differs from the note, or if it changed so shortly before the note that a second change
-would not show. The note can be rebuilt by reading every file. `Staged` files wait next to their places.
+A file is read only if its stat differs from the note, or if it is too new to be sure. The note can be rebuilt.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Puts records of a file in the order of the conversation: a tree by uuid, walked from the newest leaf to the root.
 
-It handles parallel calls, records without parents, parents that were lost with a corrupt line, cycles, side chains,
-rewinds and undone compactions. Pure. It never drops a decision record.
+It handles branches, lost parents, cycles, side chains, rewinds and undone compactions, and keeps every decision.
 """
 
 from __future__ import annotations
@@ -94,7 +93,8 @@ def _before(main: list[Record], position: dict[str, int], at: int) -> int | None
             return _last_header(main, found, at) if isinstance(boundary, CompactBoundary) else found
     elif "parentUuid" in record.data:
         return None  # an explicit root
-    return _previous(main, at)  # no parent, or one that is not in the file: file order counts
+    # No parent, or one that is not in the file: file order counts.
+    return next((i for i in range(at - 1, -1, -1) if can_be_parent(main[i])), None)
 
 
 def _last_header(main: list[Record], found: int, at: int) -> int:
@@ -103,10 +103,6 @@ def _last_header(main: list[Record], found: int, at: int) -> int:
         if main[i].subtype == SessionHeader.subtype and main[i].parent == main[found].uuid:
             found = i
     return found
-
-
-def _previous(main: list[Record], at: int) -> int | None:
-    return next((i for i in range(at - 1, -1, -1) if can_be_parent(main[i])), None)
 
 
 def _siblings(main: list[Record], position: dict[str, int], path: set[int]) -> set[int]:

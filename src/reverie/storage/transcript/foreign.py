@@ -1,7 +1,6 @@
 """Finds out who wrote the text in records of other agents: the user, or that agent itself.
 
-Claude Code and pi send commands, their output, reminders, plans and summaries as the user. This module recognises their
-form. It never judges what a text is about.
+Claude Code and pi send commands, output, reminders and summaries as the user. Only the form of a text counts.
 """
 
 from __future__ import annotations
@@ -52,11 +51,7 @@ def is_injected(text: str) -> bool:
 
 
 def import_record(raw: JsonObject) -> JsonObject:
-    """Returns a record of another agent as it is stored here: with origins, and with mixed text split into blocks.
-
-    A file can claim anything. So records of Reverie itself (prompt, tools, pins, decisions) are left out, no text
-    counts as typed or as Reverie's own, and every text that is not the user's is put between tags.
-    """
+    """Returns a record of another agent with origins and tags. No text counts as typed or as Reverie's own."""
     message: Json = raw.get("message")
     if raw.get("type") != "user" or not isinstance(message, dict):
         return {key: value for key, value in raw.items() if key != "reverie"}

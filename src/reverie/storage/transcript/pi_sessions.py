@@ -1,7 +1,6 @@
 """Reads session files of the pi coding agent: converts its messages and tools to our records.
 
-A compaction of pi becomes a boundary with its summary and the kept messages, so the view starts where pi's own context
-started. Changes of the model or the thinking level become records that a view skips. The source file never changes.
+A compaction of pi becomes a boundary with its summary and the kept messages. The source file never changes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The log of one session: appends a record, applies it to the view and moves the head.
 
-It is the only writer of a session's transcript. If the disk fails, the session continues in memory and reports this
-once. A fork has a log without a file.
+It is the only writer of a transcript. If the disk fails, the session continues in memory and reports this once.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Any
 
 from reverie.models.count import ContextMeter
 from reverie.origins import fence_block
+from reverie.storage.transcript import records
 from reverie.storage.transcript.joined_message import (
     NO_RESULT,
     JoinedMessage,
@@ -21,26 +22,6 @@ from reverie.storage.transcript.joined_message import (
     header_message,
     is_blank,
     missing_result,
-)
-from reverie.storage.transcript.records import (
-    AppliedEdits,
-    CacheBreak,
-    CacheEdits,
-    Clears,
-    CompactBoundary,
-    Cursor,
-    Fold,
-    ForkUsage,
-    Payload,
-    Pin,
-    ResultDecisions,
-    Rewind,
-    ServerEdits,
-    SessionHeader,
-    Surfaced,
-    Survival,
-    Undo,
-    from_record,
 )
 from reverie.types import (
     Block,
@@ -75,7 +56,7 @@ class View:
     """The state of a conversation. Layers read it; only records change it."""
 
     def __init__(self) -> None:
-        self.header: SessionHeader | None = None
+        self.header: records.SessionHeader | None = None
         self.entries: list[Entry] = []
         self.history: list[Entry] = []
         """All messages of the conversation, including those before its compactions."""
@@ -89,14 +70,14 @@ class View:
         self.cursors: dict[str, str | None] = {}
         self.pins: dict[str, str] = {}
         self.surfaced: dict[str, int] = {}
-        self.fork_usage: list[ForkUsage] = []
+        self.fork_usage: list[records.ForkUsage] = []
         self.last_usage: Usage | None = None
         self.meter = ContextMeter()
         self.boundaries = 0
         self.on_disk: list[int] = []
         """Sizes in bytes of the results of this context that are on disk as a whole."""
         self.cleared_tokens = 0
-        self.survival: Survival | None = None
+        self.survival: records.Survival | None = None
         self.undone = False  # the last compaction was taken back, and there was none since
         self.derived: dict[type, Any] = {}
         """What layers derived from this view, by type; it can be deleted at any time."""
@@ -108,10 +89,10 @@ class View:
         self._reminded: tuple[Message, str, Message] | None = None
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> View:
+    def of(cls, ordered: Iterable[Record]) -> View:
         """Returns the view after these records (in conversation order)."""
         view = cls()
-        for record in records:
+        for record in ordered:
             view.apply(record)
         return view
 
@@ -119,7 +100,7 @@ class View:
 
     def apply(self, record: Record) -> None:
         """Applies one record. Unknown records change nothing."""
-        payload = from_record(record)
+        payload = records.from_record(record)
         if payload is not None:
             self._decide(payload)
         elif record.message is not None and not record.data.get("isApiErrorMessage"):
@@ -134,55 +115,55 @@ class View:
             return
         self._restore_preserved(record.uuid)
 
-    def _decide(self, payload: Payload) -> None:
+    def _decide(self, payload: records.Payload) -> None:
         match payload:
-            case SessionHeader():
+            case records.SessionHeader():
                 first, self.header = self.header is None, payload
                 if first and self.entries:  # the count so far was for another agent's prompt; from here on it is ours
                     self._show_only(self.entries, same_prompt=False)
                 elif self.last_usage is None:
                     self.meter.append(header_message(payload))
-            case CompactBoundary():
+            case records.CompactBoundary():
                 self._compact(payload)
-            case ResultDecisions():
+            case records.ResultDecisions():
                 self.replaced |= {call: text for call, text in payload.replaced.items() if call not in self.kept}
                 self.kept |= set(payload.kept) - set(payload.replaced)
                 self._refresh(set(payload.replaced))
-            case Clears():
+            case records.Clears():
                 self.cleared = payload.cleared | self.cleared  # a marker that was sent stays unchanged
                 self._refresh(set(payload.cleared))
                 self.cleared_tokens += payload.tokens
-            case CacheEdits():
+            case records.CacheEdits():
                 self.cache_edits |= dict.fromkeys(payload.references)
-            case ServerEdits():
+            case records.ServerEdits():
                 self.server_edits = payload.management
-            case AppliedEdits():
+            case records.AppliedEdits():
                 self.applied_edits = payload.edits
-            case Surfaced():
+            case records.Surfaced():
                 self.surfaced |= dict.fromkeys(payload.names, 0)
                 if payload.names:
                     self.surfaced[payload.names[-1]] += payload.bytes
-            case Cursor():
+            case records.Cursor():
                 self.cursors[payload.writer] = payload.uuid
-            case ForkUsage():
+            case records.ForkUsage():
                 self.fork_usage.append(payload)
-            case Pin():
+            case records.Pin():
                 if payload.removed:
                     self.pins.pop(payload.id, None)
                 else:
                     self.pins[payload.id] = payload.text
-            case Fold():
+            case records.Fold():
                 self._fold(payload)
-            case Survival():
+            case records.Survival():
                 self.survival = payload
-            case Undo():
+            case records.Undo():
                 self.undone = True  # the order of the records already skips what was undone
-            case Rewind():
+            case records.Rewind():
                 self.surfaced.clear()  # shown memories may be out of view now: they may be shown again
-            case CacheBreak():
+            case records.CacheBreak():
                 pass  # only reported
 
-    def _compact(self, boundary: CompactBoundary) -> None:
+    def _compact(self, boundary: records.CompactBoundary) -> None:
         entries = self.entries
         self._forget_messages()
         self.surfaced.clear()
@@ -201,7 +182,7 @@ class View:
             for entry in entries:
                 self._add(entry, counted=False)
 
-    def _fold(self, fold: Fold) -> None:
+    def _fold(self, fold: records.Fold) -> None:
         names = [entry.uuid for entry in self.entries]
         if fold.first not in names or fold.last not in names:
             return
