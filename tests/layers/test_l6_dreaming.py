@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from reverie.events import Event, Notice, TaskChanged, TurnEnded
+from reverie.layers.l6_dreaming.dreamer import estimate
 from reverie.layers.l6_dreaming.gates import Closed, DreamGate
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
-from reverie.layers.l6_dreaming.pricing import estimate
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.topic_file import TopicFile

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.layers.l6_dreaming.copy import MemoryCopy, sweep
-from reverie.layers.l6_dreaming.landing import LandingResult, land
+from reverie.layers.l6_dreaming.landing import LandingResult, accept, dream_info, dreams, land, reject, undo
 from reverie.layers.l6_dreaming.loss import body_statements, loss
 from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, Proposals, propose, reasons_in
-from reverie.layers.l6_dreaming.review import accept, dream_info, dreams, reject, undo
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.gate.write_gate import WriteGate
 from tests.layers.dreams import BAKERY, GOOD_ANSWER, JOINED, house

@@ -123,7 +123,6 @@ def _mode(thinking: JsonObject | None) -> str:
 
 
 def _messages(before: Sequence[Message], after: Sequence[Message]) -> Cause | None:
-    """Returns the first block of `before` that `after` does not have in the same place."""
     rendered = Rendered()
     last = len(before) - 1
     for i, old in enumerate(before):

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from reverie.context.cache_causes import Cause, differences, has_thinking
+from reverie.layers.l2_microcompact.economic import LIFETIME_S
 from reverie.models.base import Request, Response
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.features import begins_turn
@@ -23,7 +24,6 @@ from reverie.types import Usage
 
 SHARE = 0.95
 LEAST_DROP = 2_000
-LIFETIME_S = {"5m": 300, "1h": 3_600}
 AUTOMATIC_S = 600
 """How long servers that cache automatically keep an unused prefix: five to ten minutes."""
 
@@ -38,7 +38,6 @@ class Prediction:
     """What a request is expected to read, in tokens, and the known reasons why it will read less."""
 
     cached: int
-    """What the last request left in the cache."""
     causes: tuple[Cause, ...]
     announced: str | None = None
 
@@ -143,7 +142,6 @@ class CacheWatch:
             self._announced = "; ".join(filter(None, (self._announced, request.announced_break)))
 
     def _extend_life(self, at: datetime) -> None:
-        """A fork read this thread's cache entry, which extends its life."""
         if self._left is not None and at > self._left.at:
             self._left = replace(self._left, at=at)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import KW_ONLY, dataclass, field
 
 from reverie.context.compaction_report import CompactionReport, UndoReport, report_of
 from reverie.context.conversation import Conversation
@@ -46,31 +47,21 @@ _SHARE_KEPT = 0.6
 """The share of the threshold that `undo --fit` fills with old messages."""
 
 
+@dataclass(eq=False)
 class Compactor(Companion):
     """The compactor of one conversation. `on_clear` is called after the context is empty."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        compaction: Compaction,
-        talk: Callable[[], Conversation],
-        *,
-        ensure_header: Callable[[], None],
-        in_turn: Callable[[], bool],
-        set_notes_aside: Callable[[], None],
-        on_clear: Callable[[], Awaitable[None]],
-        emit: Callable[[Event], None],
-    ) -> None:
-        self._parts = parts
-        self._compaction = compaction
-        self._talk = talk
-        self._ensure_header = ensure_header
-        self._in_turn = in_turn
-        self._set_notes_aside = set_notes_aside
-        self._on_clear = on_clear
-        self._emit = emit
-        self._running: asyncio.Task[object] | None = None
-        self._waiting: tuple[CompactionRequest, asyncio.Future[CompactionReport]] | None = None
+    parts: Parts
+    compaction: Compaction
+    talk: Callable[[], Conversation]
+    _: KW_ONLY
+    ensure_header: Callable[[], None]
+    in_turn: Callable[[], bool]
+    set_notes_aside: Callable[[], None]
+    on_clear: Callable[[], Awaitable[None]]
+    emit: Callable[[Event], None]
+    _running: asyncio.Task[object] | None = field(default=None, init=False)
+    _waiting: tuple[CompactionRequest, asyncio.Future[CompactionReport]] | None = field(default=None, init=False)
 
     async def between_rounds(self) -> Sequence[Block]:
         await self._serve()
@@ -91,18 +82,18 @@ class Compactor(Companion):
         """Compacts now, or at the end of the current round. `text` has instructions for the summary; `from_` and
         `up_to` name the message where a part begins or ends."""
         wanted = self._check_request(text, from_, up_to)
-        if self._in_turn():
+        if self.in_turn():
             return await self._at_the_end_of_the_round(wanted)
         with self._alone():
             return await self._compact(wanted)
 
     async def _compact(self, wanted: CompactionRequest) -> CompactionReport:
-        self._ensure_header()
-        commit = await self._walk(self._compaction, self._log.view, wanted, self._talk().carry_out)
+        self.ensure_header()
+        commit = await self._walk(self.compaction, self._log.view, wanted, self.talk().carry_out)
         record(self._log, commit)
         self._announce(BreakCause.COMPACTED, commit.breaks.why if commit.breaks else "the conversation was compacted")
         self._confirm()
-        self._emit(Notice(commit.notice or "", source="layers"))
+        self.emit(Notice(commit.notice or "", source="layers"))
         return report_of(commit)
 
     async def _at_the_end_of_the_round(self, wanted: CompactionRequest) -> CompactionReport:
@@ -110,7 +101,7 @@ class Compactor(Companion):
             raise UserError("a compaction waits for the end of this round already")
         done = asyncio.get_running_loop().create_future()
         self._waiting = (wanted, done)
-        self._emit(Notice("The conversation will be compacted at the end of this round.", source="layers"))
+        self.emit(Notice("The conversation will be compacted at the end of this round.", source="layers"))
         try:
             return await done
         finally:
@@ -148,12 +139,12 @@ class Compactor(Companion):
     async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> CompactionReport:
         """Returns what a compaction would leave, without records, writes, model calls or hooks."""
         wanted = self._check_request(text, from_, up_to)
-        self._ensure_header()
+        self.ensure_header()
         view = self._log.view.copy()
-        return report_of(await self._walk(Compaction(self._compaction.ground), view, wanted, self._pretend))
+        return report_of(await self._walk(Compaction(self.compaction.ground), view, wanted, self._pretend))
 
     def _check_request(self, text: str, from_: str | None, up_to: str | None) -> CompactionRequest:
-        parts = self._parts
+        parts = self.parts
         if parts.settings.window.disable_compact:
             raise UserError("compaction is switched off (REVERIE_DISABLE_COMPACT, window.disable_compact)")
         if from_ is not None and up_to is not None:
@@ -167,7 +158,7 @@ class Compactor(Companion):
     async def _walk(
         self, compaction: Compaction, view: View, wanted: CompactionRequest, carry_out: CarryOut
     ) -> StageCommit:
-        now = self._talk().now()
+        now = self.talk().now()
         commit = await follow(compaction.steps(view, now, wanted), carry_out)
         if not commit.appends:
             raise ReverieError(commit.notice or "the conversation was not compacted")
@@ -175,7 +166,7 @@ class Compactor(Companion):
 
     async def _pretend(self, effect: Effect) -> EffectResult:
         if isinstance(effect, ReadFile | WaitFor):
-            return await self._talk().carry_out(effect)
+            return await self.talk().carry_out(effect)
         if isinstance(effect, AskFork):
             return EffectResult(ok=False, text=_PREVIEW, error=Unreachable(_PREVIEW))
         return EffectResult(ok=True)
@@ -198,7 +189,7 @@ class Compactor(Companion):
                 return UndoReport(left.uuid or "", tokens, "The conversation is where it was before.")
             boundary = self._last_boundary()
             then = self._view_without(boundary)
-            tokens, limit = then.meter.tokens, self._talk().thresholds.blocking
+            tokens, limit = then.meter.tokens, self.talk().thresholds.blocking
             if tokens >= limit and not fit:
                 raise UserError(
                     f"the full history is about {tokens:,} tokens and the limit is {limit:,}: it does not fit. "
@@ -218,7 +209,6 @@ class Compactor(Companion):
         return UndoReport(boundary, done.tokens_after, f"The compaction is taken back as far as it fits: {kept}.")
 
     def _last_rewind(self) -> Record | None:
-        """Returns the last rewind or clear that was not taken back, if it came after the last compaction."""
         taken_back = 0
         for one in reversed(self._log.records):
             payload = from_record(one)
@@ -244,7 +234,7 @@ class Compactor(Companion):
 
     def _cut_point(self, view: View) -> str:
         """Returns the newest message that no longer fits, next to the prefix that is always sent."""
-        room = int(self._talk().thresholds.autocompact * _SHARE_KEPT)
+        room = int(self.talk().thresholds.autocompact * _SHARE_KEPT)
         room -= view.with_entries(()).meter.tokens
         for at in range(len(view.entries) - 1, 0, -1):
             room -= weigh_entries(view, view.entries[at : at + 1])
@@ -263,7 +253,7 @@ class Compactor(Companion):
             self._log.append(Rewind(found.parent))
             self._announce(BreakCause.TAKEN_BACK, "the conversation was rewound")
             if self._log.view.header is None:
-                self._ensure_header()
+                self.ensure_header()
             self._confirm()
         return entry.message.text
 
@@ -285,10 +275,10 @@ class Compactor(Companion):
         """Empties the context of this session. The messages stay in the file, and pins stay."""
         with self._alone():
             self._log.append(Rewind(None, "clear"))
-            self._set_notes_aside()
+            self.set_notes_aside()
             self._announce(BreakCause.EMPTIED, "the conversation was cleared")
-            self._ensure_header()
-        await self._on_clear()
+            self.ensure_header()
+        await self.on_clear()
         self._confirm()
 
     # -- pins -----------------------------------------------------------------------------------------------------
@@ -299,7 +289,7 @@ class Compactor(Companion):
 
     def pin(self, text: str) -> str:
         """Keeps a text through every compaction and shows it to the model at once. Returns the pin's id."""
-        budget = self._compaction.ground.numbers().pins_bytes
+        budget = self.compaction.ground.numbers().pins_bytes
         clean = check_pin(text, self.pins, budget)
         name = next_id(self.pins)
         known = any(clean in entry.message.text for entry in self._log.view.entries)
@@ -322,7 +312,7 @@ class Compactor(Companion):
 
     @property
     def _log(self) -> SessionLog:
-        return self._parts.log
+        return self.parts.log
 
     def _confirm(self) -> None:
         """Waits until the change is on disk. If the disk refuses it, the change stays in memory only."""
@@ -333,12 +323,12 @@ class Compactor(Companion):
             raise StorageError(f"{said}; this change is not stored and is gone when the session ends.") from error
 
     def _announce(self, cause: BreakCause, why: str) -> None:
-        self._talk().announce(cause, why)
+        self.talk().announce(cause, why)
 
     @contextmanager
     def _alone(self) -> Generator[None]:
-        if self._in_turn() or self.running:
-            what = "a turn is running" if self._in_turn() else "the conversation is being compacted"
+        if self.in_turn() or self.running:
+            what = "a turn is running" if self.in_turn() else "the conversation is being compacted"
             raise UserError(f"{what} in this session: wait for it, or cancel it")
         self._running = asyncio.current_task()
         try:

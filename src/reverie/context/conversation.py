@@ -59,10 +59,6 @@ async def _refuse_effect(effect: Effect) -> EffectResult:
     return EffectResult(ok=False, text=f"{type(effect).__name__} is not available in this conversation")
 
 
-def _ignore_event(_event: Event) -> None:
-    pass
-
-
 @dataclass(frozen=True, slots=True)
 class Around:
     """The companions of a conversation in their order, layer 1 for its results, and what carries out effects."""
@@ -97,9 +93,7 @@ class Conversation:
     announced: tuple[Break, ...] = ()
     """Breaks of the prefix that the next request has."""
     account: Account | None = None
-    """Books every response."""
     sent: End | None = None
-    """Where the last request of this thread ended."""
     sent_messages: tuple[Message, ...] = ()
     own_from: int | None = None
     """In a fork: the index of the first message of its own."""
@@ -205,7 +199,6 @@ class Conversation:
         self.sent, self.sent_messages = end_of(request.messages), request.messages
 
     def _record_server_edits(self, edits: tuple[JsonObject, ...]) -> None:
-        """Records and reports what the server cleared, when that changed."""
         if not edits or self.purpose is not Purpose.MAIN or edits == self.log.view.applied_edits:
             return
         self.log.append(AppliedEdits(edits))
@@ -281,7 +274,7 @@ class Conversation:
             just_compacted=False,
             around=Around(keep=self.around.keep, carry_out=self.around.carry_out),
             blocks_when_full=purpose not in (Purpose.COMPACTION, Purpose.NOTES),
-            emit=_ignore_event,
+            emit=lambda _event: None,
             account=self.account.forked() if self.account is not None else None,
             own_from=answers[-1] + 1 if answers else 0,
         )

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -130,24 +130,23 @@ def _spent(line: bytes) -> Spending:
         return Spending()
 
 
+@dataclass(eq=False, slots=True)
 class Caps:
     """Checked before background work begins. The limits are functions, because a flag may change them at any time."""
 
-    def __init__(
-        self, book: DayBook, *, tokens_per_day: Callable[[], float], dollars_per_day: Callable[[], float]
-    ) -> None:
-        self._book = book
-        self._tokens = tokens_per_day
-        self._dollars = dollars_per_day
+    book: DayBook
+    _: KW_ONLY
+    tokens_per_day: Callable[[], float]
+    dollars_per_day: Callable[[], float]
 
     def may_spend(self, purpose: Purpose) -> str | None:
         """Returns None if such work may begin now, else the reason in one sentence."""
         if purpose not in BACKGROUND:
             return None
-        tokens, dollars = self._tokens(), self._dollars()
+        tokens, dollars = self.tokens_per_day(), self.dollars_per_day()
         if tokens <= 0 and dollars <= 0:
             return None
-        spent = self._book.today()
+        spent = self.book.today()
         if 0 < tokens <= spent.tokens:
             return (
                 f"background work has used {spent.tokens:,.0f} of the {tokens:,.0f} tokens it may use a day "

@@ -53,11 +53,9 @@ class EngineHost:
 
     forks: Forks
     ask: Callable[[Conversation, AskFork], Awaitable[EffectResult]]
-    """Asks the model once about a conversation, without tools."""
     render_header: Callable[[SessionHeader], SessionHeader]
     """Renders the prefix again, for example after a compaction."""
     ensure_header: Callable[[], None]
-    """Renders the prefix if there is none yet."""
     in_turn: Callable[[], bool]
     """Whether a turn is running, so that nobody else may change the context."""
     on_clear: Callable[[], Awaitable[None]] = _nothing
@@ -220,7 +218,6 @@ class Engine:
         )
 
     def _is_restored_elsewhere(self, path: Path) -> bool:
-        """Memory, instruction files and notes come back in another way, so a compaction does not read them again."""
         folders = [self.notes.path.parent]
         if self._memory is not None:
             folders.append(self._memory.directory.root)

@@ -25,16 +25,12 @@ class Prepared:
     notices: tuple[str, ...] = ()
 
 
-def _always_on(_flag: str) -> bool:
-    return True
-
-
 @dataclass(slots=True)
 class Pipeline:
     """The stages of one conversation."""
 
     stages: Mapping[str, Stage | SteppedStage] = field(default_factory=dict[str, Stage | SteppedStage])
-    is_on: Callable[[str], bool] = _always_on
+    is_on: Callable[[str], bool] = lambda _flag: True
     on_failure: Callable[[str, Exception], None] = lambda _name, _error: None
     breaking: tuple[Break, ...] = ()
     """While the stages run: the breaks announced so far. A fork that a later stage makes has them too."""

@@ -147,7 +147,6 @@ def end_of(messages: Sequence[Message]) -> End | None:
 
 
 def _end(messages: Sequence[Message], index: int) -> End:
-    """Returns the last block of a message that can have a marker; -1 if none can."""
     blocks = messages[index].content
     for i in range(len(blocks) - 1, -1, -1):
         block = blocks[i]

@@ -7,7 +7,7 @@ changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reverie.instructions import ConditionalRule, Instructions
@@ -23,36 +23,34 @@ MAX_CHARACTERS = 40_000
 """A longer rule is cut, with a note that says where the rest is."""
 
 
+@dataclass(eq=False)
 class RuleAttachments(Companion):
     """The rules of one session. `load` is called once, when the first file is touched; `is_on` at each use."""
 
-    def __init__(
-        self, load: Callable[[], Instructions], view: Callable[[], View], cwd: Path, is_on: Callable[[], bool]
-    ) -> None:
-        self._load = load
-        self._view = view
-        self._cwd = cwd
-        self._is_on = is_on
-        self._instructions: Instructions | None = None
-        self._round: str | None = None
-        self._this_round: set[str] = set()
+    load: Callable[[], Instructions]
+    view: Callable[[], View]
+    cwd: Path
+    is_on: Callable[[], bool]
+    _instructions: Instructions | None = field(default=None, init=False)
+    _round: str | None = field(default=None, init=False)
+    _this_round: set[str] = field(default_factory=set[str], init=False)
 
     async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
         """Returns the rules for the touched file that are not in view yet."""
-        if output.is_error or call.name not in FILE_TOOLS or not self._is_on():
+        if output.is_error or call.name not in FILE_TOOLS or not self.is_on():
             return ()
-        path = _find_path(call, self._cwd)
+        path = _find_path(call, self.cwd)
         if path is None:
             return ()
         if self._instructions is None:
-            self._instructions = self._load()
+            self._instructions = self.load()
         rules = self._instructions.matching_rules(path)
         texts = [text for text in map(_attachment, rules) if not self._is_shown(text)] if rules else []
         self._this_round.update(texts)
         return [TextBlock(text, Origin.CODE) for text in texts]
 
     def _is_shown(self, text: str) -> bool:
-        entries = self._view().entries
+        entries = self.view().entries
         current = next((entry.uuid for entry in reversed(entries) if entry.message.role == "assistant"), None)
         if current != self._round:  # rules of earlier rounds are in the conversation by now
             self._round, self._this_round = current, set()

@@ -139,7 +139,6 @@ def _moment(line: bytes) -> datetime | None:
 
 
 def _prompt(line: bytes) -> tuple[int, str]:
-    """Returns the prompt tokens and the id of a response."""
     try:
         raw: Any = load_json(line, depth=RECORD_DEPTH)
         message = cast("dict[str, Any]", raw)["message"]

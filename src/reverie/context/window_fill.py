@@ -48,24 +48,17 @@ SOURCES = {
 """Every source in display order, with its label."""
 
 NOT_RECORDED = "not_recorded"
-_TEXTS = {
-    Origin.TYPED: "user",
-    Origin.ENTERED: "user",
-    Origin.PASTED: "material",
-    Origin.PIPED: "material",
-    Origin.MODEL: "assistant",
-    Origin.TOOL: "restored",
-    Origin.PAGE: "restored",
-    Origin.PLAN: "restored",
-    Origin.RECALLED: "recalled",
-    Origin.HOOK: "injected",
-    Origin.AGENT: "agents",
-    Origin.TEAM: "agents",
-    Origin.SUMMARY: "summary",
-    Origin.NOTES: "summary",
-    Origin.IMPORTED: "injected",
-    Origin.CODE: "injected",
+_ORIGINS = {
+    "user": (Origin.TYPED, Origin.ENTERED),
+    "material": (Origin.PASTED, Origin.PIPED),
+    "assistant": (Origin.MODEL,),
+    "restored": (Origin.TOOL, Origin.PAGE, Origin.PLAN),
+    "recalled": (Origin.RECALLED,),
+    "injected": (Origin.HOOK, Origin.IMPORTED, Origin.CODE),
+    "agents": (Origin.AGENT, Origin.TEAM),
+    "summary": (Origin.SUMMARY, Origin.NOTES),
 }
+_TEXTS = {origin: source for source, origins in _ORIGINS.items() for origin in origins}
 
 _BLOCKS: dict[type, str] = {
     ThinkingBlock: "thinking",
@@ -108,10 +101,8 @@ class WindowFill:
     ttl: str = "5m"
     ttl_reason: str = ""
     on_disk: int = 0
-    """Results in this context whose full content is on disk."""
     on_disk_bytes: int = 0
     cleared: int = 0
-    """Results in this context that were cleared."""
     cleared_tokens: int = 0
     over: int = 0
     """By how much the parts of another agent's context exceed the reported total."""

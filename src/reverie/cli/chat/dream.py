@@ -41,11 +41,11 @@ async def dream(chat: Chat, rest: str) -> None:
         case "accept":
             await _accept(chat, dreaming, id.strip())
         case "reject":
-            from reverie.layers.l6_dreaming.review import reject
+            from reverie.layers.l6_dreaming.landing import reject
 
             chat.view.tell(f"Dropped dream {reject(dreaming.proposals, id.strip()).id}.")
         case "undo":
-            from reverie.layers.l6_dreaming.review import undo
+            from reverie.layers.l6_dreaming.landing import undo
 
             undone, _ = await asyncio.to_thread(undo, dreaming.directory, id.strip())
             chat.view.tell(f"Took back {undone.short}: {', '.join(change.name for change in undone.files)}.")
@@ -86,7 +86,7 @@ def _review(chat: Chat, dreaming: Dreaming, id: str) -> None:
 
 async def _accept(chat: Chat, dreaming: Dreaming, id: str) -> None:
     from reverie.cli.dream.show import landed_lines
-    from reverie.layers.l6_dreaming.review import accept
+    from reverie.layers.l6_dreaming.landing import accept
 
     _, landed = await asyncio.to_thread(accept, dreaming.directory, dreaming.proposals, id)
     chat.view.say_all(landed_lines(landed, chat.view.paint))

@@ -207,8 +207,8 @@ def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
       reverie dream accept
     """
     from reverie.cli.dream.show import landed_lines
+    from reverie.layers.l6_dreaming.landing import accept
     from reverie.layers.l6_dreaming.proposal import Proposals
-    from reverie.layers.l6_dreaming.review import accept
 
     memory.require_on("nothing is written")
     proposal, landed = accept(memory.directory, Proposals(memory.directory.root), id)
@@ -226,8 +226,8 @@ def reject_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     Example:
       reverie dream reject
     """
+    from reverie.layers.l6_dreaming.landing import reject
     from reverie.layers.l6_dreaming.proposal import Proposals
-    from reverie.layers.l6_dreaming.review import reject
 
     proposal = reject(Proposals(memory.directory.root), id)
     answer(as_json, {"rejected": proposal.id}, f"Dropped dream {proposal.id}.")
@@ -243,7 +243,7 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
     Example:
       reverie dream undo
     """
-    from reverie.layers.l6_dreaming.review import undo
+    from reverie.layers.l6_dreaming.landing import undo
 
     undone, made = undo(memory.directory, version)
     told = f"Took back {undone.short}: {', '.join(change.name for change in undone.files)}."

@@ -12,11 +12,10 @@ from reverie.cli.memory.opening import version_json
 from reverie.cli.output import Paint, diff_line, one_line, plural
 from reverie.cli.screen import printable
 from reverie.errors import UserError
-from reverie.layers.l6_dreaming.landing import LandingResult
+from reverie.layers.l6_dreaming.landing import LandingResult, dreams, is_dream
 from reverie.layers.l6_dreaming.loss import body_statements
 from reverie.layers.l6_dreaming.proposal import Proposal, ProposedChange
 from reverie.layers.l6_dreaming.reporter import DreamOutcome
-from reverie.layers.l6_dreaming.review import dreams, is_dream
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import is_index
 from reverie.memory.topic_file import decode

@@ -31,24 +31,23 @@ class _Candidate:
     structured: bool
 
 
+@dataclass(eq=False, slots=True)
 class MessageBudget:
     """The pipeline's first stage."""
 
     flag = "tool_results.message_budget"
-
-    def __init__(self, folder: Path, limits: LimitsNow) -> None:
-        self._folder = folder
-        self._limits = limits
+    folder: Path
+    limits: LimitsNow
 
     def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
         fresh = view.fresh_results()
         if not fresh:
             return None
-        return [self._write(candidate) for candidate in self._chosen(view, fresh, self._limits())]
+        return [self._write(candidate) for candidate in self._chosen(view, fresh, self.limits())]
 
     def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> StageCommit:
         fresh = view.fresh_results()
-        limits = self._limits()
+        limits = self.limits()
         replaced = {
             chosen.call_id: render_replacement(chosen.text, self._path(chosen), limits.preview)
             for chosen, result in zip(self._chosen(view, fresh, limits), results, strict=True)
@@ -75,7 +74,7 @@ class MessageBudget:
         return chosen
 
     def _path(self, candidate: _Candidate) -> Path:
-        return self._folder / file_name(candidate.call_id, structured=candidate.structured)
+        return self.folder / file_name(candidate.call_id, structured=candidate.structured)
 
     def _write(self, candidate: _Candidate) -> WriteFile:
         return WriteFile(self._path(candidate), candidate.text.encode("utf-8", "surrogatepass"))

@@ -57,7 +57,6 @@ class Outlook:
     """What is expected of the rest of the session."""
 
     to_come: float
-    """Rounds to come."""
     expiring: float
     """The share of them that find the cache expired."""
     likelihood: Callable[[ClearableResult, int], float] | None = None

@@ -68,9 +68,7 @@ class ClearableResult:
     since: int
     gap: int = 0
     edited: bool = False
-    """The file changed later."""
     repeated: bool = False
-    """The same was read or run again later."""
     saves: int = 0
     """Tokens that clearing it removes from the prompt."""
 
@@ -80,10 +78,8 @@ class ResultIndex:
     """What layer 2 knows about one conversation. `follow` brings it up to date."""
 
     folder: Path | None = None
-    """Where layer 1 keeps results of this session."""
     held: list[ClearableResult] = field(default_factory=list[ClearableResult])
     rounds: int = 0
-    """Responses so far."""
     fresh: int = 0
     """Tokens since the last request."""
     answered_at: datetime | None = None
@@ -241,7 +237,6 @@ class ResultIndex:
 
 
 def _subject(call: ToolUseBlock) -> str:
-    """Returns what a call is about: its file if it names one, else the whole input."""
     given: Json = call.input
     if not isinstance(given, dict):
         return ""

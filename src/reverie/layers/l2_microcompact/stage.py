@@ -7,7 +7,7 @@ is kept until the conversation paused for more than an hour, and that of the las
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -39,32 +39,22 @@ class MicrocompactNumbers:
     server_target: int = 40_000
 
 
+@dataclass(eq=False, slots=True)
 class Microcompact:
     """The layer 2 of one conversation. `is_on` reads a kill switch, `numbers` the current settings."""
 
     flag = ""  # each way has its own switch
-
-    def __init__(
-        self,
-        facts: ModelFacts,
-        capabilities: Capabilities,
-        *,
-        warning_at: int,
-        is_on: Callable[[str], bool] = lambda _flag: True,
-        numbers: Callable[[], MicrocompactNumbers] = MicrocompactNumbers,
-        folder: Path | None = None,
-        outlook: Callable[[ResultIndex, int, Rates], Outlook] = outlook,
-    ) -> None:
-        self._facts = facts
-        self._capabilities = capabilities
-        self._warning_at = warning_at
-        self._is_on = is_on
-        self._numbers = numbers
-        self._folder = folder
-        self._outlook = outlook
+    facts: ModelFacts
+    capabilities: Capabilities
+    _: KW_ONLY
+    warning_at: int
+    is_on: Callable[[str], bool] = lambda _flag: True
+    numbers: Callable[[], MicrocompactNumbers] = MicrocompactNumbers
+    folder: Path | None = None
+    outlook: Callable[[ResultIndex, int, Rates], Outlook] = outlook
 
     def steps(self, view: View, now: Now) -> Steps | None:
-        decided = self._decide(view, ResultIndex.of(view, self._folder), now) if now.main_thread else None
+        decided = self._decide(view, ResultIndex.of(view, self.folder), now) if now.main_thread else None
         return _at_once(decided) if decided is not None else None
 
     def _decide(self, view: View, index: ResultIndex, now: Now) -> StageCommit | None:
@@ -77,27 +67,27 @@ class Microcompact:
     def _by_time(self, index: ResultIndex, now: Now) -> StageCommit | None:
         """After a long pause the server's cache is gone, so old results go before everything is written again."""
         rested_s = (now.time - index.answered_at).total_seconds() if index.answered_at is not None else 0.0
-        if rested_s < _SHORTEST_PAUSE_S or not self._is_on(TIME):
+        if rested_s < _SHORTEST_PAUSE_S or not self.is_on(TIME):
             return None
-        numbers = self._numbers()
+        numbers = self.numbers()
         old = _older_results(index, numbers.keep_recent) if rested_s >= numbers.pause_minutes * 60 else []
         return _commit_clears("time", old, "the conversation rested and the cache is gone") if old else None
 
     def _by_price(self, view: View, index: ResultIndex, now: Now) -> StageCommit | None:
-        if not self._is_on(ECONOMIC):
+        if not self.is_on(ECONOMIC):
             return None
         ttl = view.header.ttl if view.header is not None else "5m"
-        rates = Rates.of(self._facts, ttl)
-        ahead = self._outlook(index, view.rounds, rates)
+        rates = Rates.of(self.facts, ttl)
+        ahead = self.outlook(index, view.rounds, rates)
         cut = best_cut(index, now.time, used=now.used, rates=rates, ahead=ahead)
         return _commit_clears("economic", cut.chosen, "carrying them would cost more") if cut is not None else None
 
     def _in_cache(self, index: ResultIndex) -> StageCommit | None:
         """Deletes old results inside the server's cache, for endpoints that can. Messages and prefix stay; the deletion
         is sent again in its place with every later request."""
-        if not self._capabilities.cache_edits or not self._is_on(CACHE_EDITS):
+        if not self.capabilities.cache_edits or not self.is_on(CACHE_EDITS):
             return None
-        numbers = self._numbers()
+        numbers = self.numbers()
         gone = _older_results(index, numbers.keep_recent)
         if not gone or len(index.held) <= numbers.cache_edits_above:
             return None
@@ -105,15 +95,15 @@ class Microcompact:
         return StageCommit((edits,), notice=describe_clears(gone, "deleted from the server's cache"))
 
     def _at_server(self, view: View, index: ResultIndex, now: Now) -> StageCommit | None:
-        if not self._capabilities.context_edits:
+        if not self.capabilities.context_edits:
             return None
-        if self._is_on(SERVER):
-            numbers = self._numbers()
+        if self.is_on(SERVER):
+            numbers = self.numbers()
             body = wanted_edits(
                 view,
                 index,
                 now.time,
-                trigger=min(scaled(numbers.server_trigger, now.window), self._warning_at),
+                trigger=min(scaled(numbers.server_trigger, now.window), self.warning_at),
                 target=numbers.server_target,
                 keep_recent=numbers.keep_recent,
                 window=now.window,
@@ -134,7 +124,6 @@ def _older_results(index: ResultIndex, keep_recent: int) -> list[ClearableResult
 
 
 def _at_once(commit: StageCommit) -> Steps:
-    """Steps without effects."""
     yield from ()
     return commit
 

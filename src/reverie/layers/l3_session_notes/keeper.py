@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from time import monotonic
 
@@ -41,34 +41,29 @@ def note_numbers(parts: Parts) -> NoteNumbers:
     return parts.numbers(NoteNumbers, "notes").for_window(parts.limits.window)
 
 
+@dataclass(eq=False)
 class NoteKeeper(Companion):
     """The notes of one session."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        tasks: Tasks,
-        forks: Forks,
-        *,
-        auto_on: Callable[[], bool],
-        emit: Callable[[Event], None],
-    ) -> None:
-        self._parts = parts
-        self._tasks = tasks
-        self._forks = forks
-        self._auto_on = auto_on
-        self._emit = emit
-        self._heartbeat = Heartbeat(parts.places.heartbeat(WRITER))
+    parts: Parts
+    tasks: Tasks
+    forks: Forks
+    _: KW_ONLY
+    auto_on: Callable[[], bool]
+    emit: Callable[[Event], None]
+
+    def __post_init__(self) -> None:
+        self._heartbeat = Heartbeat(self.parts.places.heartbeat(WRITER))
         self._tried: str | None = None
         self._reported = set[str]()
 
     @property
     def path(self) -> Path:
-        return self._parts.places.session_notes(self._parts.log.session_id)
+        return self.parts.places.session_notes(self.parts.log.session_id)
 
     async def after_response(self) -> None:
         """Waits for the end of the round if the response made calls."""
-        if not self._parts.log.view.open_calls:
+        if not self.parts.log.view.open_calls:
             await self.consider()
 
     async def between_rounds(self) -> tuple[Block, ...]:
@@ -77,31 +72,31 @@ class NoteKeeper(Companion):
 
     async def consider(self) -> None:
         """Starts an update if one is due and none is running."""
-        parts = self._parts
+        parts = self.parts
         if (why := self._why_off()) is not None:
             self._heartbeat.stop(why)
             return
-        if any(info.purpose is Purpose.NOTES for info in self._tasks.running):
+        if any(info.purpose is Purpose.NOTES for info in self.tasks.running):
             return
         numbers = note_numbers(parts)
-        patience = 1 + self._tasks.failures_in_a_row(Purpose.NOTES)  # after failures the notes are due later
+        patience = 1 + self.tasks.failures_in_a_row(Purpose.NOTES)  # after failures the notes are due later
         numbers = replace(numbers, growth_tokens=numbers.growth_tokens * patience)
         if not is_due(measure_growth(parts.log.view, self._tried), numbers):
             return
-        if (why := self._forks.may_begin(Purpose.NOTES)) is not None:
+        if (why := self.forks.may_begin(Purpose.NOTES)) is not None:
             self._heartbeat.stop(why)
             return
         self._start()
         await asyncio.sleep(0)  # the fork's request goes out before ours: it shares the current cache
 
     def _why_off(self) -> str | None:
-        if not self._parts.flags.on("session_notes"):
+        if not self.parts.flags.on("session_notes"):
             return "the flag `session_notes` is off"
-        return None if self._auto_on() else "auto-compaction is off, and notes are taken for it"
+        return None if self.auto_on() else "auto-compaction is off, and notes are taken for it"
 
     def update_now(self) -> Task[None]:
         """Starts an update by hand, at any size of the conversation. It waits for a running one."""
-        if not self._parts.log.view.entries:
+        if not self.parts.log.view.entries:
             raise UserError("there is nothing to write notes about yet")
         return self._start()
 
@@ -117,10 +112,10 @@ class NoteKeeper(Companion):
         except OSError as error:
             raise storage_error(error, self.path, "put aside") from error
         self._tried = None
-        self._parts.log.append(Cursor(WRITER, None))
+        self.parts.log.append(Cursor(WRITER, None))
 
     def _start(self) -> Task[None]:
-        return self._tasks.start(Purpose.NOTES, "session notes", self._run_update, serial=SERIAL)
+        return self.tasks.start(Purpose.NOTES, "session notes", self._run_update, serial=SERIAL)
 
     # -- one update -----------------------------------------------------------------------------------------------
 
@@ -131,12 +126,12 @@ class NoteKeeper(Companion):
         except ReverieError as error:
             if self._heartbeat.failure(str(error)):
                 text = f"taking notes has failed three times in a row: {error} (`reverie doctor` says more)"
-                self._emit(Notice(text, "warning", "notes"))
+                self.emit(Notice(text, "warning", "notes"))
             raise
         self._heartbeat.success(**run_figures(result.usage, rounds=result.rounds, seconds=monotonic() - began))
 
     async def _update(self, task: TaskHandle) -> ForkResult:
-        parts, path = self._parts, self.path
+        parts, path = self.parts, self.path
         view = parts.log.view
         reached, self._tried = safe_point(view), next((e.uuid for e in reversed(view.entries) if e.uuid), None)
         template = self._template()
@@ -149,9 +144,9 @@ class NoteKeeper(Companion):
         status = path.stat()
         seen = FileSeen(status.st_mtime_ns, status.st_size, digest(before), partial=False, order=0)
         try:
-            result = await self._forks.attempt(
+            result = await self.forks.attempt(
                 Purpose.NOTES,
-                self._forks.now(),
+                self.forks.now(),
                 lambda fork: fork.run(
                     asked,
                     purpose=Purpose.NOTES,
@@ -183,7 +178,7 @@ class NoteKeeper(Companion):
             raise ReverieError("the update left the notes as they were")
 
     def _by_code(self, template: str) -> None:
-        numbers, parts = note_numbers(self._parts), self._parts
+        numbers, parts = note_numbers(self.parts), self.parts
         limits = Limits(total=numbers.total_tokens * PROSE_BYTES, ledger=numbers.section_tokens * PROSE_BYTES)
         text = write_notes(parts.log.view.history, template, limits, cwd=str(parts.places.cwd))
         write_atomic(self.path, repair_notes(text, template).encode("utf-8", "replace"))
@@ -202,12 +197,12 @@ class NoteKeeper(Companion):
         template, problem = template_or_default(self._own(TEMPLATE))
         if problem is not None and problem not in self._reported:
             self._reported.add(problem)
-            where = self._parts.places.notes_config / TEMPLATE
-            self._emit(Notice(f"{where} is not used: {problem}", "warning", "notes"))
+            where = self.parts.places.notes_config / TEMPLATE
+            self.emit(Notice(f"{where} is not used: {problem}", "warning", "notes"))
         return template
 
     def _own(self, name: str) -> str | None:
-        return self._read(self._parts.places.notes_config / name)
+        return self._read(self.parts.places.notes_config / name)
 
     def _read(self, path: Path) -> str | None:
         try:

@@ -44,7 +44,6 @@ class Draft:
     all_requests: Path = field(init=False)
     header: SessionHeader = field(init=False)
     smallest: int = 0
-    """The smallest context that was tried, in tokens."""
 
     def __post_init__(self) -> None:
         names = [self.ground.new_id() for _ in range(5)]

@@ -92,17 +92,16 @@ class Snip:
         return old_runs(view, now.used - int(now.autocompact_at * _SNIP_TO))
 
 
+@dataclass(eq=False, slots=True)
 class Collapse:
     """Shows the oldest rounds as a ledger, from `at_pct` percent of the effective window on."""
 
     flag = "context_collapse"
-
-    def __init__(self, at_pct: Callable[[], float], cwd: str = "") -> None:
-        self._at_pct = at_pct
-        self._cwd = cwd
+    at_pct: Callable[[], float]
+    cwd: str = ""
 
     def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
-        return () if now.used >= now.effective * self._at_pct() / 100 and self._runs(view, now) else None
+        return () if now.used >= now.effective * self.at_pct() / 100 and self._runs(view, now) else None
 
     def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> StageCommit:
         runs = self._runs(view, now)
@@ -118,5 +117,5 @@ class Collapse:
 
     def _text(self, run: ToolRun) -> str:
         most = max(200, run.tokens * PROSE_BYTES // _LEDGER_SHARE)
-        ledger = operation_ledger(operations(run.entries), max_chars=most, cwd=self._cwd)
+        ledger = operation_ledger(operations(run.entries), max_chars=most, cwd=self.cwd)
         return render("reverie.layers.l4_compaction", "folded.md", {"rounds": str(run.rounds), "ledger": ledger})

@@ -46,7 +46,6 @@ def scope_from(view: View, given: str) -> CompactionScope:
 
 
 def _entries_from(view: View, cut: int) -> tuple[Entry, ...]:
-    """Returns everything from this entry on, including what an earlier summary replaced."""
     places = {id(entry.message): at for at, entry in enumerate(view.history)}
     first = view.entries[cut]
     if not first.brought:

@@ -71,10 +71,6 @@ def _read_instructions(view: View) -> str:
     return compact_instructions(view.header.reminder) if view.header is not None else ""
 
 
-def _no_blocks() -> Sequence[Block]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class CompactionSetup:
     """The places, numbers and callbacks of a session that a compaction needs."""
@@ -93,6 +89,6 @@ class CompactionSetup:
     instructions: Callable[[View], str] = _read_instructions
     """Reads what the instruction files want of a summary. The header has them, so no file is read again."""
     leave_out: Callable[[Path], bool] = lambda _path: False
-    attachments: Callable[[], Sequence[Block]] = _no_blocks
+    attachments: Callable[[], Sequence[Block]] = tuple
     """Returns what only the session can list, such as the kinds of agents."""
     new_id: Callable[[], str] = lambda: str(uuid4())

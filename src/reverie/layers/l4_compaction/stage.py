@@ -44,7 +44,6 @@ class Breakers:
     failures: int = 0
     refills: int = 0
     last_at: tuple[int, int] | None = None
-    """Turns and rounds of the conversation at the last compaction."""
     open_reason: str | None = None
 
     def failed(self, why: str, numbers: CompactionNumbers) -> str | None:

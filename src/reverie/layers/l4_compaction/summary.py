@@ -60,7 +60,6 @@ def compact_instructions(text: str) -> str:
 
 
 def _between(text: str, opening: str, closing: str) -> str | None:
-    """Returns the text between the first opening tag and the next closing one; None if one is missing."""
     lower = text.lower() if len(text.lower()) == len(text) else text
     start = lower.find(opening)
     end = lower.find(closing, start + len(opening)) if start >= 0 else -1

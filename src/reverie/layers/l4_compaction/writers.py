@@ -7,7 +7,7 @@ its own summary loses its first rounds, and images become words. Steps only: not
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from reverie.errors import AuthenticationFailed, ModelError, PromptTooLong
 from reverie.layers.base import AskFork, Effect, EffectResult, Now, ReadFile, WaitFor
@@ -32,23 +32,23 @@ _TOO_LONG = (
 )
 
 
+@dataclass(eq=False, slots=True)
 class Writers:
     """The writers for one compaction of one view."""
 
-    def __init__(self, ground: CompactionSetup, view: View, now: Now) -> None:
-        self._ground = ground
-        self._view = view
-        self._now = now
+    ground: CompactionSetup
+    view: View
+    now: Now
 
     def from_notes(
         self,
     ) -> Generator[Sequence[Effect], Sequence[EffectResult], tuple[CompactionScope, SummaryText] | None]:
         """Returns the notes if they exist and say how far they go, else None."""
-        ground, numbers = self._ground, self._ground.note_numbers()
+        ground, numbers = self.ground, self.ground.note_numbers()
         if not ground.is_on("compaction.notes"):
             return None
         yield [WaitFor(Purpose.NOTES, numbers.wait_s, numbers.ignore_after_s)]
-        start = first_kept(self._view, numbers)  # after waiting, because the cursor may have moved
+        start = first_kept(self.view, numbers)  # after waiting, because the cursor may have moved
         if start is None:
             return None
         notes, own = yield [ReadFile(ground.notes, _NOTES_BYTES), ReadFile(ground.template, _NOTES_BYTES)]
@@ -58,8 +58,8 @@ class Writers:
         text = shorten_sections(
             repair_notes(notes.text, template), template, characters=numbers.section_characters, path=str(ground.notes)
         )
-        kept = tuple(self._view.entries[start:])
-        return CompactionScope("whole", entries_without(self._view, kept), kept), SummaryText(text.strip(), "notes")
+        kept = tuple(self.view.entries[start:])
+        return CompactionScope("whole", entries_without(self.view, kept), kept), SummaryText(text.strip(), "notes")
 
     def summary(
         self, scope: CompactionScope, instructions: str, *, reactive: bool
@@ -70,10 +70,10 @@ class Writers:
         prose = yield from self._by_model(scope, instructions, replaced, failures, reactive=reactive)
         if prose is not None:
             return prose
-        numbers = self._ground.numbers()
+        numbers = self.ground.numbers()
         room = min(numbers.summary_tokens, replaced)
         # The ledger and the names are next to it in the new context, so it does not repeat them.
-        text = write_summary(scope.gone, Limits.for_tokens(room), cwd=str(self._ground.cwd), alone=False)
+        text = write_summary(scope.gone, Limits.for_tokens(room), cwd=str(self.ground.cwd), alone=False)
         if self._weigh(text) >= replaced:
             return None
         return SummaryText(text, "code", tuple(failures))
@@ -82,7 +82,7 @@ class Writers:
         self, scope: CompactionScope, instructions: str, replaced: int, failures: list[str], *, reactive: bool
     ) -> Generator[Sequence[Effect], Sequence[EffectResult], SummaryText | None]:
         """Asks a fork that shares the cache, then a plain request that may be shorter. Collects why they failed."""
-        numbers, now = self._ground.numbers(), self._now
+        numbers, now = self.ground.numbers(), self.now
         asked = directive(scope.extent, instructions, beginning=_beginning(scope))
         most = numbers.summary_tokens
         messages = self._shown(scope)
@@ -97,7 +97,7 @@ class Writers:
             error = result.error
             if isinstance(error, AuthenticationFailed) or (error is not None and error.retryable):
                 return None  # if the model does not answer one request, it will not answer another
-        plain = strip_restored(strip_media(messages if messages is not None else self._view.messages()))
+        plain = strip_restored(strip_media(messages if messages is not None else self.view.messages()))
         excess = now.excess if reactive else max(0, weight - now.effective) or None
         too_long = reactive or excess is not None
         if isinstance(error, PromptTooLong):
@@ -120,10 +120,10 @@ class Writers:
             too_long, excess = True, _excess(result.error)
 
     def _shorter(self, messages: tuple[Message, ...], excess: int | None, tries: int) -> tuple[Message, ...]:
-        less = drop_rounds(messages, excess, lambda message: weigh(self._view, message.content))
-        if less is None or self._weigh_all(less) > self._now.effective:
+        less = drop_rounds(messages, excess, lambda message: weigh(self.view, message.content))
+        if less is None or self._weigh_all(less) > self.now.effective:
             left = less or messages
-            room = self._now.effective * PROSE_BYTES // 2 ** (tries + 1)
+            room = self.now.effective * PROSE_BYTES // 2 ** (tries + 1)
             return cut_texts(left, max(200, room // len(left)))
         return less
 
@@ -131,18 +131,18 @@ class Writers:
         """Returns what the summariser sees: the current conversation, or only its first part for `up_to`."""
         if scope.extent != "up_to":
             return None
-        before = len(self._view.entries) - len(scope.kept)
-        return self._view.with_entries(self._view.entries[:before]).messages()
+        before = len(self.view.entries) - len(scope.kept)
+        return self.view.with_entries(self.view.entries[:before]).messages()
 
     def _replaced(self, scope: CompactionScope) -> int:
         kept = {id(entry) for entry in scope.kept}
-        return weigh_entries(self._view, (entry for entry in self._view.entries if id(entry) not in kept))
+        return weigh_entries(self.view, (entry for entry in self.view.entries if id(entry) not in kept))
 
     def _weigh(self, text: str) -> int:
-        return weigh_text(self._view, text)
+        return weigh_text(self.view, text)
 
     def _weigh_all(self, messages: Sequence[Message]) -> int:
-        return weigh(self._view, (block for message in messages for block in message.content))
+        return weigh(self.view, (block for message in messages for block in message.content))
 
 
 def _excess(error: PromptTooLong) -> int | None:

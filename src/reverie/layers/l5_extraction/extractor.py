@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
@@ -26,30 +27,23 @@ from reverie.types import Purpose
 SERIAL = "extraction"
 
 
+@dataclass(eq=False)
 class Extractor:
     """The extractor of one session. The session calls only `turn_ended`, which returns at once and never raises."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        tasks: Tasks,
-        forks: Forks,
-        *,
-        memory: MemoryDirectory | None,
-        interactive: bool,
-        emit: Callable[[Event], None],
-        clock: Clock,
-    ) -> None:
-        self._parts = parts
-        self._tasks = tasks
-        self._forks = forks
-        self._memory = memory
-        self._interactive = interactive
-        self._emit = emit
-        self._clock = clock
-        self._state: RunState[Fork] = RunState()
-        self._task: Task[None] | None = None
-        self._heartbeat = Heartbeat(parts.places.heartbeat(WRITER), now=clock)
+    parts: Parts
+    tasks: Tasks
+    forks: Forks
+    _: KW_ONLY
+    memory: MemoryDirectory | None
+    interactive: bool
+    emit: Callable[[Event], None]
+    clock: Clock
+    _state: RunState[Fork] = field(default_factory=RunState[Fork], init=False)
+    _task: Task[None] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._heartbeat = Heartbeat(self.parts.places.heartbeat(WRITER), now=self.clock)
 
     def turn_ended(self, *, answered: bool, main_agent: bool = True) -> ExtractionGate | None:
         """Looks at a turn that is over. Returns the gate that stopped it, if one did."""
@@ -59,14 +53,14 @@ class Extractor:
         return gate
 
     def _gate(self, answered: bool, main_agent: bool) -> ExtractionGate | None:
-        parts = self._parts
+        parts = self.parts
         closed = find_closed_gate(
             parts.flags.on,
             answered=answered,
-            memory=self._memory is not None,
+            memory=self.memory is not None,
             main_agent=main_agent,
             remote=parts.settings.remote.enabled,
-            interactive=self._interactive,
+            interactive=self.interactive,
             daily_log=parts.prefix_flag("daily_log"),
         )
         if closed is not None:
@@ -76,7 +70,7 @@ class Extractor:
             self._state = self._state.killed()
             self._task = None
         if self._state.running is not None:
-            self._state, _ = self._state.ended(self._forks.kept())
+            self._state, _ = self._state.ended(self.forks.kept())
             return ExtractionGate.RUNNING
         span = new_since(parts.log.view.entries, self._cursors())
         if (skipped := self._why_skip(span)) is not None:
@@ -84,16 +78,16 @@ class Extractor:
         if not self._state.is_due(every):
             self._state = self._state.waited()
             return ExtractionGate.THROTTLE
-        if self._forks.may_begin(Purpose.EXTRACTION) is not None:
+        if self.forks.may_begin(Purpose.EXTRACTION) is not None:
             return ExtractionGate.BUDGET
-        self._state, start = self._state.ended(self._forks.kept(), every=every)
+        self._state, start = self._state.ended(self.forks.kept(), every=every)
         assert start is not None
         self._start(start)
         return None
 
     def _cursors(self) -> Iterator[str | None]:
         """Yields the cursors, newest first. Older ones count if a rewind took the newest away."""
-        log = self._parts.log
+        log = self.parts.log
         yield log.view.cursors.get(WRITER)
         for record in reversed(log.records):
             payload = from_record(record)
@@ -102,11 +96,11 @@ class Extractor:
 
     def _why_skip(self, span: MessageSpan) -> ExtractionGate | None:
         """Returns why there is nothing to do for these messages. What the agent saved itself counts as looked at."""
-        memory = self._memory
+        memory = self.memory
         assert memory is not None
         if not span.has_person:
             return ExtractionGate.NOTHING_NEW
-        parts = self._parts
+        parts = self.parts
         own = OwnWrites(memory.root, parts.places.cwd, parts.settings.places.user_home)
         if span.wrote_memory(own.is_one):
             self._move_cursor(span)
@@ -115,12 +109,12 @@ class Extractor:
 
     def _move_cursor(self, span: MessageSpan) -> None:
         if span.end is not None:
-            self._parts.log.append(Cursor(WRITER, span.end))
+            self.parts.log.append(Cursor(WRITER, span.end))
 
     # -- one run --------------------------------------------------------------------------------------------------
 
     def _start(self, turn: Fork) -> None:
-        self._task = self._tasks.start(
+        self._task = self.tasks.start(
             Purpose.EXTRACTION, "learning from the conversation", lambda task: self._work(turn, task), serial=SERIAL
         )
 
@@ -142,17 +136,17 @@ class Extractor:
             self._start(trailing)
 
     async def _run(self, turn: Fork, task: TaskHandle) -> None:
-        parts, memory = self._parts, self._memory
+        parts, memory = self.parts, self.memory
         assert memory is not None
         span = new_since(turn.view.entries, self._cursors())
         gate = self._why_skip(span)
-        if gate is None and self._forks.may_begin(Purpose.EXTRACTION) is not None:
+        if gate is None and self.forks.may_begin(Purpose.EXTRACTION) is not None:
             gate = ExtractionGate.BUDGET
         if gate is not None:
             self._heartbeat.stop(gate.value)
             return
-        began = self._clock()
-        learnt = await self._forks.attempt(
+        began = self.clock()
+        learnt = await self.forks.attempt(
             Purpose.EXTRACTION,
             turn,
             lambda fork: learn(
@@ -168,15 +162,15 @@ class Extractor:
             ),
         )
         self._move_cursor(span)
-        self._tell(learnt, (self._clock() - began).total_seconds())
+        self._tell(learnt, (self.clock() - began).total_seconds())
 
     def _tell(self, learnt: LearningResult, seconds: float) -> None:
         figures = {"seconds": round(seconds, 3), **learnt.figures()}
-        self._parts.background.write("extraction_done", files=list(learnt.done), ended=learnt.reason, **figures)
+        self.parts.background.write("extraction_done", files=list(learnt.done), ended=learnt.reason, **figures)
         self._heartbeat.success(**figures)
         text = notice(learnt.done)
         if text is not None:
-            self._emit(Notice(text, source="memory"))
+            self.emit(Notice(text, source="memory"))
 
     def _report_failure(self, error: Exception) -> None:
         # What other people's errors say may quote the conversation; the kind is enough.
@@ -185,7 +179,7 @@ class Extractor:
             text = (
                 f"learning from the conversation has failed three times in a row: {said} (`reverie doctor` says more)"
             )
-            self._emit(Notice(text, "warning", "memory"))
+            self.emit(Notice(text, "warning", "memory"))
 
 
 def notice(done: Mapping[str, Done]) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
 
@@ -73,6 +73,7 @@ def _begins_turn(entry: Entry) -> bool:
     return any(isinstance(b, TextBlock) and b.origin.is_users and b.text.strip() for b in entry.message.content)
 
 
+@dataclass(eq=False, slots=True)
 class Learner:
     """Learns from recorded messages with one model into one memory directory.
 
@@ -80,26 +81,18 @@ class Learner:
     knows the directory, if `memory` is a copy.
     """
 
-    def __init__(
-        self,
-        parts: Parts,
-        memory: MemoryDirectory,
-        *,
-        fork: Callable[[SessionLog], Fork],
-        header: Callable[[date], SessionHeader],
-        addressed: Path | None = None,
-    ) -> None:
-        self._parts = parts
-        self._memory = memory
-        self._fork = fork
-        self._header = header
-        self._addressed = addressed
-        self.usage = Usage()
+    parts: Parts
+    memory: MemoryDirectory
+    _: KW_ONLY
+    fork: Callable[[SessionLog], Fork]
+    header: Callable[[date], SessionHeader]
+    addressed: Path | None = None
+    usage: Usage = field(default_factory=Usage, init=False)
 
     @property
     def cost_usd(self) -> float:
         """The cost of all runs; 0 if the model has no price."""
-        return cost(self.usage, self._parts.facts)
+        return cost(self.usage, self.parts.facts)
 
     async def learn(
         self,
@@ -111,12 +104,12 @@ class Learner:
         report: Callable[[str, str], None] = lambda _kind, _reason: None,
     ) -> LearningResult:
         """Runs once over the entries from `start` to `end`; the turn before them is shown too."""
-        parts = self._parts
+        parts = self.parts
         shown_from = next((i for i in range(start - 1, -1, -1) if _begins_turn(entries[i])), start)
         shown, first = self._fit_window(entries[shown_from:end], start - shown_from)
         day = today or local_day(shown[-1].timestamp) or datetime.now().astimezone().date()
         log = SessionLog(None, parts.log.session_id, cwd=parts.places.cwd, version=__version__)
-        log.append(self._header(day))
+        log.append(self.header(day))
         for entry in shown:
             name = entry.uuid or str(uuid.uuid4())
             # The usage of the old response is the size of another context.
@@ -124,22 +117,21 @@ class Learner:
         span = MessageSpan(tuple(log.view.entries[first:]), log.view.entries[first - 1] if first else None)
         header = log.view.header
         learnt = await learn(
-            self._fork(log),
+            self.fork(log),
             span if span.before is None or span.before.message.role == "assistant" else replace(span, before=None),
-            self._memory,
+            self.memory,
             parts.numbers(ExtractionNumbers, "extraction"),
             session=parts.log.session_id,
             today=day,
             keeps_index=not (header is not None and header.flags.get("recall.no_index")),
-            addressed=self._addressed,
+            addressed=self.addressed,
             report=report,
         )
         self.usage += learnt.usage
         return learnt
 
     def _fit_window(self, entries: Sequence[Entry], first: int) -> tuple[list[Entry], int]:
-        """Returns entries that are short enough for the window, and the index of the first new one."""
-        room = int(self._parts.limits.effective * _SHARE) * PROSE_BYTES
+        room = int(self.parts.limits.effective * _SHARE) * PROSE_BYTES
         shown = list(entries)
         for characters in _RESULT_CHARACTERS:
             shown = with_short_results(entries, characters)

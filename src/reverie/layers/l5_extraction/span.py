@@ -86,7 +86,6 @@ def new_since(entries: Sequence[Entry], cursors: Iterable[str | None]) -> Messag
 
 
 def _place(entries: Sequence[Entry], cursors: Iterable[str | None]) -> int:
-    """Returns the index of the newest cursor that is there; -1 if there is none."""
     places: dict[str | None, int] | None = None
     for cursor in cursors:
         if cursor is None:

@@ -54,7 +54,6 @@ class MemoryChange:
     verb: str
     transcript: str
     day: str
-    """The day of the turn."""
 
 
 @dataclass(slots=True)
@@ -94,7 +93,6 @@ def transcripts_in(paths: Sequence[Path]) -> list[Path]:
 
 
 def _start_time(file: Path) -> str:
-    """Returns when the first message with a time was written; files without any come first."""
     try:
         head = read_head(file, _HEAD_BYTES)
     except OSError as error:
@@ -119,7 +117,11 @@ async def extract_all(
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
     log = BackgroundLog(places.background_log)
-    memory = open_memory(settings, places, report=lambda refusal: _log_refusal(log, refusal))
+
+    def log_refusal(refusal: Refusal) -> None:  # the kind for `reverie doctor` to count, never the text
+        log.write("memory_refused", refused=refusal.kind, writer=refusal.writer.value, detail=refusal.detail)
+
+    memory = open_memory(settings, places, report=log_refusal)
     memory.require_on("nothing can be learnt")
     report = ExtractionReport()
     with tempfile.TemporaryDirectory(prefix="reverie-extract-") as folder:
@@ -208,14 +210,7 @@ async def _learn_from(
         start = end
 
 
-def _log_refusal(log: BackgroundLog, refusal: Refusal) -> None:
-    """Logs the kind of a refusal, never the text, so that `reverie doctor` can count it."""
-    log.write("memory_refused", refused=refusal.kind, writer=refusal.writer.value, detail=refusal.detail)
-
-
 class _State:
-    """How far a transcript has been looked through, for one memory directory."""
-
     def __init__(self, places: Places, transcript: Path, memory: Path, *, keep: bool) -> None:
         real = Path(os.path.realpath(transcript))
         own, whole = (

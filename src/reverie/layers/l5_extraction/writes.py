@@ -7,7 +7,7 @@ messages mention its subject, and only a few files per run. So a model that dele
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -46,32 +46,25 @@ class RunSource:
     evidence: tuple[Evidence, ...]
 
 
+@dataclass(eq=False)
 class MemoryWrites:
     """The writes of one run. `done` lists what happened to each topic file, `refused` why others were not written."""
 
-    def __init__(
-        self,
-        directory: MemoryDirectory,
-        source: RunSource,
-        *,
-        keeps_index: bool,
-        most_losses: int,
-        report: Callable[[str], None] = lambda _reason: None,
-    ) -> None:
-        self.done: dict[str, Done] = {}
-        self.refused: list[str] = []
-        self.unstored: StorageError | None = None
-        """The disk refused a write: the messages must be looked at again."""
-        self._directory = directory
-        self._source = source
-        self._keeps_index = keeps_index
-        self._most_losses = most_losses
-        self._report = report
-        self._losses = set[str]()
+    directory: MemoryDirectory
+    source: RunSource
+    _: KW_ONLY
+    keeps_index: bool
+    most_losses: int
+    report: Callable[[str], None] = lambda _reason: None
+    done: dict[str, Done] = field(default_factory=dict[str, Done], init=False)
+    refused: list[str] = field(default_factory=list[str], init=False)
+    unstored: StorageError | None = field(default=None, init=False)
+    """The disk refused a write: the messages must be looked at again."""
+    _losses: set[str] = field(default_factory=set[str], init=False)
 
     def keeper(self, path: Path) -> Callable[[bytes, bytes | None], bool] | None:
         """Returns the function that writes a file of the memory directory; None for any other file."""
-        root = self._directory.root
+        root = self.directory.root
         try:
             real = inside_for_write(str(path), root)
         except PermissionRefused:
@@ -84,22 +77,22 @@ class MemoryWrites:
             except ReverieError as error:
                 self.refused.append(str(error))
                 self.unstored = error if isinstance(error, StorageError) else self.unstored
-                self._report(f"{name}: {_kind(error)}")
+                self.report(f"{name}: {_kind(error)}")
                 raise
             return real.exists()
 
         return keep
 
     def _write(self, name: str, text: str, stood: bytes | None) -> None:
-        directory = self._directory
+        directory = self.directory
         before = None if stood is None else decode(stood)
         base = ABSENT if stood is None else blob_id(stood)
         info = WriteInfo(
             Writer.EXTRACTION,
             "learnt from the conversation",
-            session=self._source.session,
-            message=self._source.message,
-            evidence=self._source.evidence,
+            session=self.source.session,
+            message=self.source.message,
+            evidence=self.source.evidence,
         )
         if is_log(name):
             raise WriteRefused(f"{name} is a daily log: only the main agent adds to it.")
@@ -112,7 +105,7 @@ class MemoryWrites:
             self._check_losses(name, before, text)
         elif is_topic(name) and not gone:
             _check_head(name, text)
-        if is_topic(name) and self._keeps_index:
+        if is_topic(name) and self.keeps_index:
             topic = TopicFile.parse("") if gone else self._with_trust(text, before)
             changed = directory.update(name, topic, info, base=base)
         else:
@@ -126,13 +119,13 @@ class MemoryWrites:
         topic = TopicFile.parse(text)
         if before is not None:
             return topic.updated(trust=TopicFile.parse(before).trust)
-        return topic.updated(trust=assess(said_in(text), self._source.evidence).trust)
+        return topic.updated(trust=assess(said_in(text), self.source.evidence).trust)
 
     def _private_texts(self) -> list[str]:
         return [text for name, text in self._texts().items() if not is_shared(name)]
 
     def _texts(self) -> dict[str, str]:
-        return {name: self._directory.read(name).text for name in self._directory.names()}
+        return {name: self.directory.read(name).text for name in self.directory.names()}
 
     def _check_losses(self, name: str, before: str, after: str) -> None:
         if (turned := turned_round(after, before, self._ground, lambda: self._texts().values())) is not None:
@@ -147,7 +140,7 @@ class MemoryWrites:
                 f"{name}: not written, because it would take out {quoted}, and nothing the user said speaks of that "
                 "memory. Leave it as it is, or keep its statements and add to them."
             )
-        most = self._most_losses if is_meant else min(1, self._most_losses)
+        most = self.most_losses if is_meant else min(1, self.most_losses)
         if len(self._losses | {name}) > most:
             raise WriteRefused(
                 f"{name}: not written, because it would take out {quoted}, and one look at a conversation may shorten "
@@ -157,7 +150,7 @@ class MemoryWrites:
 
     @cached_property
     def _spoken(self) -> str:
-        return spoken(self._source.evidence)
+        return spoken(self.source.evidence)
 
     @cached_property
     def _ground(self) -> Ground:

@@ -1,4 +1,4 @@
-"""The agent that dreams: a fork of the conversation or a fresh one, its prompts, and its tools on a copy.
+"""The agent that dreams: a fork of the conversation or a fresh one, its price, its prompts, and its tools on a copy.
 
 The agent uses the real paths and never touches them: file tools go through the path mapping, a shell command and its
 output are rewritten, and each write passes the write gate before it is in the copy.
@@ -11,9 +11,9 @@ import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from reverie.errors import ReverieError
 from reverie.events import Event, RoundFinished, TextStreamed, ToolStarted
@@ -23,9 +23,11 @@ from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
 from reverie.memory.daily_log import logs
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES
 from reverie.memory.scan import manifest, scan
-from reverie.moments import to_datetime
+from reverie.models.catalogue import ModelFacts
+from reverie.moments import SKEW_S, parse_time, to_datetime
 from reverie.permissions.rules import Decision, NotReadOnly, ToolCall
 from reverie.prompts import render
+from reverie.storage.transcript.view import View
 from reverie.tools.base import Keeper, Tool, ToolContext, ToolOutput
 from reverie.tools.registry import tool_schemas
 from reverie.types import JsonObject, Purpose
@@ -52,7 +54,6 @@ class DreamProgress:
     """What it said and called in the last thirty rounds."""
     tools: int = 0
     touched: dict[str, None] = field(default_factory=dict[str, None])
-    """Files it wrote, in order."""
 
     def line(self) -> str:
         """Returns all of it on one line."""
@@ -276,3 +277,62 @@ def _format_time(path: Path) -> str:
     except OSError:
         return "gone"
     return written.isoformat(timespec="minutes").replace("+00:00", "Z")
+
+
+Way = Literal["fork", "fresh"]
+
+USUAL_ROUNDS = 12
+"""Rounds of a dream if there was none yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the prefix of a dream costs in all its rounds, both ways, as tokens of fresh input."""
+
+    fork: float
+    fresh: float
+    rounds: int
+
+    @property
+    def way(self) -> Way:
+        return "fork" if self.fork <= self.fresh else "fresh"
+
+    def told(self) -> str:
+        return f"about {self.fork:,.0f} tokens as a fork, {self.fresh:,.0f} fresh, over {self.rounds} rounds"
+
+
+def estimate(
+    facts: ModelFacts,
+    *,
+    conversation: int,
+    own: int,
+    cached: bool,
+    markers: bool | None = None,
+    rounds: int = USUAL_ROUNDS,
+) -> Estimate:
+    """Estimates both ways. `conversation`: tokens of a fork's prefix, `own`: of a fresh one; `cached`: the fork's is
+    cached now; `markers`: whether the endpoint takes cache markers, if it differs from the catalogue."""
+    marked = facts.cache_markers if markers is None else markers
+
+    def prefix(tokens: int, *, is_cached: bool) -> float:
+        if not (marked or facts.automatic_cache) or tokens < facts.cache_minimum:
+            return float(tokens * rounds)
+        first = facts.cache_read if is_cached else facts.cache_write_5m if marked else 1.0
+        return tokens * (first + (rounds - 1) * facts.cache_read)
+
+    return Estimate(prefix(conversation, is_cached=cached), prefix(own, is_cached=False), rounds)
+
+
+def expected_rounds(last: int) -> int:
+    """Returns the expected rounds after a dream of `last` rounds (0: none yet)."""
+    return max(USUAL_ROUNDS // 2, last) if last else USUAL_ROUNDS
+
+
+def is_cached(view: View, now: datetime) -> bool:
+    """Returns whether the server still has the prefix of this conversation."""
+    last = next((entry for entry in reversed(view.entries) if entry.message.role == "assistant"), None)
+    answered = parse_time(last.timestamp) if last is not None else None
+    if view.header is None or answered is None:
+        return False
+    passed = (now - answered).total_seconds()
+    return -SKEW_S <= passed < (3_600 if view.header.ttl == "1h" else 300)

@@ -22,8 +22,12 @@ from reverie.layers.l6_dreaming.copy import MemoryCopy, sweep
 from reverie.layers.l6_dreaming.dreamer import (
     DreamFailed,
     DreamProgress,
+    Estimate,
     directive,
+    estimate,
+    expected_rounds,
     fresh_dreamer,
+    is_cached,
     own_tokens,
     run_dream,
     to_the_end,
@@ -40,12 +44,10 @@ from reverie.layers.l6_dreaming.gates import (
     transcript_folders,
 )
 from reverie.layers.l6_dreaming.guard import DreamGuard
-from reverie.layers.l6_dreaming.landing import land
+from reverie.layers.l6_dreaming.landing import dream_info, land
 from reverie.layers.l6_dreaming.lock import ConsolidationLock, Holding
-from reverie.layers.l6_dreaming.pricing import Estimate, estimate, expected_rounds, is_cached
 from reverie.layers.l6_dreaming.proposal import Proposal, Proposals, propose
 from reverie.layers.l6_dreaming.reporter import DreamOutcome, DreamReporter, describe_outcome
-from reverie.layers.l6_dreaming.review import dream_info
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.daily_log import logs
 from reverie.memory.gate.forgotten import forgotten
@@ -308,7 +310,6 @@ class Dreaming:
         return await self._forks.attempt(Purpose.DREAM, fork, work)
 
     def _fork(self) -> tuple[Fork, str, Estimate]:
-        """Returns a fork of the conversation or a fresh one, whichever is cheaper by the catalogue."""
         parts, fork = self._parts, self._forks.now()
         used = parts.log.view.meter.tokens
         found = estimate(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -67,26 +67,24 @@ class Circumstances:
     is_remote: Callable[[], bool]
     numbers: Callable[[], GateNumbers]
     folders: Sequence[Path]
-    """Where the transcripts of this project are."""
     current: Callable[[], str]
     """The current session: its own transcript does not count."""
     waiting: Callable[[], int]
-    """Proposals that the user has not seen yet."""
     may_spend: Callable[[], str | None]
 
 
+@dataclass(eq=False, slots=True)
 class Gates:
     """The gates of one session. Remembers when it last looked at the transcripts."""
 
-    def __init__(self, lock: ConsolidationLock, state: StateFile, around: Circumstances) -> None:
-        self._lock = lock
-        self._state = state
-        self._around = around
-        self._scanned: float | None = None
+    lock: ConsolidationLock
+    state: StateFile
+    around: Circumstances
+    _scanned: float | None = field(default=None, init=False)
 
     def look(self, now: datetime) -> Open | Closed:
         """Returns the first closed gate, or what there is to dream about. The caller takes the lock."""
-        around = self._around
+        around = self.around
         if not around.is_on():
             return Closed(DreamGate.SWITCH, "dreaming is switched off")
         if around.daily_log():
@@ -94,7 +92,7 @@ class Gates:
         if around.is_remote():
             return Closed(DreamGate.REMOTE, "this machine is a remote one")
         numbers, moment = around.numbers(), now.timestamp()
-        last = past_time(self._lock.mtime(), moment)  # a future time does not count
+        last = past_time(self.lock.mtime(), moment)  # a future time does not count
         if last is not None and moment - last < numbers.hours * 3_600:
             ago, left = format_duration(moment - last), format_duration(numbers.hours * 3_600 - (moment - last))
             return Closed(DreamGate.TIME, f"the last dream was {ago} ago, the next may begin in {left}")
@@ -104,8 +102,8 @@ class Gates:
         return self._after_scan_gate(numbers, moment, last)
 
     def _after_scan_gate(self, numbers: GateNumbers, moment: float, last: float | None) -> Open | Closed:
-        around = self._around
-        wait = retry_after(self._state.read(), moment)
+        around = self.around
+        wait = retry_after(self.state.read(), moment)
         if wait > 0:
             return Closed(DreamGate.RETRY, f"the last dream failed; the next try is in {format_duration(wait)}")
         if waiting := around.waiting():

@@ -2,18 +2,20 @@
 
 Every file passes the write gate. A file that cannot land (somebody changed the same lines, the gate refuses it) stays
 as it is, and so do files whose content had moved there. The index then follows what really landed.
+The user can accept or reject a waiting dream, and undo one that landed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from reverie.errors import ReverieError
+from reverie.errors import ReverieError, UserError
 from reverie.layers.l6_dreaming.loss import LostStatement, loss
-from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, ProposedChange
-from reverie.memory.changes import ABSENT, Change, ChangedUnderneath, WriteInfo
+from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, Proposals, ProposedChange
+from reverie.memory.changes import ABSENT, Change, ChangedUnderneath, Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import entries, entry_of, linked_files, with_entry, without_entry
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_topic, pointer_of
@@ -31,7 +33,6 @@ class LandingResult:
 
     version: Version | None
     files: tuple[str, ...]
-    """Changed topic files."""
     left: Mapping[str, str]
     """Unchanged files, each with the reason."""
     merged: tuple[str, ...] = ()
@@ -131,7 +132,6 @@ class _Plan:
         return loss(self._now, after).lost
 
     def _with_indexes(self, proposal: Proposal, left: Mapping[str, str]) -> list[Change]:
-        """Returns the changes with indexes that follow the files."""
         after = {name: change.after for name, change in self.pending.items()}
         there = {name for name in {*self._now, *after} if after.get(name, self._now.get(name)) is not None}
         reasons = {name: change.reason for name, change in self.pending.items()}
@@ -173,6 +173,56 @@ class _Plan:
 
 
 def _below(index: str, file: str) -> str:
-    """Returns the file that a link in an index means, relative to the memory directory."""
     folder = index.rpartition("/")[0]
     return f"{folder}/{file}" if folder else file
+
+
+_DREAM = re.compile(r"(?:Dream|Accepted dream) [0-9a-f]{8}\.")
+
+
+def dream_info(proposal: Proposal, evidence: tuple[Evidence, ...] = ()) -> WriteInfo:
+    """Returns the version info of a dream that landed by itself."""
+    return WriteInfo(Writer.DREAM, f"Dream {proposal.id}.", session=proposal.session, evidence=evidence)
+
+
+def accept(directory: MemoryDirectory, proposals: Proposals, spec: str = "") -> tuple[Proposal, LandingResult]:
+    """Lands a waiting proposal, merged with later changes, and removes it. It counts as the user's own change."""
+    proposal = proposals.find(spec)
+    info = WriteInfo(Writer.USER, f"Accepted dream {proposal.id}.", session=proposal.session)
+    try:
+        landed = land(directory, proposal, info)
+    except DreamRefused as error:  # the user asked, and may read the quotes
+        raise DreamRefused(f"{error} {error.among}".rstrip()) from error
+    proposals.remove(proposal)
+    return proposal, landed
+
+
+def reject(proposals: Proposals, spec: str = "") -> Proposal:
+    """Drops a waiting proposal."""
+    proposal = proposals.find(spec)
+    proposals.remove(proposal)
+    return proposal
+
+
+def dreams(directory: MemoryDirectory) -> Iterator[Version]:
+    """Returns versions that dreams have made, newest first."""
+    return (version for version in directory.log() if is_dream(version))
+
+
+def is_dream(version: Version) -> bool:
+    return not version.info.reverses and bool(_DREAM.match(version.info.why))
+
+
+def undo(directory: MemoryDirectory, spec: str = "") -> tuple[Version, Version | None]:
+    """Takes back a landed dream: the named one, else the last that was not taken back yet."""
+    if spec:
+        version = directory.history.find(spec)
+        if not is_dream(version):
+            raise UserError(f"{version.short} is not a dream; `reverie memory undo {version.short}` takes it back.")
+    else:
+        taken_back = {version.info.reverses for version in directory.log() if version.info.reverses}
+        found = next((version for version in dreams(directory) if version.id not in taken_back), None)
+        if found is None:
+            raise UserError("No dream has changed anything that was not taken back already.")
+        version = found
+    return version, directory.undo(version.id, WriteInfo(Writer.USER, f"Undid dream {version.short}."))

@@ -30,7 +30,6 @@ class LostStatement:
     file: str
     text: str
     named: bool = False
-    """A reason mentions it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,6 @@ def _find_losers(copy: MemoryCopy, held: Said, reasons: Sequence[str]) -> Iterat
 
 
 def _index_statements(index: str) -> Iterator[str]:
-    """Yields the hooks of an index's lines, and its lines without a link."""
     hooks = {entry.line: entry.hook for entry in entries(index)}
     for number, line in enumerate(index.splitlines(), 1):
         yield from statements(hooks.get(number, line))

@@ -72,7 +72,6 @@ class Proposal:
     changes: tuple[ProposedChange, ...]
     session: str = ""
     answer: str = ""
-    """The answer of the dream."""
     statements: int = 0
     lost: tuple[str, ...] = ()
     """Statements that are nowhere afterwards, as `file: text`; those without a reason are marked."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -36,7 +36,6 @@ class DreamOutcome:
     tokens: int = 0
     denied: tuple[str, ...] = ()
     refused: int = 0
-    """Files that it was not allowed to write as it wanted."""
     proposal: Proposal | None = None
     landed: LandingResult | None = None
 
@@ -81,15 +80,15 @@ def describe_outcome(dreamt: DreamOutcome) -> str:
             return "a dream changed nothing" if dreamt.stopped else "a dream found everything in order"
 
 
+@dataclass(eq=False, slots=True)
 class DreamReporter:
     """The reports of one session. `among` quotes the memories that the last refusal was about."""
 
-    def __init__(self, memory: Path, state: StateFile, log: BackgroundLog, emit: Callable[[Event], None]) -> None:
-        self.among = ""
-        self._memory = memory
-        self._state = state
-        self._log = log
-        self._emit = emit
+    memory: Path
+    state: StateFile
+    log: BackgroundLog
+    emit: Callable[[Event], None]
+    among: str = field(default="", init=False)
 
     def succeeded(self, dreamt: DreamOutcome, now: float, *, undistilled: Sequence[Path], asks: bool) -> None:
         """Reports a dream that succeeded. `asks`: the user wants a notice whatever the result is."""
@@ -97,7 +96,7 @@ class DreamReporter:
         changed: JsonObject = {"version": landed.version.id} if landed is not None and landed.version else {}
         if undistilled:
             changed["distilled"] = undistilled[-1].stem
-        self._state.change(
+        self.state.change(
             last_success=now,
             last_attempt=now,
             outcome=dreamt.outcome,
@@ -129,10 +128,10 @@ class DreamReporter:
             self.tell(f"the dream came to nothing: {reason} {self.among}".rstrip(), "error")
         if dry:
             return
-        before = self._state.read()
+        before = self.state.read()
         failures = before.failures_in_a_row + (not killed)
         tell = failures >= FAILURES_REPORTED and not before.told
-        self._state.change(
+        self.state.change(
             last_attempt=now,
             outcome="killed" if killed else "failed",
             reason=f"{reason} {self.among}".rstrip(),
@@ -144,8 +143,8 @@ class DreamReporter:
 
     def note(self, kind: str, **fields: Json) -> None:
         """Writes a line for `reverie dream log`."""
-        self._log.write(kind, memory=str(self._memory), **fields)
+        self.log.write(kind, memory=str(self.memory), **fields)
 
     def tell(self, text: str, level: str = "info") -> None:
         """Shows a notice to the user."""
-        self._emit(Notice(text, level, "dream"))
+        self.emit(Notice(text, level, "dream"))

@@ -147,7 +147,6 @@ def _operands(program: str, arguments: Arguments) -> tuple[Word, ...]:
 
 
 def _split(word: Word) -> tuple[str, Word | None]:
-    """Splits a word at its first live glob character into folder and rest; the rest is None without globs."""
     if not word.globs:
         return word.text, None
     cut = word.text.rfind("/", 0, min(word.globs)) + 1
@@ -161,7 +160,6 @@ def _quote(text: str) -> str:
 
 
 def _quote_around_globs(word: Word) -> str:
-    """Quotes everything except the live globs."""
     parts: list[str] = []
     literal = ""
     for index, char in enumerate(word.text):

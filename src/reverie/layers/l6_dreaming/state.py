@@ -30,12 +30,10 @@ class DreamState:
     outcome: str = ""
     """Of the last attempt: landed, unchanged, proposed, failed or killed."""
     reason: str = ""
-    """Why it failed, or what it did, in a sentence."""
     failures_in_a_row: int = 0
     told: bool = False
     """The user knows that it failed three times in a row."""
     way: str = ""
-    """`fork` or `fresh`."""
     rounds: int = 0
     tokens: int = 0
     cost_usd: float = 0.0

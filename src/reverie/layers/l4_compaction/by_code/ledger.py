@@ -165,7 +165,6 @@ def _failure(one: _Failure, cwd: str, brief: bool) -> str:
 
 
 def _changes(done: Sequence[Operation]) -> list[tuple[str, list[Operation]]]:
-    """Returns changed files with their changes, the last changed file first."""
     found = dict[str, list[Operation]]()
     for operation in done:
         if operation.kind in ("edit", "write") and operation.ok and operation.target:
@@ -182,7 +181,6 @@ def _change_line(path: str, changes: list[Operation], cwd: str, brief: bool) -> 
 
 
 def _list_only_read(done: Sequence[Operation], changed: list[tuple[str, list[Operation]]]) -> dict[str, str]:
-    """Returns files that were read and never changed, the last first, with the line ranges."""
     written = {path for path, _ in changed}
     found = dict[str, dict[str, None]]()
     for operation in reversed(done):
@@ -224,13 +222,11 @@ def _newest(latest: Mapping[Any, Operation]) -> list[Operation]:
 
 
 def _list_views(done: Sequence[Operation], cwd: str) -> list[str]:
-    """Lists commands that only showed something, the newest first."""
     latest = {o.target: o for o in done if o.kind == "run" and o.ok and only_shows(o.target)}
     return [f"`{one_line(_relative(one.target, cwd), 120)}`" for one in _newest(latest)[:_LOOKED_AT]]
 
 
 def _list_only_named(done: Sequence[Operation], cwd: str) -> list[str]:
-    """Lists files that commands name and no tool opened, the last named first."""
     opened = [o.target for o in done if o.kind in ("read", "edit", "write")]
     found = dict[str, None]()
     for operation in reversed(done):

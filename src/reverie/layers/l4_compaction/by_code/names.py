@@ -99,7 +99,6 @@ def _looks_like_code(name: str) -> bool:
 
 
 def _texts(entries: Sequence[Entry]) -> Iterator[tuple[int, str, str, str]]:
-    """Yields the place of each text, the kind of place, the text, and its file."""
     calls = dict[str, tuple[str, str]]()
     for at, entry in enumerate(entries):
         for block in entry.message.content:

@@ -13,27 +13,17 @@ from reverie.types import Json, JsonObject, ToolResultBlock, ToolUseBlock
 
 Kind = Literal["read", "write", "edit", "run", "search", "web", "agent", "tasks", "other"]
 
-_KINDS: dict[str, Kind] = {
-    "Read": "read",
-    "NotebookRead": "read",
-    "Write": "write",
-    "Edit": "edit",
-    "MultiEdit": "edit",
-    "NotebookEdit": "edit",
-    "Bash": "run",
-    "Grep": "search",
-    "Glob": "search",
-    "LS": "search",
-    "WebFetch": "web",
-    "WebSearch": "web",
-    "Task": "agent",
-    "Agent": "agent",
-    "TodoWrite": "tasks",
-    "TaskCreate": "tasks",
-    "TaskUpdate": "tasks",
-    "TaskList": "tasks",
-    "TaskGet": "tasks",
+_TOOLS: dict[Kind, tuple[str, ...]] = {
+    "read": ("Read", "NotebookRead"),
+    "write": ("Write",),
+    "edit": ("Edit", "MultiEdit", "NotebookEdit"),
+    "run": ("Bash",),
+    "search": ("Grep", "Glob", "LS"),
+    "web": ("WebFetch", "WebSearch"),
+    "agent": ("Task", "Agent"),
+    "tasks": ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"),
 }
+_KINDS: dict[str, Kind] = {tool: kind for kind, tools in _TOOLS.items() for tool in tools}
 _LINE = 160
 _COMMAND = 400
 _EXIT = re.compile(r"^(?:Error:\s*)?(?:Command failed with )?Exit code:? (\d+)\s*", re.IGNORECASE)
@@ -179,7 +169,6 @@ def _target(kind: Kind, call: ToolUseBlock, given: JsonObject) -> str:
 
 
 def _touched_definitions(call: ToolUseBlock, file: str) -> list[str]:
-    """Returns the definitions that a change is about: those in its text, else the one around it."""
     found = list[str]()
     text = without_numbers(file) if file else ""
     for old, new in changes_of(call):
@@ -190,7 +179,6 @@ def _touched_definitions(call: ToolUseBlock, file: str) -> list[str]:
 
 
 def _failure(text: str) -> str:
-    """Returns how a call failed: the exit code and the line that says why."""
     if _REFUSED.search(text):
         return "the user refused it"
     code = _EXIT.match(text)

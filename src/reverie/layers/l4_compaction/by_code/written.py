@@ -172,7 +172,6 @@ def _program(operation: Operation) -> str:
 
 
 def _show_code(work: WorkRecord, excerpt: int, cwd: str, *, room: int) -> str:
-    """Shows the newest text of the last changed files, as many as there is room for."""
     shown, used = list[str](), 0
     for path, text in work.latest_changes()[:_EXCERPTS]:
         short = path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
@@ -194,7 +193,6 @@ def _beginning(text: str, limit: int) -> str:
 
 
 def _list_solved(work: WorkRecord) -> str:
-    """Lists things that failed and worked later, with what was changed in between."""
     lines = list[str]()
     first = dict[tuple[str, str], Operation]()
     changed = list[Operation]()
