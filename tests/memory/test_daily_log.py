@@ -71,7 +71,7 @@ def test_an_agent_cannot_rewrite_a_log(tmp_path: Path) -> None:
     daily_log.append(memory, "kept", DAY, INFO)
     name = daily_log.log_name(DAY.date())
     path = str(tmp_path / "m" / name)
-    with pytest.raises(UserError, match="only added to"):
+    with pytest.raises(UserError, match="entries are added"):
         memory.apply_tool_write(path, "gone", INFO)
     memory.apply_tool_write(path, memory.read(name).text + "- 16:00 more\n", INFO)
 

@@ -1,8 +1,5 @@
-"""Which files of the repository a memory names, and which of them are no longer there.
-
-Only what is written as code (`src/app.py`, `app.py:12`) counts, and only what can be a file of this repository: no
-addresses, no patterns, no paths from elsewhere. It reads names, never contents.
-"""
+"""Which files of the repository a memory names, and which of them are missing. Only names written as code count
+(`src/app.py`, `app.py:12`), and only names that can be files of this repository. It reads names, never contents."""
 
 from __future__ import annotations
 
@@ -39,13 +36,13 @@ def named_files(text: str) -> tuple[str, ...]:
 
 
 class RepoFiles:
-    """What files a repository has, looked up once and only when somebody asks."""
+    """The files of a repository, listed once and only when needed."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def missing(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those that are nowhere in the repository: neither at their path, nor at the end of another one."""
+        """Names that are nowhere in the repository: not at their path, nor at the end of another path."""
         return tuple(name for name in names if not (self.root / name).exists() and not self._ends(name))
 
     def _ends(self, name: str) -> bool:
@@ -55,7 +52,7 @@ class RepoFiles:
 
     @cached_property
     def _paths(self) -> tuple[dict[str, list[str]], bool]:
-        """Files and folders by their last name; false where there are too many to know."""
+        """Files and folders by their last name; false if there are too many to list."""
         found: dict[str, list[str]] = {}
         count = 0
         for folder, folders, files in os.walk(self.root):

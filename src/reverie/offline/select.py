@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 from reverie.memory.recall.ranking.lexical import telling
 from reverie.memory.recall.ranking.manner import manner
-from reverie.memory.recall.ranking.mixture import Signals
+from reverie.memory.recall.ranking.mixture import RankSignals, decide
 from reverie.memory.recall.ranking.tools import tools_in_use
-from reverie.memory.recall.showing import MAX_FILES
-from reverie.memory.recall.silence import decide
+from reverie.memory.recall.reminder import MAX_FILES
 from reverie.models.base import Request
 from reverie.offline.step import Say, Step
 from reverie.text.words import FUNCTION_TERMS, terms, words
@@ -34,7 +33,7 @@ _MANUAL = re.compile(
 @dataclass(frozen=True, slots=True)
 class _Scored:
     file: str
-    signals: Signals
+    signals: RankSignals
 
     @property
     def score(self) -> float:
@@ -63,7 +62,7 @@ def _chosen(query: str, tools: str, manifest: str) -> list[str]:
     if not whole:
         return []
     scored = [
-        _Scored(file, Signals(sum(weights[word] for word in asked & known) / whole, None, 0.0))
+        _Scored(file, RankSignals(sum(weights[word] for word in asked & known) / whole, None, 0.0))
         for file, known in about.items()
     ]
     ranked = sorted((one for one in scored if one.score > 0), key=lambda one: (-one.score, one.file))

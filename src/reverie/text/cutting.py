@@ -20,13 +20,13 @@ _LOOKED_AT = 1_000
 _END = " ,;:—-"
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """One line of at most `most` characters, with an ellipsis where it was cut."""
     line = " ".join(text.split())
     return line if len(line) <= most else _cut(line, most - 1) + "…"
 
 
-def ended(text: str, end: int) -> str:
+def cut_at(text: str, end: int) -> str:
     """The text up to about `end`, no pair left open by it."""
     return text if end >= len(text) else _cut(text, end, by_word=False)
 

@@ -20,7 +20,7 @@ def fold(word: str) -> str:
     return "".join(folded)
 
 
-def plain(text: str) -> str:
+def fold_text(text: str) -> str:
     """The text as one line in lower case: the same whatever its line breaks and capitals are."""
     return " ".join(text.split()).casefold()
 

@@ -77,7 +77,7 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return share(one, other) if len(one) <= len(other) else share(other, one)
 
 
-def likeness(one: frozenset[str], other: frozenset[str]) -> float:
+def similarity(one: frozenset[str], other: frozenset[str]) -> float:
     """The shared part of all their words."""
     return len(one & other) / max(1, len(one | other))
 
@@ -141,7 +141,7 @@ def _is_one_frame(one: str, other: str) -> bool:
     return bool(told and its and not told & its) and len(content_terms(" ".join(words_[:start]))) >= 2
 
 
-class Said:
+class StatementIndex:
     """Statements that can be asked whether one of them says something, found by the words they hold."""
 
     def __init__(self, statements: Iterable[str]) -> None:
@@ -160,7 +160,7 @@ class Said:
         return max(hits.values(), default=0) >= REWORDED * len(terms)
 
 
-def repeated(new: Sequence[str], there: Sequence[str], *, least: int = 1) -> tuple[str, str] | None:
+def find_repeated(new: Sequence[str], there: Sequence[str], *, least: int = 1) -> tuple[str, str] | None:
     """The first of the new statements that is said there and the one that says it, if most of them are; else None.
 
     `least`: below so many content words two statements are alike by chance.

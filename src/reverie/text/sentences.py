@@ -112,11 +112,11 @@ def statements_in(text: str, start: int = 0, *, with_code: bool = False) -> list
 
 def statements(text: str) -> list[str]:
     """What a text states, each once and without its Markdown; code counts."""
-    bare = (unmarked(one.text) for one in statements_in(text, with_code=True))
+    bare = (strip_marks(one.text) for one in statements_in(text, with_code=True))
     return list(dict.fromkeys(one for one in bare if len(one) > 1))
 
 
-def unmarked(statement: str) -> str:
+def strip_marks(statement: str) -> str:
     """A statement without emphasis, code marks, and links to other files."""
     return _LINK.sub(r"\1", statement).strip(" *_`-—")
 
@@ -135,12 +135,12 @@ def _spans(text: str, start: int, end: int, is_chat: bool) -> Iterator[tuple[int
     yield start, end
 
 
-def finished(text: str) -> str:
+def end_sentence(text: str) -> str:
     """The text with a full stop, unless it ends a sentence already."""
     text = text.strip()
     return text if not text or text[-1] in ".!?。！？…:)”" else f"{text}{'。' if CJK.match(text[-1]) else '.'}"
 
 
-def capital(text: str) -> str:
+def capitalize_first(text: str) -> str:
     """The text with a capital at its beginning; the rest stays."""
     return text[:1].upper() + text[1:]

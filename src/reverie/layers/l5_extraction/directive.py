@@ -9,7 +9,7 @@ from pathlib import Path
 from reverie.layers.l5_extraction.span import Span
 from reverie.memory.scan import ScanEntry, manifest
 from reverie.prompts import render
-from reverie.text.cutting import shortened
+from reverie.text.cutting import shorten
 
 _PACKAGE = "reverie.layers.l5_extraction"
 _OPENING_WORDS = 60
@@ -33,7 +33,7 @@ def directive(span: Span, memories: Iterable[ScanEntry], directory: Path, *, rou
 def _dates(days: Sequence[tuple[date, str]]) -> str:
     if len(days) == 1:
         return f"The user wrote them on {_named(days[0][0])}."
-    lines = [f"- from “{shortened(words, _OPENING_WORDS)}” on: {_named(day)}" for day, words in days]
+    lines = [f"- from “{shorten(words, _OPENING_WORDS)}” on: {_named(day)}" for day, words in days]
     return "\n".join(["The user wrote them on these days:", *lines])
 
 

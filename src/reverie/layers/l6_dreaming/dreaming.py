@@ -42,7 +42,7 @@ from reverie.layers.l6_dreaming.review import dream_info
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.layers.l6_dreaming.telling import DreamTelling
 from reverie.memory.daily_log import logs
-from reverie.memory.gate.forgotten import forgotten
+from reverie.memory.gate.forgotten import list_forgotten
 from reverie.memory.opening import OpenedMemory
 from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED
@@ -268,7 +268,7 @@ class Dreaming:
             self._parts.background,
             transcripts=run.transcripts,
             conversation=[(entry.message, entry.uuid or "") for entry in self._parts.log.view.history],
-            gone=lambda: forgotten(self.memory.directory),
+            gone=lambda: list_forgotten(self.memory.directory),
             on_write=written,
         )
 

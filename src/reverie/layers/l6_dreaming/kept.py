@@ -14,8 +14,8 @@ from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.loss import loss
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import is_index, is_topic
-from reverie.memory.topic_file import decode, said_in
-from reverie.text.sameness import Said
+from reverie.memory.topic_file import decode, statements_of
+from reverie.text.sameness import StatementIndex
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
@@ -28,7 +28,7 @@ def put_back(copy: MemoryCopy, refused: Mapping[str, str], reasons: Sequence[str
     found: dict[str, str] = {}
     if not refused:
         return found
-    held = Said(one for text in refused.values() for one in said_in(text))
+    held = StatementIndex(one for text in refused.values() for one in statements_of(text))
     while names := set(_robbed(copy, held, reasons)) - found.keys():
         for name in sorted(names):
             copy.write(name, copy.base[name])
@@ -36,15 +36,17 @@ def put_back(copy: MemoryCopy, refused: Mapping[str, str], reasons: Sequence[str
     return found
 
 
-def _robbed(copy: MemoryCopy, held: Said, reasons: Sequence[str]) -> Iterator[str]:
+def _robbed(copy: MemoryCopy, held: StatementIndex, reasons: Sequence[str]) -> Iterator[str]:
     """The files that lose something which stands nowhere now, names no reason, and would stand in a refused text."""
     before = {name: decode(data) for name, data in copy.base.items()}
     after = {name: decode(data) for name, data in copy.files().items() if data.strip()}
     for one in loss(before, after, reasons).unnamed:
         if held.has(one.text):
             yield one.file
-    said = Said(one for name, text in after.items() if is_topic(name) or is_index(name) for one in said_in(text))
-    named = Said(reasons)
+    said = StatementIndex(
+        one for name, text in after.items() if is_topic(name) or is_index(name) for one in statements_of(text)
+    )
+    named = StatementIndex(reasons)
     for name in (name for name in before if is_index(name) and before[name] != after.get(name)):
         for line in _said_in(before[name]):
             is_telling = len(content_terms(line)) >= _TELLING

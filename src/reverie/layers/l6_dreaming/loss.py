@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from reverie.memory.taxonomy import is_topic
 from reverie.memory.topic_file import TopicFile
-from reverie.text.cutting import shortened
-from reverie.text.sameness import Said
+from reverie.text.cutting import shorten
+from reverie.text.sameness import StatementIndex
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
@@ -52,8 +52,8 @@ def body_statements(text: str) -> list[str]:
 
 def loss(before: Mapping[str, str], after: Mapping[str, str], reasons: Iterable[str] = ()) -> Loss:
     """Compares the topic files of two states of a directory; other files are not looked at."""
-    new = Said(one for name, text in after.items() if is_topic(name) for one in body_statements(text))
-    named = Said(_clauses(reasons))
+    new = StatementIndex(one for name, text in after.items() if is_topic(name) for one in body_statements(text))
+    named = StatementIndex(_clauses(reasons))
     lost: list[Lost] = []
     count = 0
     for name, text in sorted(before.items()):
@@ -79,5 +79,5 @@ def _clauses(reasons: Iterable[str]) -> list[str]:
 
 def listed(lost: Sequence[Lost], most: int = 5) -> str:
     """Some of the lost statements, for a sentence."""
-    shown = "; ".join(f"{one.file}: “{shortened(one.text, 90)}”" for one in lost[:most])
+    shown = "; ".join(f"{one.file}: “{shorten(one.text, 90)}”" for one in lost[:most])
     return shown + (f" and {len(lost) - most} more" if len(lost) > most else "")

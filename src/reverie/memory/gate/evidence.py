@@ -53,7 +53,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedStatement:
     """One statement and what was found about it."""
 
     statement: str
@@ -68,14 +68,14 @@ class Judged:
 class Assessment:
     """What the evidence says of a memory as a whole."""
 
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedStatement, ...]
     share: float
     """The part of all content words that a person typed, or that stood in memory."""
     other_language: bool
     """Written in another language than the person's: then little more than names can be shared."""
 
     @property
-    def refused(self) -> tuple[Judged, ...]:
+    def refused(self) -> tuple[JudgedStatement, ...]:
         """Statements of somebody else's, or with facts that nobody said."""
         return tuple(one for one in self.judged if one.verdict is Verdict.UNSUPPORTED or one.facts)
 
@@ -94,48 +94,53 @@ class Assessment:
 
 def assess(new: Sequence[str], evidence: Sequence[Evidence], known: Iterable[str] = ()) -> Assessment:
     """Judges each new statement. `known` are texts that stood in memory already: they count as support."""
-    said, model, other, sources = _sorted(evidence)
-    standing = Ground(known)
-    judged = tuple(_judged(statement, said, model, other, standing, sources) for statement in new)
+    said, model, other, sources = _sort_by_origin(evidence)
+    standing = EvidenceText(known)
+    judged = tuple(_judge(statement, said, model, other, standing, sources) for statement in new)
     terms = {term for statement in new for term in content_terms(statement)}
     share = sum(said.has(term) or standing.has(term) for term in terms) / len(terms) if terms else 1.0
-    foreign = other_language("\n".join(new), spoken(evidence))
+    foreign = other_language("\n".join(new), typed_text(evidence))
     return Assessment(judged, share, foreign)
 
 
-def _judged(
-    statement: str, said: Ground, model: Ground, other: Ground, standing: Ground, sources: dict[str, Ground]
-) -> Judged:
+def _judge(
+    statement: str,
+    said: EvidenceText,
+    model: EvidenceText,
+    other: EvidenceText,
+    standing: EvidenceText,
+    sources: dict[str, EvidenceText],
+) -> JudgedStatement:
     terms = content_terms(statement)
     facts = tuple(fact for fact in hard_facts(statement) if not said.has_fact(fact) and not standing.has_fact(fact))
     origins = tuple(name for name, ground in sources.items() if any(ground.has(term) for term in terms))
     if any(other.has_fact(fact) or model.has_fact(fact) for fact in facts):
-        return Judged(statement, Verdict.UNSUPPORTED, origins, facts)
+        return JudgedStatement(statement, Verdict.UNSUPPORTED, origins, facts)
     if not terms:
-        return Judged(statement, Verdict.UNKNOWN if facts else Verdict.SUPPORTED, origins, facts)
+        return JudgedStatement(statement, Verdict.UNKNOWN if facts else Verdict.SUPPORTED, origins, facts)
     own = sum(said.has(term) for term in terms)
     stood = sum(standing.has(term) for term in terms)
     if facts:
-        return Judged(statement, Verdict.UNKNOWN, origins, facts)
+        return JudgedStatement(statement, Verdict.UNKNOWN, origins, facts)
     if stood >= 0.6 * len(terms) or _enough(own, len(terms)):
         # Words of the person's and of a page's may be mixed: what the page alone has must not outweigh.
         foreign = sum(other.has(term) for term in terms if not said.has(term) and not standing.has(term))
         if foreign <= max(own, stood):
-            return Judged(statement, Verdict.SUPPORTED, origins)
-        return Judged(statement, Verdict.UNSUPPORTED, origins)
+            return JudgedStatement(statement, Verdict.SUPPORTED, origins)
+        return JudgedStatement(statement, Verdict.UNSUPPORTED, origins)
     elsewhere = sum(other.has(term) or model.has(term) for term in terms if not said.has(term))
     if elsewhere > own and _enough(elsewhere, len(terms)):
-        return Judged(statement, Verdict.UNSUPPORTED, origins)
-    return Judged(statement, Verdict.UNKNOWN, origins)
+        return JudgedStatement(statement, Verdict.UNSUPPORTED, origins)
+    return JudgedStatement(statement, Verdict.UNKNOWN, origins)
 
 
 def _enough(own: int, total: int) -> bool:
     return own >= ENOUGH * total if own >= 2 else own >= SHORT * total and own > 0
 
 
-def spoken(evidence: Sequence[Evidence]) -> str:
+def typed_text(evidence: Sequence[Evidence]) -> str:
     """Everything the person typed, as one text."""
-    return "\n".join(_typed(block.text) for block in evidence if block.origin.is_users)
+    return "\n".join(_strip_injected(block.text) for block in evidence if block.origin.is_users)
 
 
 def other_language(statement: str, typed: str) -> bool:
@@ -148,7 +153,7 @@ def other_language(statement: str, typed: str) -> bool:
     return bool(here and there and here != there)
 
 
-class Ground:
+class EvidenceText:
     """Texts that a statement may rest on, ready to be asked for words and facts."""
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -204,7 +209,9 @@ def _short(number: str) -> str:
     return f"{number[:-3]}k" if number.endswith("000") and len(number) > 3 else "\0"
 
 
-def _sorted(evidence: Sequence[Evidence]) -> tuple[Ground, Ground, Ground, dict[str, Ground]]:
+def _sort_by_origin(
+    evidence: Sequence[Evidence],
+) -> tuple[EvidenceText, EvidenceText, EvidenceText, dict[str, EvidenceText]]:
     """What the person typed or confirmed, what the model said, what anybody else said, and each origin alone."""
     said: list[str] = []
     model: list[str] = []
@@ -214,7 +221,7 @@ def _sorted(evidence: Sequence[Evidence]) -> tuple[Ground, Ground, Ground, dict[
     for block in evidence:
         match block.origin:
             case Origin.TYPED | Origin.ENTERED:
-                typed = _typed(block.text)
+                typed = _strip_injected(block.text)
                 said.append(typed)
                 other += [found[0] for found in _INJECTED.finditer(block.text)]
                 if last_model is not None and is_assent(typed):
@@ -227,11 +234,11 @@ def _sorted(evidence: Sequence[Evidence]) -> tuple[Ground, Ground, Ground, dict[
             case _:
                 other.append(block.text)
                 by_origin.setdefault(str(block.origin), []).append(block.text)
-    grounds = {name: Ground(texts) for name, texts in by_origin.items()}
-    return Ground(said), Ground(model), Ground(other), grounds
+    grounds = {name: EvidenceText(texts) for name, texts in by_origin.items()}
+    return EvidenceText(said), EvidenceText(model), EvidenceText(other), grounds
 
 
-def _typed(text: str) -> str:
+def _strip_injected(text: str) -> str:
     """A person's message without what was put into it on the way."""
     return _INJECTED.sub(" ", text)
 

@@ -14,9 +14,9 @@ from datetime import datetime
 from reverie.memory.changes import Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import is_topic
-from reverie.memory.topic_file import decode, said_in
-from reverie.text.folding import plain
-from reverie.text.sameness import Said
+from reverie.memory.topic_file import decode, statements_of
+from reverie.text.folding import fold_text
+from reverie.text.sameness import StatementIndex
 from reverie.text.words import content_terms
 
 _LOOKED_AT = 1_000
@@ -33,9 +33,11 @@ class Forgotten:
     when: datetime
 
 
-def forgotten(memory: MemoryDirectory) -> list[Forgotten]:
+def list_forgotten(memory: MemoryDirectory) -> list[Forgotten]:
     """What was removed with its whole file and is in no memory now, newest first."""
-    standing = {plain(one) for name in memory.names() if is_topic(name) for one in said_in(memory.read(name).text)}
+    standing = {
+        fold_text(one) for name in memory.names() if is_topic(name) for one in statements_of(memory.read(name).text)
+    }
     found = list[Forgotten]()
     for version in memory.log(limit=_LOOKED_AT):
         if version.info.writer in _UNWATCHED:
@@ -43,20 +45,20 @@ def forgotten(memory: MemoryDirectory) -> list[Forgotten]:
         for change in version.files:
             if change.before is None or change.after is not None or not is_topic(change.name):
                 continue
-            for one in said_in(decode(memory.history.read(change.before))):
-                if len(content_terms(one)) > 1 and plain(one) not in standing:
+            for one in statements_of(decode(memory.history.read(change.before))):
+                if len(content_terms(one)) > 1 and fold_text(one) not in standing:
                     found.append(Forgotten(one, version.when))
     return found
 
 
-def brought_back(text: str, standing: Iterable[str], gone: Iterable[Forgotten]) -> Forgotten | None:
+def find_brought_back(text: str, standing: Iterable[str], gone: Iterable[Forgotten]) -> Forgotten | None:
     """The forgotten statement that `text` brings back; None if there is none. `standing`: all that memory holds now."""
-    stood = {one for held in standing for one in said_in(held)}
-    new = Said(one for one in said_in(text) if one not in stood)
+    stood = {one for held in standing for one in statements_of(held)}
+    new = StatementIndex(one for one in statements_of(text) if one not in stood)
     return next((one for one in gone if new.has(one.statement)), None)
 
 
-def why_forgotten(name: str, gone: Forgotten) -> str:
+def explain_forgotten(name: str, gone: Forgotten) -> str:
     """What a writer is told that wanted to."""
     return (
         f"{name}: not written, because the user had this forgotten on {gone.when:%Y-%m-%d}: leave it out, whatever an "

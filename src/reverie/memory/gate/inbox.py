@@ -26,7 +26,7 @@ from reverie.parsing import load_json
 from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error, write_atomic
 from reverie.storage.history.versions import Version
-from reverie.text.cutting import shortened
+from reverie.text.cutting import shorten
 
 FOLDER: Final = ".inbox"
 LIMIT: Final = 200
@@ -40,7 +40,7 @@ class InboxFull(ReverieError):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ItemSource:
     """A block of the conversation that was looked at, shortened."""
 
     origin: str
@@ -64,7 +64,7 @@ class Item:
     """What to ask the person; empty: whether it shall be remembered."""
     before: str = ""
     """Digest of the file it was meant to replace; empty if it was new."""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[ItemSource, ...] = ()
     writer: str = ""
     session: str = ""
     message: str = ""
@@ -76,7 +76,7 @@ class Item:
         return asdict(self)
 
 
-class Inbox:
+class MemoryInbox:
     """The inbox of one memory directory. Nothing is made before the first item."""
 
     def __init__(self, memory: Path, *, limit: int = LIMIT, now: Callable[[], datetime] | None = None) -> None:
@@ -91,7 +91,7 @@ class Inbox:
             text=redacted(item.text)[:_LONGEST_TEXT],
             statements=tuple(redacted(one) for one in item.statements),
             question=redacted(item.question),
-            sources=tuple(replace(one, excerpt=shortened(redacted(one.excerpt), _EXCERPT)) for one in item.sources),
+            sources=tuple(replace(one, excerpt=shorten(redacted(one.excerpt), _EXCERPT)) for one in item.sources),
             time=item.time or self._now().isoformat(timespec="seconds"),
         )
         key = "\0".join([clean.why, clean.file, *clean.statements])
@@ -132,12 +132,12 @@ class Inbox:
         if not is_topic(item.file):
             version = memory.append(item.file, "".join(f"- {one}\n" for one in item.statements), info)
         elif not memory.exists(item.file):
-            version = memory.create(item.file, _confirmed(text or item.text), info)
+            version = memory.create(item.file, _confirm(text or item.text), info)
         else:
             now = memory.read(item.file)
             same = now.digest == item.before
-            proposed = text or (item.text if same else _with_added(now.text, item.statements))
-            version = memory.update(item.file, _confirmed(proposed), info, base=now.digest)
+            proposed = text or (item.text if same else _add_statements(now.text, item.statements))
+            version = memory.update(item.file, _confirm(proposed), info, base=now.digest)
         self._remove(item.id)
         return version
 
@@ -203,7 +203,7 @@ def _item(raw: dict[str, Any]) -> Item | None:
         **given,
         statements=said,
         sources=tuple(
-            Source(str(one.get("origin", "")), str(one.get("excerpt", "")), str(one.get("message", "")))
+            ItemSource(str(one.get("origin", "")), str(one.get("excerpt", "")), str(one.get("message", "")))
             for one in _objects(raw.get("sources"))
         ),
     )
@@ -217,11 +217,11 @@ def _objects(value: Any) -> list[dict[str, Any]]:
     )
 
 
-def _confirmed(text: str) -> TopicFile:
-    return TopicFile.parse(text).updated(trust=Trust.CONFIRMED)
+def _confirm(text: str) -> TopicFile:
+    return TopicFile.parse(text).with_changes(trust=Trust.CONFIRMED)
 
 
-def _with_added(now: str, statements: Sequence[str]) -> str:
+def _add_statements(now: str, statements: Sequence[str]) -> str:
     topic = TopicFile.parse(now)
     added = "\n".join(f"- {one}" for one in statements)
-    return topic.updated(body=f"{topic.body.rstrip()}\n\n{added}\n").text
+    return topic.with_changes(body=f"{topic.body.rstrip()}\n\n{added}\n").text

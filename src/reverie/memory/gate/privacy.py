@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reverie.memory.taxonomy import TEAM, MemoryType
-from reverie.memory.topic_file import TopicFile, said_in
-from reverie.text.sameness import Said
+from reverie.memory.topic_file import TopicFile, statements_of
+from reverie.text.sameness import StatementIndex
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
@@ -28,8 +28,8 @@ def why_private(name: str, text: str, before: str | None, notes: Iterable[str]) 
         return (
             f"{name}: not written, because what is about the user is private, and {TEAM}/ is shared. Keep it outside."
         )
-    stood = set(said_in(before or ""))
-    new = Said(one for one in said_in(text) if one not in stood)
+    stood = set(statements_of(before or ""))
+    new = StatementIndex(one for one in statements_of(text) if one not in stood)
     for note in notes:
         topic = TopicFile.parse(note)
         if topic.type is not MemoryType.USER:

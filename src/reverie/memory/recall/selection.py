@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from reverie.errors import ModelError, ReverieError
-from reverie.memory.recall.showing import SCHEMA, SELECTOR_TOKENS, chosen, selector_question, selector_system
+from reverie.memory.recall.reminder import SCHEMA, SELECTOR_TOKENS, parse_selection, selector_question, selector_system
 from reverie.memory.scan import ScanEntry, manifest
 from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.catalogue import Catalogue
@@ -50,7 +50,7 @@ class Selector:
             self.failed = str(error) if isinstance(error, ModelError) else ""
             return None
         text = Message("assistant", response.content).text
-        return chosen(text, {entry.name for entry in entries})
+        return parse_selection(text, {entry.name for entry in entries})
 
     async def _ask(self, question: str) -> Response:
         model = self._small()

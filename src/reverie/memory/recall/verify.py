@@ -32,7 +32,7 @@ class RepoNames:
         self._files = RepoFiles(root)
         self._since = time.monotonic()
 
-    def gone(self, text: str) -> tuple[str, ...]:
+    def find_missing(self, text: str) -> tuple[str, ...]:
         """Files and symbols that `text` names and that are not found."""
         if time.monotonic() - self._since > _FRESH_S:
             self._files, self._since = RepoFiles(self._root), time.monotonic()

@@ -39,7 +39,7 @@ _MAX_FILES = 500
 _MAX_BYTES = 5_000_000
 
 
-class Scope(StrEnum):
+class AgentMemoryScope(StrEnum):
     """For whom an agent's memory holds."""
 
     USER = "user"
@@ -48,9 +48,9 @@ class Scope(StrEnum):
 
 
 _MEANS = {
-    Scope.USER: "scope_user.md",
-    Scope.PROJECT: "scope_project.md",
-    Scope.LOCAL: "scope_local.md",
+    AgentMemoryScope.USER: "scope_user.md",
+    AgentMemoryScope.PROJECT: "scope_project.md",
+    AgentMemoryScope.LOCAL: "scope_local.md",
 }
 
 
@@ -59,21 +59,25 @@ class AgentMemoryPlace:
     """Where a kind of agent keeps its memory, and where a snapshot of it would lie."""
 
     kind: str
-    scope: Scope
+    scope: AgentMemoryScope
     folder: Path
     snapshot: Path
 
     @classmethod
-    def of(cls, places: Places, kind: str, scope: Scope) -> AgentMemoryPlace:
+    def of(cls, places: Places, kind: str, scope: AgentMemoryScope) -> AgentMemoryPlace:
         """Raises UserError for a kind that cannot be a folder's name, or a folder that leads out of the repository."""
         match scope:
-            case Scope.USER:
+            case AgentMemoryScope.USER:
                 folder = places.agent_memory_user(kind)
-            case Scope.PROJECT:
+            case AgentMemoryScope.PROJECT:
                 folder = places.agent_memory_project(kind)
-            case Scope.LOCAL:
+            case AgentMemoryScope.LOCAL:
                 folder = places.agent_memory_local(kind)
-        if scope is not Scope.USER and places.remote_memory is None and not is_inside(str(folder), places.root):
+        if (
+            scope is not AgentMemoryScope.USER
+            and places.remote_memory is None
+            and not is_inside(str(folder), places.root)
+        ):
             raise UserError(f"{folder} leads out of {places.root}; replace it by a folder.")
         snapshot = places.root / _SNAPSHOTS / folder.name
         return cls(kind, scope, folder, snapshot)
@@ -129,11 +133,11 @@ class AgentMemory:
         """Makes the folder, and keeps what is not for colleagues out of their repository."""
         make_private_dir(self.root)
         match self.place.scope:
-            case Scope.PROJECT:
+            case AgentMemoryScope.PROJECT:
                 _ignore(self.root.parent, "*-history.git/\n**/.*\n!.gitignore\n")
-            case Scope.LOCAL:
+            case AgentMemoryScope.LOCAL:
                 _ignore(self.root.parent, "*\n")
-            case Scope.USER:
+            case AgentMemoryScope.USER:
                 pass
 
     # -- snapshots --------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ class SyncReport:
         return bool(self.received or self.sent)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """In one line for a person: how many files went which way, and which were held back and why."""
         counts = (
             (len(self.received), "received"),
@@ -121,7 +121,7 @@ def three_way(base: Files, ours: Files, theirs: Files) -> Merge:
         elif their is None:
             merge.there[name] = our
         elif is_index(name):
-            both = encode(_merged_lines(decode(before or b""), decode(our), decode(their)))
+            both = encode(_merge_lines(decode(before or b""), decode(our), decode(their)))
             merged.append(name)
             if both != our:
                 merge.here[name] = both
@@ -139,7 +139,7 @@ def three_way(base: Files, ours: Files, theirs: Files) -> Merge:
 
 def _list_survivors(merge: Merge, ours: Files, theirs: Files) -> None:
     """A file that outlived a removal, or stands beside another version, needs the index line it lost or never had."""
-    after = _applied(ours, merge.here)
+    after = _apply(ours, merge.here)
     index = before = decode(after.get(INDEX, b""))
     for name, data in {**merge.there, **merge.here}.items():
         if data is not None and not is_index(name) and entry_of(index, name) is None:
@@ -152,7 +152,7 @@ def _list_survivors(merge: Merge, ours: Files, theirs: Files) -> None:
                 changes[INDEX] = encode(index)
 
 
-def _merged_lines(base: str, ours: str, theirs: str) -> str:
+def _merge_lines(base: str, ours: str, theirs: str) -> str:
     """Their lines without those we took out, then the lines we added. Order is theirs: an index is a set of lines."""
     known, own, other = set(base.splitlines()), ours.splitlines(), theirs.splitlines()
     removed, there = known - set(own), set(other)
@@ -214,7 +214,7 @@ class _Round:
         taken = self._take(merge.here)
         sent = {name: data for name, data in merge.there.items() if self._may_leave(name, data, theirs.get(name))}
         write_files(self._shared, sent, mode=self._mode)
-        self._common = _same(_applied(ours, taken), _applied(theirs, sent), base)
+        self._common = _common_files(_apply(ours, taken), _apply(theirs, sent), base)
         return SyncReport(
             received=tuple(taken),
             sent=tuple(sent),
@@ -288,12 +288,12 @@ def _settled(one: _Round) -> SyncReport:
     return report
 
 
-def _applied(files: Files, changes: Mapping[str, bytes | None]) -> Files:
+def _apply(files: Files, changes: Mapping[str, bytes | None]) -> Files:
     after = {**files, **changes}
     return {name: data for name, data in after.items() if data is not None}
 
 
-def _same(ours: Files, theirs: Files, base: Files) -> dict[str, bytes]:
+def _common_files(ours: Files, theirs: Files, base: Files) -> dict[str, bytes]:
     """What both sides agree on; where they do not (something was held back), what they agreed on before."""
     common: dict[str, bytes] = {}
     for name in {*ours, *theirs, *base}:

@@ -1,7 +1,5 @@
-"""Plans what a purge writes in a memory directory: contents and file names without the secret, pointers that still fit.
-
-Pure but for reading through the callers' hands. The history is rewritten with the same two functions.
-"""
+"""Plans the writes of a purge in a memory directory: contents and file names without the secret, pointers that still
+fit. The history is rewritten with the same two functions."""
 
 from __future__ import annotations
 
@@ -11,8 +9,8 @@ from reverie.memory.topic_file import decode, encode
 from reverie.storage.history.purge import without_doubles
 
 
-class Cleaning:
-    """`replace` and `rename` for texts and paths, made to agree about files that get another name."""
+class PurgePlan:
+    """Applies `replace` to texts and `rename` to paths, and keeps both consistent for renamed files."""
 
     def __init__(self, names: Iterable[str], replace: Callable[[str], str], rename: Callable[[str], str]) -> None:
         self._replace, self._rename = replace, rename
@@ -26,18 +24,18 @@ class Cleaning:
         }
 
     def content(self, data: bytes) -> bytes:
-        """The content without the secret. A line of the index goes on naming its file."""
+        """The content without the secret; index lines follow renamed files."""
         text = decode(data)
         for old, new in self._parts.items():
             text = text.replace(old, new)
         return encode(self._replace(text))
 
     def part(self, name: str) -> str:
-        """One name of a file or folder without the secret."""
+        """One file or folder name without the secret."""
         return self._parts.get(name) or self._rename(name)
 
     def writes(self, name: str, data: bytes) -> dict[str, bytes | None]:
-        """What must be written for one file; nothing if it is clean."""
+        """The writes for one file; empty if it is clean."""
         new = self.content(data)
         if name in self._moved:
             return {name: None, self._moved[name]: new}

@@ -33,12 +33,12 @@ class Moment:
                 return f"{self.day.year}"
 
 
-def spelled(words: str) -> dict[str, int]:
+def number_words(words: str) -> dict[str, int]:
     """Number words, from one on, parted by commas; several for one number are parted by spaces."""
     return {word: number for number, one in enumerate(words.split(","), 1) for word in one.split()}
 
 
-def exact(year: int, month: int, day: int) -> Moment | None:
+def exact_day(year: int, month: int, day: int) -> Moment | None:
     """That day, if there is one."""
     try:
         return Moment(date(year, month, day))
@@ -50,41 +50,41 @@ def period(today: date, grain: Grain, ahead: int, *, is_end: bool = False) -> Mo
     """This week, month, quarter or year, or so many on; `is_end`: the last day of it, of a week its Friday."""
     match grain:
         case "day":
-            return Moment(days_on(today, ahead))
+            return Moment(add_days(today, ahead))
         case "week":
             return Moment(weekday_in(today, 4, ahead)) if is_end else Moment(monday_of(today, ahead), grain)
         case "month":
-            first, months = months_on(today.replace(day=1), ahead), 1
+            first, months = add_months(today.replace(day=1), ahead), 1
         case "quarter":
             first, months = quarter(today, ahead=ahead), 3
         case "year":
             first, months = date(today.year + ahead, 1, 1), 12
-    return Moment(days_on(months_on(first, months), -1)) if is_end else Moment(first, grain)
+    return Moment(add_days(add_months(first, months), -1)) if is_end else Moment(first, grain)
 
 
-def days_on(today: date, days: int) -> date:
+def add_days(today: date, days: int) -> date:
     return today + timedelta(days=days)
 
 
-def months_on(today: date, months: int) -> date:
+def add_months(today: date, months: int) -> date:
     """The same day of another month, or its last if it is shorter."""
     year, month = divmod(today.year * 12 + today.month - 1 + months, 12)
     return date(year, month + 1, min(today.day, monthrange(year, month + 1)[1]))
 
 
-def counted(today: date, count: int, grain: Grain) -> date:
+def add_units(today: date, count: int, grain: Grain) -> date:
     """So many days, weeks, months, quarters or years on; back, if the count is negative."""
     match grain:
         case "day":
-            return days_on(today, count)
+            return add_days(today, count)
         case "week":
-            return days_on(today, 7 * count)
+            return add_days(today, 7 * count)
         case "month":
-            return months_on(today, count)
+            return add_months(today, count)
         case "quarter":
-            return months_on(today, 3 * count)
+            return add_months(today, 3 * count)
         case "year":
-            return months_on(today, 12 * count)
+            return add_months(today, 12 * count)
 
 
 def monday_of(today: date, weeks: int = 0) -> date:
@@ -119,8 +119,8 @@ def in_year(today: date, month: int, day: int, *, past: bool, ahead: bool = Fals
     found = [_day(year, month, day) for year in years]
     here = found[0]
     if past:
-        return Moment(here if here <= days_on(today, _LONG_AGO) else found[1])
-    return Moment(here if here >= (today if ahead else days_on(today, -_LONG_AGO)) else found[1])
+        return Moment(here if here <= add_days(today, _LONG_AGO) else found[1])
+    return Moment(here if here >= (today if ahead else add_days(today, -_LONG_AGO)) else found[1])
 
 
 def day_of_month(today: date, day: int, *, past: bool) -> Moment | None:
@@ -128,7 +128,7 @@ def day_of_month(today: date, day: int, *, past: bool) -> Moment | None:
     if not 1 <= day <= 31:
         return None
     for step in range(4):
-        first = months_on(today.replace(day=1), -step if past else step)
+        first = add_months(today.replace(day=1), -step if past else step)
         if day > monthrange(first.year, first.month)[1]:
             continue
         found = first.replace(day=day)
@@ -140,9 +140,9 @@ def day_of_month(today: date, day: int, *, past: bool) -> Moment | None:
 def quarter(today: date, number: int | None = None, *, ahead: int = 0, past: bool = False) -> date:
     """The first day of the numbered quarter (this year's, unless it is over), or of this one and so many on."""
     if number is None:
-        return months_on(date(today.year, 3 * ((today.month - 1) // 3) + 1, 1), 3 * ahead)
+        return add_months(date(today.year, 3 * ((today.month - 1) // 3) + 1, 1), 3 * ahead)
     first = date(today.year, 3 * number - 2, 1)
-    over = months_on(first, 3) <= today
+    over = add_months(first, 3) <= today
     if past:
         return first if first <= today else first.replace(year=today.year - 1)
     return first.replace(year=today.year + 1) if over else first

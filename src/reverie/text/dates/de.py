@@ -6,11 +6,11 @@ import re
 
 from reverie.text.dates import calendar as cal
 from reverie.text.dates.calendar import Moment
-from reverie.text.dates.finding import Clause, Grammar, Read, Reading, Wording, phrase
+from reverie.text.dates.phrases import Clause, Grammar, Read, Reading, Wording, phrase
 
 _DAYS = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag")
 _MONTHS = ("jan", "feb", "mär", "apr", "mai", "jun", "jul", "aug", "sep", "okt", "nov", "dez")
-_NUMBERS = cal.spelled(
+_NUMBERS = cal.number_words(
     "ein eine einem einer einen, zwei, drei, vier, fünf, sechs, sieben, acht, neun, zehn, elf, zwölf"
 )
 _DAY = r"(?P<weekday>montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag)"
@@ -32,7 +32,7 @@ def _counted(sign: int) -> Read:
     def read(match: re.Match[str], clause: Clause) -> Reading | None:
         said = match["count"].lower()
         count = sign * (int(said) if said.isdigit() else _NUMBERS[said])
-        return _on(clause, Moment(cal.counted(clause.today, count, _GRAINS[match["unit"].lower()[0]])))
+        return _on(clause, Moment(cal.add_units(clause.today, count, _GRAINS[match["unit"].lower()[0]])))
 
     return read
 
@@ -54,7 +54,7 @@ def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
     name = (groups.get("month") or "").lower()[:3].replace("jän", "jan")
     month = _MONTHS.index(name) + 1 if name else int(match["number"])
     if groups.get("year"):
-        return _on(clause, cal.exact(int(groups["year"]) % 2000 + 2000, month, day))
+        return _on(clause, cal.exact_day(int(groups["year"]) % 2000 + 2000, month, day))
     past = clause.past and not _AHEAD.search(clause.before)
     return _on(clause, cal.in_year(clause.today, month, day, past=past))
 

@@ -7,11 +7,11 @@ from datetime import date
 
 from reverie.text.dates import calendar as cal
 from reverie.text.dates.calendar import Moment
-from reverie.text.dates.finding import Clause, Grammar, Reading, Rule, phrase
+from reverie.text.dates.phrases import Clause, Grammar, Reading, Rule, phrase
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_NUMBERS = cal.spelled("a an one, two couple, three, four, five, six, seven, eight, nine, ten, eleven, twelve")
+_NUMBERS = cal.number_words("a an one, two couple, three, four, five, six, seven, eight, nine, ten, eleven, twelve")
 
 _DAY = (
     r"(?P<weekday>mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?"
@@ -59,13 +59,13 @@ def _simple(days: int) -> Rule:
         days, ""
     )
     word = {2: r"(?:the )?day after tomorrow", -2: r"(?:the )?day before yesterday"}.get(days, word)
-    return phrase(rf"\b(?:{word})\b"), lambda _match, clause: _on(clause, Moment(cal.days_on(clause.today, days)))
+    return phrase(rf"\b(?:{word})\b"), lambda _match, clause: _on(clause, Moment(cal.add_days(clause.today, days)))
 
 
 def _counted(today: date, count: int, unit: str, sign: int = 1) -> date | None:
     if count > 400:
         return None
-    return cal.counted(today, sign * count * (2 if unit[0] == "f" else 1), _GRAINS[unit[0]])
+    return cal.add_units(today, sign * count * (2 if unit[0] == "f" else 1), _GRAINS[unit[0]])
 
 
 def _number(text: str) -> int:
@@ -79,7 +79,7 @@ def _in_time(match: re.Match[str], clause: Clause) -> Reading | None:
     start = clause.today
     origin = (match.groupdict().get("origin") or "").lower()
     if origin == "tomorrow":
-        start = cal.days_on(start, 1)
+        start = cal.add_days(start, 1)
     elif origin and origin not in ("now", "today"):
         start = cal.weekday_ahead(start, _DAYS.index(origin[:3]))
     day = _counted(start, _number(match["count"]), match["unit"].lower())
@@ -120,7 +120,7 @@ def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
 def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
     month, day = _MONTHS.index(match["month"].lower()[:3]) + 1, int(match["day"])
     if match["year"]:
-        found = cal.exact(int(match["year"]), month, day)
+        found = cal.exact_day(int(match["year"]), month, day)
     else:
         led_in = re.search(r"\b(?:on|by|until|till|til|since|before|due)\s*$", clause.before, re.I)
         if match["month"] == "may" and not led_in and not re.search(r"\d(?:st|nd|rd|th)|of", match[0]):
@@ -133,7 +133,7 @@ def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
 def _of_month(match: re.Match[str], clause: Clause) -> Reading | None:
     """A day of the month that is now, next or past: “the 14th of next month”."""
     ahead = {"next": 1, "coming": 1, "last": -1}.get(match["which"].lower(), 0)
-    first = cal.months_on(clause.today.replace(day=1), ahead)
+    first = cal.add_months(clause.today.replace(day=1), ahead)
     day = int(match["day"])
     if not 1 <= day <= cal.month_end(first.year, first.month).day:
         return None

@@ -6,11 +6,11 @@ import re
 
 from reverie.text.dates import calendar as cal
 from reverie.text.dates.calendar import Moment
-from reverie.text.dates.finding import Clause, Grammar, Read, Reading, Wording, phrase
+from reverie.text.dates.phrases import Clause, Grammar, Read, Reading, Wording, phrase
 
 _DAYS = ("lun", "mar", "mié", "jue", "vie", "sáb", "dom")
 _MONTHS = ("ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sep", "oct", "nov", "dic")
-_NUMBERS = cal.spelled(
+_NUMBERS = cal.number_words(
     "un una, dos, tres, cuatro, cinco, seis, siete, ocho, nueve, diez, once, doce, trece, catorce, quince"
 )
 _DAY = r"(?P<weekday>lunes|martes|mi[ée]rcoles|jueves|viernes|s[áa]bado|domingo)"
@@ -31,7 +31,7 @@ def _counted(sign: int) -> Read:
     def read(match: re.Match[str], clause: Clause) -> Reading | None:
         said = match["count"].lower()
         count = sign * (int(said) if said.isdigit() else _NUMBERS[said])
-        return _on(clause, Moment(cal.counted(clause.today, count, _GRAINS[match["unit"].lower()[0]])))
+        return _on(clause, Moment(cal.add_units(clause.today, count, _GRAINS[match["unit"].lower()[0]])))
 
     return read
 
@@ -50,7 +50,7 @@ def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
 def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
     month, day = _MONTHS.index(match["month"].lower()[:3].replace("set", "sep")) + 1, int(match["day"])
     if match["year"]:
-        return _on(clause, cal.exact(int(match["year"]), month, day))
+        return _on(clause, cal.exact_day(int(match["year"]), month, day))
     return _on(clause, cal.in_year(clause.today, month, day, past=clause.past and not _AHEAD.search(clause.before)))
 
 

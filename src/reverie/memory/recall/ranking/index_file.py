@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenDatabase:
     """An open database; `problem` says why it is in memory, if it is."""
 
     connection: sqlite3.Connection
@@ -28,14 +28,16 @@ class Opened:
             self.lock = None
 
 
-def open_database(path: Path | None, schema: str, version: str, busy_ms: int, *, distrust: bool = False) -> Opened:
+def open_database(
+    path: Path | None, schema: str, version: str, busy_ms: int, *, distrust: bool = False
+) -> OpenDatabase:
     """The database at `path` with this schema and version, made or made again where needed; in memory without a path.
 
     `distrust`: what is at `path` has just failed in use, so it is thrown away even if it opens.
     """
-    make = _Making(schema, version, busy_ms)
+    make = _DatabaseMaker(schema, version, busy_ms)
     if path is None:
-        return Opened(make.opened(":memory:"), None, "")
+        return OpenDatabase(make.opened(":memory:"), None, "")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -47,7 +49,7 @@ def open_database(path: Path | None, schema: str, version: str, busy_ms: int, *,
             problem = f"{path}: damaged, and in use by another process"
         else:
             fcntl.flock(lock, fcntl.LOCK_SH)
-            return Opened(make.checked(path), lock, "")
+            return OpenDatabase(make.checked(path), lock, "")
     except sqlite3.OperationalError as error:
         problem = f"{path}: {error}"
     except sqlite3.DatabaseError as error:
@@ -73,7 +75,7 @@ def _throw_away(path: Path, lock: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Making:
+class _DatabaseMaker:
     schema: str
     version: str
     busy_ms: int
@@ -113,8 +115,8 @@ class _Making:
             connection.execute("INSERT INTO meta VALUES ('version', ?)", (self.version,))
         connection.execute("COMMIT")
 
-    def in_memory(self, problem: str) -> Opened:
-        return Opened(self.opened(":memory:"), None, problem)
+    def in_memory(self, problem: str) -> OpenDatabase:
+        return OpenDatabase(self.opened(":memory:"), None, problem)
 
 
 def _version(connection: sqlite3.Connection) -> str:

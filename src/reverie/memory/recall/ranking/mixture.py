@@ -7,10 +7,10 @@ signal is a share of a perfect match, less what is usual for the query: it fades
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from typing import Final
+from typing import Final, Protocol
 
 from reverie.text.word_lists import FUNCTION_WORDS
 from reverie.text.words import words
@@ -34,7 +34,7 @@ UNKNOWN_MEANING: Final = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class Signals:
+class RankSignals:
     """What is known about one file for one query. `meaning` is None if the file has no vectors (or no encoder runs)."""
 
     words: float
@@ -45,7 +45,7 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class ShowGate:
     """A logistic model of whether a query has anything to find, and what share of the best score others must reach."""
 
     names: tuple[str, ...]
@@ -59,15 +59,15 @@ class Gate:
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, z))))
 
 
-SEMANTIC_GATE: Final = Gate(
+SEMANTIC_GATE: Final = ShowGate(
     ("meaning", "nearness", "manner", "foreign", "words"), (10.2, 14.9, 0.48, 2.5, 7.3), -3.9, least=0.5, of_best=0.65
 )
-BUILTIN_GATE: Final = Gate(
+BUILTIN_GATE: Final = ShowGate(
     ("words", "manner", "length", "foreign"), (23.4, 0.65, 4.94, 1.6), -12.0, least=0.5, of_best=0.55
 )
 
 
-def score(signals: Signals, semantic: bool) -> float:
+def score(signals: RankSignals, semantic: bool) -> float:
     """What files are ranked by."""
     if not semantic:
         return signals.words + TOOL * signals.tool
@@ -100,3 +100,50 @@ def foreign_signal(query: str) -> float:
     if len(said) < FOREIGN_WORDS:
         return 0.0
     return float(sum(word in FUNCTION_WORDS for word in said) < FOREIGN_SHARE * len(said))
+
+
+class Scored(Protocol):
+    """What the decision needs of a candidate."""
+
+    @property
+    def score(self) -> float: ...
+    @property
+    def signals(self) -> RankSignals: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How many of the best to show, and why not more."""
+
+    show: int
+    confidence: float
+    grounds: tuple[tuple[str, float], ...]
+    """What the confidence was made of."""
+    silent: str
+    """Why nothing is shown; empty if something is."""
+    reason: str
+    """Why the next one is not shown."""
+
+
+def decide(query: str, ranked: Sequence[Scored], *, manner: float, nearness: float | None, limit: int) -> Decision:
+    """`manner` and `nearness` say how much the prompt is about work at hand; `nearness` is None without an encoder."""
+    if not ranked:
+        return Decision(0, 0.0, (), "no memory shares a word or a meaning with it", "")
+    words = words_signal(max(score(one.signals, semantic=False) for one in ranked))
+    if nearness is None:
+        gate = BUILTIN_GATE
+        values = (words, manner, length_signal(query), foreign_signal(query))
+    else:
+        gate = SEMANTIC_GATE
+        closest = max(one.signals.meaning or 0.0 for one in ranked)
+        values = (closest, nearness, manner, foreign_signal(query), words)
+    confidence = gate.probability(values)
+    grounds = tuple(zip(gate.names, values, strict=True))
+    if confidence < gate.least:
+        named = ", ".join(f"{name} {value:.2f}" for name, value in grounds)
+        silent = f"nothing is close enough ({named}: {confidence:.2f} of the {gate.least:.2f} needed)"
+        return Decision(0, confidence, grounds, silent, "the prompt does not seem to need a memory")
+    least = gate.of_best * ranked[0].score
+    show = sum(one.score >= least for one in ranked[:limit])
+    reason = f"below {gate.of_best:.0%} of the best score" if show < limit else f"not among the best {limit}"
+    return Decision(show, confidence, grounds, "", reason)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.memory.recall.ranking.topic import Topic
 from reverie.memory.recall.search_index import IndexedFile, SearchIndex
 from reverie.text.words import words
 
@@ -112,8 +111,8 @@ def is_manual(tools: Sequence[ToolInUse], file: IndexedFile, index: SearchIndex)
         return bool(named) and not warns and bool(_MANUAL_OF_ANY_TYPE.search(header))
     if _MANUAL.search(header.replace("reference ", " ", 1)):
         # The header may call a program by another name than its command: then the commands in the body tell.
-        return bool(named) or _shows_calls(tools, index.read(file))
-    return not warns and bool(_named(tools, file)) and _shows_calls(tools, index.read(file))
+        return bool(named) or _shows_calls(tools, index.body(file))
+    return not warns and bool(_named(tools, file)) and _shows_calls(tools, index.body(file))
 
 
 def _named(tools: Sequence[ToolInUse], file: IndexedFile) -> list[ToolInUse]:
@@ -123,7 +122,7 @@ def _named(tools: Sequence[ToolInUse], file: IndexedFile) -> list[ToolInUse]:
     return [tool for tool in tools if tool.named_in(file.header.lower(), header_words)]
 
 
-def _shows_calls(tools: Sequence[ToolInUse], topic: Topic) -> bool:
+def _shows_calls(tools: Sequence[ToolInUse], body: str) -> bool:
     """Whether the body shows how the tool is called: a command line or a call in code."""
     calls = "|".join(re.escape(called) for tool in tools for called in (tool.identifier, *tool.name))
-    return bool(re.search(rf"(`|^\s*\$?\s*)(?:{calls})[ (]", topic.body, re.IGNORECASE | re.MULTILINE))
+    return bool(re.search(rf"(`|^\s*\$?\s*)(?:{calls})[ (]", body, re.IGNORECASE | re.MULTILINE))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from reverie.memory.recall.search_index import IndexedFile
-from reverie.text.sameness import REWORDED, likeness
+from reverie.text.sameness import REWORDED, similarity
 from reverie.text.words import FUNCTION_TERMS, terms, words
 
 _REPLACED: Final = r"superseded|outdated|obsolete|out of date|no longer (?:valid|true|used|current|applies)|archived"
@@ -73,4 +73,4 @@ def _same_series(one: frozenset[str], other: frozenset[str]) -> bool:
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     if min(len(one), len(other)) < TWIN_TERMS:
         return False
-    return likeness(one, other) >= REWORDED
+    return similarity(one, other) >= REWORDED

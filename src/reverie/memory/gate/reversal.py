@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from reverie.memory.gate.evidence import Ground
+from reverie.memory.gate.evidence import EvidenceText
 from reverie.memory.gate.evidence_words import DATE_WORDS
-from reverie.memory.topic_file import said_in
-from reverie.text.cutting import shortened
-from reverie.text.folding import plain
-from reverie.text.sameness import REWORDED, contradicts, likeness, share
+from reverie.memory.topic_file import statements_of
+from reverie.text.cutting import shorten
+from reverie.text.folding import fold_text
+from reverie.text.sameness import REWORDED, contradicts, share, similarity
 from reverie.text.values import values_of
 from reverie.text.words import content_terms, is_negated
 
@@ -23,10 +23,10 @@ _SPOKEN: Final = 0.5
 """Of its content words, that a person must have typed for a `not` to be theirs; two at least."""
 
 
-def turned_round(
+def find_reversal(
     text: str,
     before: str,
-    typed: Ground,
+    typed: EvidenceText,
     standing: Callable[[], Iterable[str]],
     *,
     joined: Iterable[str] = (),
@@ -37,26 +37,31 @@ def turned_round(
     `before`: the same file as it was; `typed`: what people said; `standing`: all that memory says, read if it is
     needed; `joined`: files that are gone, so that this one may stand for them; `elsewhere`: what other files say now.
     """
-    old, new = said_in(before), said_in(text)
-    here = {plain(one) for one in new}
-    stood = [(one, plain(one) in here) for one in old]
-    if moved := [one for other in joined for one in said_in(other)]:
-        there = here | {plain(one) for other in elsewhere for one in said_in(other)}
-        stood += [(one, plain(one) in there) for one in moved]
+    old, new = statements_of(before), statements_of(text)
+    here = {fold_text(one) for one in new}
+    stood = [(one, fold_text(one) in here) for one in old]
+    if moved := [one for other in joined for one in statements_of(other)]:
+        there = here | {fold_text(one) for other in elsewhere for one in statements_of(other)}
+        stood += [(one, fold_text(one) in there) for one in moved]
     for one in new:
         if one in old or not stood:
             continue
         # What a statement came from is the one most like it.
-        was, stays = max(stood, key=lambda other: likeness(content_terms(one), content_terms(other[0])))
-        if not stays and contradicts(one, was) and not _is_dated(one, was) and not _rests(one, was, standing, typed):
+        was, stays = max(stood, key=lambda other: similarity(content_terms(one), content_terms(other[0])))
+        if (
+            not stays
+            and contradicts(one, was)
+            and not _is_dated(one, was)
+            and not _has_support(one, was, standing, typed)
+        ):
             return one, was
     return None
 
 
-def why_turned(name: str, now: str, was: str) -> str:
+def explain_reversal(name: str, now: str, was: str) -> str:
     """What a writer is told that wanted to."""
     return (
-        f"{name}: not written, because “{shortened(now, 100)}” would stand for “{shortened(was, 100)}”, and "
+        f"{name}: not written, because “{shorten(now, 100)}” would stand for “{shorten(was, 100)}”, and "
         "neither the user nor another memory says so. Keep it as it was."
     )
 
@@ -73,7 +78,7 @@ def _is_date(value: str) -> bool:
     return value[:4].isdigit() and value[4:5] == "-"
 
 
-def _rests(one: str, was: str, standing: Callable[[], Iterable[str]], typed: Ground) -> bool:
+def _has_support(one: str, was: str, standing: Callable[[], Iterable[str]], typed: EvidenceText) -> bool:
     """Whether a person, or another memory, says it as it is now."""
     terms, new = content_terms(one), values_of(one).all - values_of(was).all
     if new:
@@ -81,8 +86,8 @@ def _rests(one: str, was: str, standing: Callable[[], Iterable[str]], typed: Gro
             return True
     elif sum(typed.has(term) for term in terms) >= max(min(2, len(terms)), _SPOKEN * len(terms)):
         return True
-    for other in (said for text in standing() for said in said_in(text)):
-        if plain(other) == plain(was) or share(terms, content_terms(other)) < REWORDED:
+    for other in (said for text in standing() for said in statements_of(text)):
+        if fold_text(other) == fold_text(was) or share(terms, content_terms(other)) < REWORDED:
             continue
         if new <= values_of(other).all and is_negated(other) == is_negated(one):
             return True

@@ -1,6 +1,6 @@
 """Finds where a text speaks of days and says which they are, counted from the day it was written on.
 
-`absolute` writes them out: “next Tuesday” becomes `2026-03-17`. What cannot be counted (“soon”, “on Fridays”, “every
+`write_out_days` writes them out: “next Tuesday” becomes `2026-03-17`. What cannot be counted (“soon”, “on Fridays”, “every
 month”) stays as it is. A closed grammar of five languages: the libraries that were tried know too few of these
 phrases, and guess at too many others. It never looks at a clock.
 """
@@ -14,7 +14,7 @@ from datetime import date
 from functools import cache
 from typing import TypeAlias
 
-from reverie.text.dates.calendar import Moment, days_on, exact
+from reverie.text.dates.calendar import Moment, add_days, exact_day
 from reverie.text.tongue import Tongue, tongue_of
 
 _ISO = re.compile(r"(?<![\d-])(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)(?![\d-])")
@@ -70,7 +70,7 @@ class Wording:
 
     def near(self, pattern: re.Pattern[str], days: int) -> Rule:
         """The rule for a word that means so many days from today."""
-        return pattern, lambda _match, clause: self(clause, Moment(days_on(clause.today, days)))
+        return pattern, lambda _match, clause: self(clause, Moment(add_days(clause.today, days)))
 
 
 def phrase(pattern: str) -> re.Pattern[str]:
@@ -79,7 +79,7 @@ def phrase(pattern: str) -> re.Pattern[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundDay:
     """A phrase that means a day, or a longer time."""
 
     start: int
@@ -91,19 +91,19 @@ class Found:
     """It is written out already."""
 
 
-def find_days(text: str, today: date, tongue: Tongue | None = None) -> list[Found]:
+def find_days(text: str, today: date, tongue: Tongue | None = None) -> list[FoundDay]:
     """Every phrase that speaks of a day, in order, none overlapping."""
     grammar = _grammar(tongue or tongue_of(text))
-    found: list[Found] = []
+    found: list[FoundDay] = []
     taken = [False] * len(text)
 
     def take(start: int, end: int, moment: Moment, words: str, is_absolute: bool) -> None:
         if not any(taken[start:end]):
             taken[start:end] = [True] * (end - start)
-            found.append(Found(start, end, moment, words, is_absolute))
+            found.append(FoundDay(start, end, moment, words, is_absolute))
 
     for match in _ISO.finditer(text):
-        if (day := exact(int(match["year"]), int(match["month"]), int(match["day"]))) is not None:
+        if (day := exact_day(int(match["year"]), int(match["month"]), int(match["day"]))) is not None:
             take(*match.span(), day, match[0], True)
     for pattern, read in grammar.rules:
         for match in pattern.finditer(text):
@@ -115,7 +115,7 @@ def find_days(text: str, today: date, tongue: Tongue | None = None) -> list[Foun
     return sorted(found, key=lambda one: one.start)
 
 
-def absolute(text: str, today: date, tongue: Tongue | None = None) -> str:
+def write_out_days(text: str, today: date, tongue: Tongue | None = None) -> str:
     """The text with every day written out."""
     for one in reversed(find_days(text, today, tongue)):
         if not one.is_absolute:

@@ -36,7 +36,7 @@ SCHEMA: JsonObject = {
 _WORD = re.compile(r"\w+")
 
 
-def why_not(query: str, shown_bytes: int, *, limit: int = SESSION_BYTES) -> str | None:
+def reason_against_recall(query: str, shown_bytes: int, *, limit: int = SESSION_BYTES) -> str | None:
     """A reason not to recall for this message; None if it is worth a look."""
     if shown_bytes >= limit:
         return f"{shown_bytes:,} bytes of memory were shown in this session already"
@@ -56,7 +56,7 @@ def selector_question(query: str, manifest: str, tools: Sequence[str]) -> str:
     return f"The message:\n{query}\n\nTools in use: {used}\n\nMemories:\n{manifest}"
 
 
-def chosen(answer: str, known: Collection[str]) -> list[str] | None:
+def parse_selection(answer: str, known: Collection[str]) -> list[str] | None:
     """The files a model chose; names it made up are dropped. None if it did not answer as asked."""
     start, end = answer.find("{"), answer.rfind("}")
     try:
@@ -71,14 +71,14 @@ def chosen(answer: str, known: Collection[str]) -> list[str] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RecalledMemory:
     """A memory to be shown: its relative name, where it lies, its text, when it was changed, what it names in vain."""
 
     name: str
     path: Path
     text: str
     modified: float
-    gone: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 _HEAD = (
@@ -86,28 +86,30 @@ _HEAD = (
 )
 
 
-def injection(
-    memories: Sequence[Shown], now: float, *, file_lines: int = FILE_LINES, file_bytes: int = FILE_BYTES
+def render_reminder(
+    memories: Sequence[RecalledMemory], now: float, *, file_lines: int = FILE_LINES, file_bytes: int = FILE_BYTES
 ) -> str:
     """The reminder that stands beside the person's message."""
     parts = [_one(memory, now, file_lines, file_bytes) for memory in memories]
     return "<system-reminder>\n" + "\n\n".join([_HEAD, *parts]) + "\n</system-reminder>"
 
 
-def _one(memory: Shown, now: float, file_lines: int, file_bytes: int) -> str:
-    text, cut = bounded(memory.text.strip(), file_lines, file_bytes)
+def _one(memory: RecalledMemory, now: float, file_lines: int, file_bytes: int) -> str:
+    text, cut = cut_to_limits(memory.text.strip(), file_lines, file_bytes)
     lines = [f"## {broken_tags(str(memory.path))} (saved {age_words(memory.modified, now)})"]
     note = age_note(memory.modified, now)
     lines += [note] if note else []
-    if memory.gone:
-        lines.append(f"Not found in this repository now: {broken_tags(', '.join(memory.gone))}. Do not rely on them.")
+    if memory.missing:
+        lines.append(
+            f"Not found in this repository now: {broken_tags(', '.join(memory.missing))}. Do not rely on them."
+        )
     lines.append(broken_tags(text))
     if cut:
         lines.append(f"[cut here: read {memory.path} for the rest]")
     return "\n".join(lines)
 
 
-def bounded(text: str, lines: int, size: int) -> tuple[str, bool]:
+def cut_to_limits(text: str, lines: int, size: int) -> tuple[str, bool]:
     """The first lines within a number of bytes, never inside a character; whether anything was cut."""
     kept = "\n".join(text.split("\n")[:lines])
     raw = kept.encode("utf-8", "replace")
