@@ -1,4 +1,4 @@
-"""The age of a memory in words, in whole periods of 24 hours. A time in the future counts as today. Pure."""
+"""The age of a memory in words, counted in periods of 24 hours. A time in the future counts as today. Pure."""
 
 from __future__ import annotations
 

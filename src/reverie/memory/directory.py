@@ -340,7 +340,7 @@ class MemoryDirectory:
 
 
 def _landing_order(name: str, data: bytes | None) -> int:
-    """Files before the index that names them, removals after it: a reader in between sees no dead pointer."""
+    """Files before the index that names them, removals after it: a reader in between never sees a dead pointer."""
     return 2 if data is None else 1 if is_index(name) else 0
 
 

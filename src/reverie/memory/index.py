@@ -56,7 +56,7 @@ class IndexEntry:
 
 
 def load_index(text: str, *, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> LoadedIndex:
-    """The index within both limits, in whole lines where there are lines."""
+    """The index within both limits, cut at a line end where possible."""
     trimmed = text.removeprefix("\ufeff").strip()
     lines = trimmed.split("\n")
     size = len(trimmed.encode("utf-8", "replace"))

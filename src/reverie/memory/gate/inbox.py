@@ -1,9 +1,6 @@
-"""What waits for a person: statements that nobody typed, and conclusions against what the user once confirmed.
-
-One JSON file an item in a hidden folder of the memory directory: scans skip it, agents cannot write it, and it moves
-with the directory. Accepting writes the memory as the user's own; rejecting forgets the item. It never holds a secret,
-and when it is full it says so instead of dropping what waits.
-"""
+"""The memory inbox: statements that the user did not say, and conclusions against what the user confirmed. One JSON
+file per item in a hidden folder of the memory directory: scans skip it and agents cannot write it. Accepting writes the
+memory as the user's own; rejecting removes the item. It never holds a secret, and it reports when it is full."""
 
 from __future__ import annotations
 
@@ -30,18 +27,18 @@ from reverie.text.cutting import shorten
 
 FOLDER: Final = ".inbox"
 LIMIT: Final = 200
-"""Items that may wait at once."""
+"""Most items that can wait."""
 _EXCERPT: Final = 300
 _LONGEST_TEXT: Final = 60_000
 
 
 class InboxFull(ReverieError):
-    """So much waits that nothing more is taken; the person has to look through it first."""
+    """The inbox is full; the user has to look through it first."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemSource:
-    """A block of the conversation that was looked at, shortened."""
+    """A block of the conversation, shortened."""
 
     origin: str
     excerpt: str
@@ -50,20 +47,20 @@ class ItemSource:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that waits."""
+    """One thing that waits for the user."""
 
     why: str
-    """`evidence` (no person said it) or `contradiction` (the user confirmed something else)."""
+    """`evidence` (the user did not say it) or `contradiction` (the user confirmed something else)."""
     file: str
     """The memory it was meant for, relative to the memory directory."""
     text: str
-    """The whole file as it was proposed."""
+    """The whole proposed file."""
     statements: tuple[str, ...]
-    """What of it is in question."""
+    """The statements in question."""
     question: str = ""
-    """What to ask the person; empty: whether it shall be remembered."""
+    """The question to the user; empty: whether to remember it."""
     before: str = ""
-    """Digest of the file it was meant to replace; empty if it was new."""
+    """Digest of the file it would replace; empty if it is new."""
     sources: tuple[ItemSource, ...] = ()
     writer: str = ""
     session: str = ""
@@ -77,7 +74,7 @@ class Item:
 
 
 class MemoryInbox:
-    """The inbox of one memory directory. Nothing is made before the first item."""
+    """The inbox of one memory directory. The first item makes its folder."""
 
     def __init__(self, memory: Path, *, limit: int = LIMIT, now: Callable[[], datetime] | None = None) -> None:
         self.folder = memory / FOLDER
@@ -85,7 +82,7 @@ class MemoryInbox:
         self._now = now or (lambda: datetime.now(UTC))
 
     def add(self, item: Item) -> str:
-        """Puts an item in and returns its id; the same thing proposed again is the same item. `InboxFull` if full."""
+        """Adds an item and returns its id; the same proposal is the same item. `InboxFull` if it is full."""
         clean = replace(
             item,
             text=redacted(item.text)[:_LONGEST_TEXT],
@@ -109,7 +106,7 @@ class MemoryInbox:
         return clean.id
 
     def list(self) -> list[Item]:
-        """Everything that waits, oldest first; files that are no items are left out."""
+        """Everything that waits, oldest first; other files are left out."""
         found = [item for name in self._names() if (item := self._read(self.folder / name)) is not None]
         return sorted(found, key=lambda item: (item.time, item.id))
 
@@ -123,10 +120,8 @@ class MemoryInbox:
         raise UserError(f"Nothing in the inbox begins with {spec[:20]!r}; `reverie memory inbox` lists what waits.")
 
     def accept(self, spec: str, memory: MemoryDirectory, *, text: str | None = None) -> Version | None:
-        """Writes the item as the user's own, confirmed, and takes it out. `text` replaces what was proposed.
-
-        If the file has changed meanwhile, only the statements in question are added to it.
-        """
+        """Writes the item as the user's own, confirmed, and removes it. `text` replaces the proposal. If the file has
+        changed meanwhile, only the statements in question are added to it."""
         item = self.show(spec)
         info = WriteInfo(Writer.USER, f"Accepted from the inbox ({item.id}).", item.session, item.message)
         if not is_topic(item.file):
@@ -142,13 +137,13 @@ class MemoryInbox:
         return version
 
     def reject(self, spec: str) -> Item:
-        """Takes an item out unwritten, and returns it."""
+        """Removes an item without writing it, and returns it."""
         item = self.show(spec)
         self._remove(item.id)
         return item
 
     def replace_everywhere(self, change: Callable[[str], str]) -> int:
-        """Applies `change` to every item's file (a purge); how many differ now."""
+        """Applies `change` to every item's file (a purge); returns how many changed."""
         changed = 0
         for name in self._names():
             path = self.folder / name
@@ -184,7 +179,7 @@ class MemoryInbox:
         try:
             self._path(name).unlink(missing_ok=True)
             with suppress(OSError):
-                self.folder.rmdir()  # an empty inbox leaves no trace
+                self.folder.rmdir()  # an empty inbox does not need a folder
         except OSError as error:
             raise storage_error(error, self._path(name), "remove") from error
 

@@ -1,9 +1,6 @@
-"""Whether a write turns a statement round: another number, another name or a `not`, where nobody said so.
-
-Background writers may replace what was disproved, so they must be able to change what stands there. What they put in
-its place has to rest on something: on what a person typed, or on another memory. Careful rather than complete, and
-pure: texts in, the two statements out.
-"""
+"""Finds a write that reverses a statement without support: another number, another name or a `not`. Background writers
+may replace what was disproved, so they may change statements. The new statement needs support: by what the user typed,
+or by another memory. Careful rather than complete, and pure."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from reverie.text.values import values_of
 from reverie.text.words import content_terms, is_negated
 
 _SPOKEN: Final = 0.5
-"""Of its content words, that a person must have typed for a `not` to be theirs; two at least."""
+"""The share of its content words that the user must have typed for a `not` to be theirs; at least two words."""
 
 
 def find_reversal(
@@ -32,11 +29,9 @@ def find_reversal(
     joined: Iterable[str] = (),
     elsewhere: Iterable[str] = (),
 ) -> tuple[str, str] | None:
-    """The first new statement of `text` that turns an older one round, and that one; None if there is none.
-
-    `before`: the same file as it was; `typed`: what people said; `standing`: all that memory says, read if it is
-    needed; `joined`: files that are gone, so that this one may stand for them; `elsewhere`: what other files say now.
-    """
+    """The first new statement of `text` that reverses an older one, and the older one; None if there is none. `before`:
+    the same file as it was; `typed`: what the user said; `standing`: all memories, read if needed; `joined`: removed
+    files that this one may replace; `elsewhere`: what other files say now."""
     old, new = statements_of(before), statements_of(text)
     here = {fold_text(one) for one in new}
     stood = [(one, fold_text(one) in here) for one in old]
@@ -46,7 +41,7 @@ def find_reversal(
     for one in new:
         if one in old or not stood:
             continue
-        # What a statement came from is the one most like it.
+        # The most similar statement is its origin.
         was, stays = max(stood, key=lambda other: similarity(content_terms(one), content_terms(other[0])))
         if (
             not stays
@@ -59,15 +54,15 @@ def find_reversal(
 
 
 def explain_reversal(name: str, now: str, was: str) -> str:
-    """What a writer is told that wanted to."""
+    """The refusal for a writer."""
     return (
-        f"{name}: not written, because “{shorten(now, 100)}” would stand for “{shorten(was, 100)}”, and "
-        "neither the user nor another memory says so. Keep it as it was."
+        f"{name}: not written, because “{shorten(now, 100)}” would replace “{shorten(was, 100)}”, and "
+        "neither the user nor another memory supports that. Keep it as it was."
     )
 
 
 def _is_dated(one: str, was: str) -> bool:
-    """Whether it is the same with a day written out: words such as `next Monday` have become a date."""
+    """Whether it is the same with a day written out: `next Monday` became a date."""
     here, there = values_of(one).all, values_of(was).all
     new, old = here - there, there - here
     is_relative = bool(DATE_WORDS.search(was)) and not any(_is_date(value) for value in old)
@@ -79,7 +74,7 @@ def _is_date(value: str) -> bool:
 
 
 def _has_support(one: str, was: str, standing: Callable[[], Iterable[str]], typed: EvidenceText) -> bool:
-    """Whether a person, or another memory, says it as it is now."""
+    """Whether the user, or another memory, says it as it is now."""
     terms, new = content_terms(one), values_of(one).all - values_of(was).all
     if new:
         if all(typed.has_fact(value) for value in new) and any(typed.has(term) for term in terms):

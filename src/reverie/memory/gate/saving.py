@@ -1,8 +1,6 @@
-"""Saves what a person asks to be remembered: a new memory, or the one that it corrects, never a double.
-
-A person's word counts: what may not be worth keeping is saved with a warning. Secrets are refused before anything is
-named after them. Finds what a person wants forgotten, too. It asks nobody: the caller does, and says what was chosen.
-"""
+"""Saves what the user asks to remember: as a new memory, or into the memory that it corrects, never twice. What may not
+be worth keeping is saved with a warning. Secrets are refused before a name is made from them. Also finds the memory
+that the user wants to remove. The caller asks the user."""
 
 from __future__ import annotations
 
@@ -32,10 +30,10 @@ class HoldsSecret(ReverieError):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What became of a note."""
+    """The result for a note."""
 
     action: Literal["added", "updated", "unchanged", "nothing"]
-    """`unchanged`: it is remembered already. `nothing`: the person chose so."""
+    """`unchanged`: it is remembered already. `nothing`: the user chose so."""
     file: str
     version: Version | None = None
     instead_of: str = ""
@@ -44,7 +42,7 @@ class Saved:
 
 
 def refuse_secrets(text: str) -> None:
-    """Raises `HoldsSecret` if the text holds one: before a title or a file name is made of it."""
+    """Raises `HoldsSecret` if the text holds one, before a title or a file name is made from it."""
     found = find_secrets(text)
     if found:
         raise HoldsSecret(
@@ -56,7 +54,7 @@ def refuse_secrets(text: str) -> None:
 def save_note(
     memory: OpenedMemory, note: Note, info: WriteInfo, choose: Callable[[Related], Choice] = lambda _: "update"
 ) -> Saved:
-    """Saves a note. `choose` is asked when an existing memory says much the same."""
+    """Saves a note. `choose` is called when an existing memory says much the same."""
     directory = memory.directory
     directory.finish_pending()
     near = find_related(note.statement, MemoryTexts(directory.root).texts())
@@ -80,7 +78,7 @@ def save_note(
             return Saved("added", name, directory.create(name, note.topic, info), warnings=tuple(warnings))
         except ChangedUnderneath:
             continue  # somebody took the name this very moment
-    raise ReverieError(f"There are {_NAMES} memories named like {note.file}; give this one a name with --name.")
+    raise ReverieError(f"There are {_NAMES} memories named like {note.file}; use --name to name this memory.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ class MemoryMatch:
     file: str
     description: str
     share: float
-    """How much of a perfect match by words; 1 for its very name."""
+    """The share of a perfect match by words; 1 for its exact name."""
 
 
 def find_memories(memory: OpenedMemory, text: str, *, limit: int = 5) -> tuple[list[MemoryMatch], bool]:

@@ -1,7 +1,5 @@
-"""The model that selects memories: the cheapest of the family, asked once, with a schema, and never waited for long.
-
-A request of its own: it shares no prefix with the conversation, writes no cache entry, and is booked as recall.
-"""
+"""The model that selects memories: the cheapest of the family, asked once, with a schema and a short time limit. Its
+request does not share a prefix with the conversation, is not cached, and is booked as recall."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ class Selector:
     async def select(
         self, query: str, entries: Sequence[ScanEntry], tools: Sequence[str], ceiling_s: float
     ) -> list[str] | None:
-        """The names chosen; None if it did not answer in time or not as asked."""
+        """The chosen names; None if it did not answer in time or not as asked."""
         self.failed = ""
         try:
             async with asyncio.timeout(ceiling_s):
@@ -64,7 +62,7 @@ class Selector:
             purpose=Purpose.RECALL,
             conversation=f"{self._parts.log.session_id}/recall",
             thread="recall",
-            announced_break="every question to the selector stands alone",
+            announced_break="every question to the selector is separate",
         )
         async with aclosing(send(model, request, policy=RetryPolicy(retries=0))) as events:
             async for event in events:

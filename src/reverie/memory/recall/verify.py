@@ -1,9 +1,6 @@
-"""Verify at use: what a memory names in this repository is looked up before the memory is shown.
-
-Files by `memory/references.py`, symbols written as code by a search with a time limit. One listing serves for half a
-minute.
-Never says that something exists, only what was not found; where it cannot look, it says nothing.
-"""
+"""Checks the names in a memory against this repository before the memory is shown: files by `memory/references.py`,
+symbols written as code by a search with a time limit. It reports only names that were not found; if it cannot look, it
+reports nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ _SEARCH_S = 0.5
 
 
 class RepoNames:
-    """The names of one repository as they are now."""
+    """The names of one repository; its file list is used for half a minute."""
 
     def __init__(self, root: Path, find_ripgrep: Callable[[], Path]) -> None:
         self._root = root
@@ -33,7 +30,7 @@ class RepoNames:
         self._since = time.monotonic()
 
     def find_missing(self, text: str) -> tuple[str, ...]:
-        """Files and symbols that `text` names and that are not found."""
+        """Files and symbols that `text` names and the repository does not have."""
         if time.monotonic() - self._since > _FRESH_S:
             self._files, self._since = RepoFiles(self._root), time.monotonic()
         missing = [*self._files.missing(named_files(text))]
@@ -47,7 +44,7 @@ class RepoNames:
         return tuple(missing[:_MOST_NAMES])
 
     def _is_nowhere(self, symbol: str, seconds: float) -> bool:
-        """Whether a search of the whole repository ended without a match; one that failed proves nothing."""
+        """Whether a search of the whole repository ended without a match; a failed search proves nothing."""
         options = ["--no-config", "--quiet", "--fixed-strings", "--word-regexp", "--hidden", "--", symbol]
         try:
             ran = subprocess.run(

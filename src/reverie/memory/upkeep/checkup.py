@@ -1,5 +1,5 @@
 """Checks the memory directory: dead pointers, duplicates, outdated, over-long or broken files, secrets. A finding with
-one right answer carries a fix, and all chosen fixes become one version. A fix loses no word: text that leaves the index
+one right answer carries a fix, and all chosen fixes become one version. A fix never loses text: what leaves the index
 goes into the file. It judges form, not worth; checking changes nothing."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Spanish phrases for days. “El próximo lunes” is the next one to come; “los lunes” and “por la mañana” are none."""
+"""Spanish phrases for days. “El próximo lunes” is the next to come; “los lunes” and “por la mañana” are not a day."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from reverie.text.dates import calendar as cal
 from reverie.text.dates.calendar import Moment
-from reverie.text.dates.phrases import Clause, Grammar, Read, Reading, Wording, phrase
+from reverie.text.dates.phrases import Clause, Grammar, Reading, Wording, phrase
 
 _DAYS = ("lun", "mar", "mié", "jue", "vie", "sáb", "dom")
 _MONTHS = ("ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sep", "oct", "nov", "dic")
@@ -25,15 +25,6 @@ _on = Wording(
     week="la semana del",
 )
 _AHEAD = re.compile(r"\b(?:hasta|para|antes|empieza|será|tiene que|hay que|debe)\b", re.I)
-
-
-def _counted(sign: int) -> Read:
-    def read(match: re.Match[str], clause: Clause) -> Reading | None:
-        said = match["count"].lower()
-        count = sign * (int(said) if said.isdigit() else _NUMBERS[said])
-        return _on(clause, Moment(cal.add_units(clause.today, count, _GRAINS[match["unit"].lower()[0]])))
-
-    return read
 
 
 def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
@@ -63,8 +54,8 @@ def _period(match: re.Match[str], clause: Clause) -> Reading | None:
 GRAMMAR = Grammar(
     rules=(
         (phrase(rf"\b(?P<day>\d{{1,2}}) de {_MONTH}\b(?: (?:de|del) (?P<year>20\d\d))?"), _month_day),
-        (phrase(rf"\b(?:dentro de|en) {_COUNT} {_UNIT}\b"), _counted(1)),
-        (phrase(rf"\bhace {_COUNT} {_UNIT}\b"), _counted(-1)),
+        _on.count(phrase(rf"\b(?:dentro de|en) {_COUNT} {_UNIT}\b"), 1, _NUMBERS, _GRAINS),
+        _on.count(phrase(rf"\bhace {_COUNT} {_UNIT}\b"), -1, _NUMBERS, _GRAINS),
         (
             phrase(
                 r"\b(?P<end>(?:a )?fin(?:al(?:es)?)? de )?(?:(?:el|la) )?"

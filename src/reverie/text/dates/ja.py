@@ -1,4 +1,4 @@
-"""Japanese phrases for days. 来週の水曜日 is next week's, 水曜日 the one ahead; 毎週水曜日 is none."""
+"""Japanese phrases for days. 来週の水曜日 is next week's, 水曜日 the coming one; 毎週水曜日 is not a day."""
 
 from __future__ import annotations
 

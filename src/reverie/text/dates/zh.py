@@ -1,4 +1,4 @@
-"""Chinese phrases for days. 下周三 is next week's Wednesday, 周三 the one ahead; 每周三 is none."""
+"""Chinese phrases for days. 下周三 is next week's Wednesday, 周三 the coming one; 每周三 is not a day."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def number(text: str) -> int:
 
 
 def bare_day(moment: Moment | None) -> Reading | None:
-    """A day needs no word beside it."""
+    """A day without any word next to it."""
     return None if moment is None else (moment, moment.iso)
 
 
@@ -69,7 +69,7 @@ def month_day(match: re.Match[str], clause: Clause) -> Reading | None:
 
 
 def day_of(match: re.Match[str], clause: Clause) -> Reading | None:
-    """A day of the month at hand: 5日, 5号."""
+    """A day of this month: 5日, 5号."""
     return bare_day(cal.day_of_month(clause.today, number(match["day"]), past=clause.past))
 
 
@@ -87,15 +87,12 @@ def _period(match: re.Match[str], clause: Clause) -> Reading:
 
 
 def period_end(match: re.Match[str], clause: Clause) -> Reading | None:
-    """The end of the month or year at hand."""
+    """The end of this month or year."""
     return bare_day(cal.period(clause.today, "month" if match[0].startswith("月") else "year", 0, is_end=True))
 
 
 _RULES: tuple[Rule, ...] = (
-    (
-        re.compile(rf"(?:(?P<year>20\d\d)年)?(?P<month>{_NUMBER})月(?P<day>{_NUMBER})[日号號](?!线)"),
-        month_day,
-    ),
+    (re.compile(rf"(?:(?P<year>20\d\d)年)?(?P<month>{_NUMBER})月(?P<day>{_NUMBER})[日号號](?!线)"), month_day),
     (
         re.compile(rf"(?P<count>{_NUMBER})(?P<unit>天|日|周|个星期|星期|个礼拜|个月|年)(?P<way>之?以?后|前|之前|以前)"),
         _counted,

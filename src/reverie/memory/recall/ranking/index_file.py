@@ -1,8 +1,6 @@
-"""Opening the index's SQLite file so that it always opens: shared, versioned, thrown away when corrupt.
-
-Everybody who has it open holds a shared lock beside it; only who gets the lock alone may throw it away. If nobody can,
-or the disk refuses, the index lives in memory for this process. It never raises for the sake of a derived file.
-"""
+"""Opens the index's SQLite file so that it always opens: shared, versioned, deleted when corrupt. Every user of the
+file holds a shared lock next to it; only a process that holds the lock alone may delete it. If that fails, or the disk
+fails, the index is in memory for this process. It never raises."""
 
 from __future__ import annotations
 
@@ -31,10 +29,8 @@ class OpenDatabase:
 def open_database(
     path: Path | None, schema: str, version: str, busy_ms: int, *, distrust: bool = False
 ) -> OpenDatabase:
-    """The database at `path` with this schema and version, made or made again where needed; in memory without a path.
-
-    `distrust`: what is at `path` has just failed in use, so it is thrown away even if it opens.
-    """
+    """The database at `path` with this schema and version, made again where needed; in memory without a path.
+    `distrust`: the file at `path` has just failed in use, so it is deleted even if it opens."""
     make = _DatabaseMaker(schema, version, busy_ms)
     if path is None:
         return OpenDatabase(make.opened(":memory:"), None, "")
@@ -64,7 +60,7 @@ def open_database(
 
 
 def _throw_away(path: Path, lock: int) -> bool:
-    """Removes the file if nobody else has it open; false if somebody has."""
+    """Removes the file; false if somebody else has it open."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -83,7 +79,7 @@ class _DatabaseMaker:
     def checked(self, path: Path) -> sqlite3.Connection:
         connection = self.opened(str(path))
         try:
-            # Reads the root page of every table: enough to notice a file that was cut or overwritten at its head.
+            # Reads the root page of every table, to notice a file that was cut or overwritten at its head.
             for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
                 connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchall()
         except sqlite3.DatabaseError:

@@ -1,8 +1,5 @@
-"""How close a query is in meaning to each file: the best of the file's passages, by a sentence encoder.
-
-Vectors are kept in the index and made for new or changed files within a time budget, newest first; a file that has none
-yet is judged by its words alone.
-"""
+"""How close a query is in meaning to each file: the best of the file's passages, by a sentence encoder. Vectors are
+stored in the index and made for new or changed files within a time budget, newest first."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from reverie.memory.recall.encoder import Encoder, Floats
 
 PASSAGES_VERSION: Final = 2
-"""Part of the key of a vector: raise it when the passages of a file would come out differently."""
+"""Part of the key of a vector: raise it when the passages of a file would change."""
 WHOLE_WORDS: Final = 170
 """A file up to this length is one passage: its title gives the body its meaning."""
 WINDOW_WORDS: Final = 70
@@ -31,15 +28,15 @@ ENCODE_TOGETHER: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Closeness:
-    """A query's closeness to each encoded file, and whether it is nearer to work than to prompts for anybody."""
+    """A query's closeness to each encoded file. `nearness` above 0: nearer to prompts about current work than to
+    general prompts."""
 
     files: dict[int, float]
     nearness: float
-    """Above 0: nearer to prompts about work at hand."""
 
 
 class Meaning:
-    """An encoder over an index. Holds the vectors in memory and follows the index when it changes."""
+    """An encoder over an index. Keeps the vectors in memory and follows changes of the index."""
 
     def __init__(self, index: SearchIndex, encoder: Encoder) -> None:
         self._index = index
@@ -52,7 +49,7 @@ class Meaning:
         self._examples: tuple[Floats, Floats] | None = None
 
     def encode_missing(self, seconds: float | None = None) -> int:
-        """Encodes files that have no vectors, for about `seconds` (None: all of them); how many are still missing."""
+        """Encodes files without vectors for about `seconds` (None: all of them); returns how many are left."""
         missing = self._index.without_vectors(self._key)
         until = None if seconds is None else time.monotonic() + seconds
         done = 0
@@ -77,7 +74,6 @@ class Meaning:
         return made
 
     def closeness(self, query: str) -> Closeness:
-        """To every file that has vectors."""
         import numpy as np
 
         self._load()
@@ -108,7 +104,7 @@ class Meaning:
         self._generation = generation
 
     def _example_vectors(self) -> tuple[Floats, Floats]:
-        """The example prompts' vectors, made once for an encoder and kept in the index."""
+        """The vectors of the example prompts, made once per encoder and stored in the index."""
         if self._examples is None:
             work, general = example_prompts()
             digest = hashlib.blake2b("\n".join((*work, "", *general)).encode(), digest_size=16).digest()
