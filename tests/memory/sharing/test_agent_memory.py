@@ -69,7 +69,7 @@ def test_the_section_says_what_the_scope_means_and_shows_the_index_capped(tmp_pa
     texts = {scope: opened(tmp_path, scope).section() for scope in AgentMemoryScope}
     assert "for every project" in texts[AgentMemoryScope.USER]
     assert "committed with it" in texts[AgentMemoryScope.PROJECT]
-    assert "on this machine alone" in texts[AgentMemoryScope.LOCAL]
+    assert "on this machine" in texts[AgentMemoryScope.LOCAL]
     assert all("nothing was saved yet" in text for text in texts.values())
     memory = opened(tmp_path, AgentMemoryScope.USER)
     (memory.root / "MEMORY.md").write_text("".join(f"- [T{n}](t{n}.md) — hook\n" for n in range(300)))
