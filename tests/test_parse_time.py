@@ -37,8 +37,7 @@ from reverie.memory.gate.reversal import _is_dated  # pyright: ignore[reportPriv
 from reverie.memory.index import entries, linked_files, load_index
 from reverie.memory.note import classify, find_doubt, title_of
 from reverie.memory.recall.reminder import parse_selection
-from reverie.memory.recall.verify import symbols
-from reverie.memory.references import named_files
+from reverie.memory.references import named_files, symbols
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.memory.upkeep.importing import _heading, _sections  # pyright: ignore[reportPrivateUsage]

@@ -12,7 +12,7 @@ from reverie.errors import UserError
 from reverie.memory.index import entries, index_line
 from reverie.memory.note import add_dates, classify, find_related, make_note, revise, title_of
 from reverie.memory.taxonomy import MemoryType, Trust, is_topic
-from reverie.memory.topic_file import TopicFile
+from reverie.memory.topic_file import TopicFile, encode
 from reverie.text.cutting import shorten
 
 TODAY = date(2026, 11, 15)  # a Sunday
@@ -141,7 +141,7 @@ def test_any_text_makes_a_file_with_a_sound_name(text: str) -> None:
         return
     assert is_topic(note.file) and "/" not in note.file and len(note.file.encode()) <= 255
     assert note.file.startswith(f"{note.type.value}_") and len(note.topic.description) <= 150
-    assert TopicFile.parse(note.topic.to_bytes()).type is note.type
+    assert TopicFile.parse(encode(note.topic.text)).type is note.type
 
 
 def link_of(line: str) -> tuple[str, str, str]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reverie.memory.frontmatter import quote_scalar, split
 from reverie.memory.taxonomy import MemoryType, Trust, file_name
-from reverie.memory.topic_file import TopicFile
+from reverie.memory.topic_file import TopicFile, encode
 from tests.shared_data import sources
 
 WITH_EVERYTHING = (
@@ -48,7 +48,7 @@ def test_reads_every_form_of_value() -> None:
     assert topic.fields["x-mine"].strip() == "folded text"
     assert topic.body == "Tests use real files.\r\n"
     assert topic.problems == ()
-    assert topic.to_bytes() == WITH_EVERYTHING.encode()
+    assert encode(topic.text) == WITH_EVERYTHING.encode()
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_new_reads_back() -> None:
 )
 def test_a_broken_head_is_readable_and_reported(text: str, name: str, kind: MemoryType | None, word: str) -> None:
     topic = TopicFile.parse(text)
-    assert topic.to_bytes() == text.encode()
+    assert encode(topic.text) == text.encode()
     assert topic.type is kind
     if name:
         assert topic.name.startswith(name)
@@ -155,9 +155,9 @@ def test_a_rule_across_the_page_is_no_head() -> None:
 def test_bytes_that_are_no_text_come_out_as_they_went_in() -> None:
     raw = b"---\nname: caf\xe9\ntype: user\n---\n\xff\xfe body\n"
     topic = TopicFile.parse(raw)
-    assert topic.to_bytes() == raw
+    assert encode(topic.text) == raw
     assert any("UTF-8" in problem for problem in topic.problems)
-    assert topic.with_changes(type=MemoryType.PROJECT).to_bytes() == raw.replace(b"user", b"project")
+    assert encode(topic.with_changes(type=MemoryType.PROJECT).text) == raw.replace(b"user", b"project")
 
 
 plain_line = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=40)
@@ -216,7 +216,7 @@ def test_real_files_survive_reading_and_one_change(folder: Path) -> None:
     for path in folder.glob("*_*.md"):
         raw = path.read_bytes()
         topic = TopicFile.parse(raw)
-        assert topic.to_bytes() == raw
+        assert encode(topic.text) == raw
         assert topic.type is not None and topic.name and topic.description and not topic.problems
         after = topic.with_changes(trust=Trust.CONFIRMED)
         assert len(changed_lines(topic.text, after.text)) == 1

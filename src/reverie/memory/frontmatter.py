@@ -180,18 +180,16 @@ def _spans(lines: list[str] | tuple[str, ...]) -> list[_Span]:
     tops = [number for number, line in enumerate(lines) if _KEY.match(line)]
     for at, first in enumerate(tops):
         last = tops[at + 1] if at + 1 < len(tops) else len(lines)
-        # Blank lines and comments before the next field belong to no field, unless an indented line follows them.
-        while last > first + 1 and (_COMMENT_OR_BLANK.fullmatch(lines[last - 1]) or not _belongs(lines[last - 1])):
+        # Blank lines and comments before the next field belong to neither, unless an indented line follows them.
+        while last > first + 1 and (
+            _COMMENT_OR_BLANK.fullmatch(lines[last - 1]) or not lines[last - 1].startswith((" ", "\t", "- "))
+        ):
             last -= 1
         key = cast(re.Match[str], _KEY.match(lines[first]))[1]
         found.append(_Span((key,), first, last))
         if not lines[first][len(key) :].strip().removeprefix(":").strip():
             found += _nested(lines, key, first + 1, last)
     return found
-
-
-def _belongs(line: str) -> bool:
-    return line[:1] in " \t" or line.startswith("- ")
 
 
 def _nested(lines: list[str] | tuple[str, ...], above: str, first: int, last: int) -> list[_Span]:

@@ -28,9 +28,8 @@ _SHORT_FORMS = ("im", "ive", "dont", "its", "thats")
 _FEWEST = 2
 
 _LEAD = re.compile(
-    r"^(?:(?:please|hey|ok(?:ay)?|so)[,\s]+)*(?:(?:remember|note|keep in mind|don't forget|do not forget|fyi|"
-    r"save)\b[:,]?\s*)"
-    r"(?:(?:that|this|the fact that)\b[:,]?\s*)?",
+    r"^(?:(?:please|hey|ok(?:ay)?|so)[,\s]+)*(?:(?:remember|note|keep in mind|don't forget|do not forget|fyi|save)\b"
+    r"[:,]?\s*)(?:(?:that|this|the fact that)\b[:,]?\s*)?",
     re.IGNORECASE,
 )
 _BECAUSE = re.compile(r"(?<!\s),?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
@@ -45,36 +44,30 @@ _EMPHASIS = re.compile(r"\A(\*{1,3})(?=[^\s*])([^*]+)\1\Z")
 
 _NORM = re.compile(
     r"\b(?:always|never|don'?t|do not|avoid|stop|make sure|prefer(?:ably)?|instead of|rather than|must(?:n'?t)?|"
-    r"should(?:n'?t)?"
-    r"|no more|only ever|whenever you|when you|next time|from now on|immer|niemals|nie|bitte|toujours|jamais|"
-    r"siempre|nunca)\b"
-    r"|不要|总是|永远|请|してください|しないで|必ず",
+    r"should(?:n'?t)?|no more|only ever|whenever you|when you|next time|from now on|immer|niemals|nie|bitte|toujours|"
+    r"jamais|siempre|nunca)\b|不要|总是|永远|请|してください|しないで|必ず",
     re.IGNORECASE,
 )
 _ORDER = re.compile(
-    r"^(?:please\s+)?(?:use|run|write|keep|ask|check|commit|put|add|name|test|format|explain|answer|be|start|"
-    r"show|read|skip|"
-    r"leave|call me when|tell|treat|wrap|prefix|sign|squash|rebase|review|talk|speak|reply|respond|follow|"
-    r"include|give|indent|describe|document|"
-    r"mention|link|quote|translate|spell|install|pin|mock|stick|wait|remove|delete|handle|return|raise)\b",
+    r"^(?:please\s+)?(?:use|run|write|keep|ask|check|commit|put|add|name|test|format|explain|answer|be|start|show|read|"
+    r"skip|leave|call me when|tell|treat|wrap|prefix|sign|squash|rebase|review|talk|speak|reply|respond|follow|include|"
+    r"give|indent|describe|document|mention|link|quote|translate|spell|install|pin|mock|stick|wait|remove|delete|handle|"
+    r"return|raise)\b",
     re.IGNORECASE,
 )
 _PERSON = re.compile(
-    r"\b(?:i am|i'm|i work|i've|i have (?:been|worked|never|a|no|\d)|i know|i speak|i live|i prefer|i like|"
-    r"i love|i hate|i dislike|"
-    r"i don'?t (?:know|like|speak)|i use|i usually|my (?:name|role|job|team|background|goal|title|time ?zone|"
-    r"pronouns|editor|"
-    r"native|first language|expertise)|call me|ich bin|ich arbeite|je suis|soy)\b|我(?:是|叫|喜欢|的名字)|私は|저는",
+    r"\b(?:i am|i'm|i work|i've|i have (?:been|worked|never|a|no|\d)|i know|i speak|i live|i prefer|i like|i love|"
+    r"i hate|i dislike|i don'?t (?:know|like|speak)|i use|i usually|my (?:name|role|job|team|background|goal|title|"
+    r"time ?zone|pronouns|editor|native|first language|expertise)|call me|ich bin|ich arbeite|je suis|soy)\b"
+    r"|我(?:是|叫|喜欢|的名字)|私は|저는",
     re.IGNORECASE,
 )
 _TO_THE_AGENT = re.compile(r"\bi(?:'d| would)? (?:want|like|need|expect) you\b", re.IGNORECASE)
 _ELSEWHERE = re.compile(
-    r"https?://|\b(?:dashboards?|runbooks?|wiki|confluence|notion|jira|linear|asana|trello|grafana|datadog|"
-    r"sentry|kibana|"
+    r"https?://|\b(?:dashboards?|runbooks?|wiki|confluence|notion|jira|linear|asana|trello|grafana|datadog|sentry|kibana|"
     r"pagerduty|figma|miro|google (?:doc|drive|sheet)s?|sharepoint|slack|discord|teams channel|mailing list|"
-    r"issue tracker|"
-    r"tracked in|documented (?:at|in|on)|the docs (?:are|live)|vault|1password|bitwarden|s3 bucket|bucket)\b|"
-    r"(?:^|\s)#[a-z][\w-]{2,}",
+    r"issue tracker|tracked in|documented (?:at|in|on)|the docs (?:are|live)|vault|1password|bitwarden|s3 bucket|"
+    r"bucket)\b|(?:^|\s)#[a-z][\w-]{2,}",
     re.IGNORECASE,
 )
 
@@ -95,17 +88,15 @@ _DOUBTS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
             r"\b(?:in this (?:conversation|session|chat)|right now|at the moment|currently (?:working|debugging|"
-            r"looking)|"
-            r"next step|to-?do:|for now)\b",
+            r"looking)|next step|to-?do:|for now)\b",
             re.I,
         ),
         "it describes the state of this conversation, which will soon change",
     ),
     (
         re.compile(
-            r"\b(?:function|class|method|module|endpoint|component|constant)\b.*\b(?:is|are|lives?|defined|"
-            r"implemented|declared)\b.*"
-            r"\b(?:in|at)\b.*[\w/]+\.\w{1,4}\b",
+            r"\b(?:function|class|method|module|endpoint|component|constant)\b.*\b(?:is|are|lives?|defined|implemented|"
+            r"declared)\b.*\b(?:in|at)\b.*[\w/]+\.\w{1,4}\b",
             re.I,
         ),
         "the code itself shows it; a search finds it, and stays right when the code changes",

@@ -75,9 +75,6 @@ class TopicFile:
         """Every field of the head as text, including unknown ones."""
         return self.front.values
 
-    def to_bytes(self) -> bytes:
-        return encode(self.text)
-
     def with_changes(
         self,
         *,

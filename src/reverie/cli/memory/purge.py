@@ -112,8 +112,7 @@ def _run(
     from reverie.memory.gate.inbox import MemoryInbox
     from reverie.memory.sharing.agent_memory import agent_memory_folders, snapshot_files
     from reverie.memory.sharing.team_git import TeamCheckout
-    from reverie.memory.upkeep.purge import PurgeScope, files_of_home, purge
-    from reverie.memory.upkeep.purge_remote import purge_remote
+    from reverie.memory.upkeep.purge import PurgeScope, files_of_home, purge, purge_remote
     from reverie.memory.upkeep.purged_record import NAME
     from reverie.storage.history.folder import history_place
 

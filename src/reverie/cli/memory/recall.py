@@ -83,7 +83,7 @@ def command(
 
 
 def _gone_in(memory: OpenedMemory) -> Gone:
-    from reverie.memory.recall.verify import RepoNames
+    from reverie.memory.references import RepoNames
 
     def ripgrep() -> Path:  # loaded only for a memory that names a symbol
         from reverie.tools.ripgrep import find_ripgrep

@@ -17,7 +17,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.recall.ranker import RankedMemory, Ranker, Ranking
 from reverie.memory.recall.reminder import MAX_FILES, RecalledMemory, reason_against_recall, render_reminder
 from reverie.memory.recall.selection import Selector
-from reverie.memory.recall.verify import RepoNames
+from reverie.memory.references import RepoNames
 from reverie.memory.scan import NEWEST, ScanEntry, scan
 from reverie.memory.taxonomy import MemoryType
 from reverie.runtime.parts import Parts

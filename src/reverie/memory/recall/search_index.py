@@ -139,7 +139,8 @@ class SearchIndex:
         """Updates the index from every file of the directory; a file that cannot be read is left out."""
         files, folders = stat_topics(self.memory_dir)
         found = {stat.path: stat for stat in files}
-        stored = self._stored()
+        rows = self._db.execute("SELECT path, mtime_ns, size FROM files")
+        stored = {path: (mtime_ns, size) for path, mtime_ns, size in rows}
         gone = [path for path in stored if path not in found]
         changed = [stat for path, stat in found.items() if stored.get(path) != (stat.mtime_ns, stat.size)]
         return self._apply(changed, gone, folders)
@@ -149,7 +150,7 @@ class SearchIndex:
         changed: list[FileStat] = []
         gone: list[str] = []
         for path in paths:
-            row = self._db.execute("SELECT mtime_ns, size FROM files WHERE path = ?", (path,)).fetchone()
+            row = self._row(path)
             try:
                 found = (self.memory_dir / path).lstat()
             except OSError:
@@ -160,10 +161,6 @@ class SearchIndex:
             if row != (stat.mtime_ns, stat.size):
                 changed.append(stat)
         return self._apply(changed, gone, ())
-
-    def _stored(self) -> dict[str, tuple[int, int]]:
-        rows = self._db.execute("SELECT path, mtime_ns, size FROM files")
-        return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
 
     def _apply(self, changed: Sequence[FileStat], gone: Sequence[str], folders: tuple[str, ...]) -> Refresh:
         if not changed and not gone:
@@ -176,7 +173,7 @@ class SearchIndex:
             reads = [read for stat in changed[start : start + BATCH_FILES] if (read := self._read(stat)) is not None]
             with self._writing():
                 # Another process may have stored the same change while we read.
-                reads = [read for read in reads if not self._has(read)]
+                reads = [read for read in reads if self._row(read.stat.path) != (read.stat.mtime_ns, read.stat.size)]
                 for read in reads:
                     self._remove(read.stat.path)
                 self._store(reads)
@@ -194,9 +191,8 @@ class SearchIndex:
         digest = hashlib.blake2b(stat.path.encode() + b"\0" + data, digest_size=16).digest()
         return _Read(stat, -1 if racy else stat.mtime_ns, topic, Counter(found), len(found), digest)
 
-    def _has(self, read: _Read) -> bool:
-        row = self._db.execute("SELECT mtime_ns, size FROM files WHERE path = ?", (read.stat.path,)).fetchone()
-        return row == (read.stat.mtime_ns, read.stat.size)
+    def _row(self, path: str) -> tuple[int, int] | None:
+        return self._db.execute("SELECT mtime_ns, size FROM files WHERE path = ?", (path,)).fetchone()
 
     def _remove(self, path: str) -> None:
         row = self._db.execute("SELECT id, length, terms FROM files WHERE path = ?", (path,)).fetchone()

@@ -5,17 +5,19 @@ and reports what is left. The secret itself is never logged or reported."""
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from reverie.errors import SessionBusy
+from reverie.errors import ReverieError, SessionBusy
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.gate.inbox import MemoryInbox
 from reverie.memory.sharing.shared_files import SHARED_LOCK
+from reverie.memory.sharing.team_git import TeamCheckout
 from reverie.memory.topic_file import decode, encode
 from reverie.memory.upkeep.purge_forms import PurgeTarget, SecretForms
 from reverie.memory.upkeep.purged_record import PurgedRecord
@@ -29,6 +31,7 @@ from reverie.storage.lease import Lease
 from reverie.storage.locks import exclusive
 
 SHARED = "shared"
+REMOTE = "remote"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,29 @@ def purge(
         _delete_derived(path)
     left = tuple(_look(forms, memory, scope, list(_files(memory, scope))))
     return PurgeReport(False, tuple(found), len(report.versions), left)
+
+
+def purge_remote(wanted: PurgeTarget, checkout: TeamCheckout, keep: Path, *, dry_run: bool) -> PurgeReport:
+    """Looks through all versions in our clone; unless it is a dry run, sends cleaned files and removes the clone."""
+    stored = checkout.stored()
+    forms = SecretForms(wanted.find_in(stored))
+    found = forms.count(stored)
+    place = (PurgedPlace(REMOTE, checkout.address, found),) if found else ()
+    if dry_run or not found:
+        return PurgeReport(dry_run, place)
+    with exclusive(keep / "lock", timeout_s=30, what="the team's memory"):
+        try:
+            checkout.fetch()
+            for path in list(_below(checkout.folder)):
+                _rewrite(path, forms)
+            checkout.publish()
+        except ReverieError:
+            pass  # the report lists it as left anyway, and no sync brings it back
+        try:
+            shutil.rmtree(checkout.folder)
+        except OSError as error:
+            raise storage_error(error, checkout.folder, "remove") from error
+    return PurgeReport(False, place, left=place)
 
 
 def _values(wanted: PurgeTarget, memory: MemoryDirectory, scope: PurgeScope, files: Sequence[_PurgeFile]) -> set[str]:
@@ -222,12 +248,6 @@ def _kind(path: Path, scope: PurgeScope) -> tuple[str, Treatment]:
         return ("dream" if ".dreams" in path.parts else "log"), Treatment.REWRITTEN
     kept = kept_at(path.relative_to(scope.home).as_posix())
     return kept.kind, kept.treatment
-
-
-def purge_files(folder: Path, forms: SecretForms) -> None:
-    """Removes the values from every file below a folder, and from its name."""
-    for path in list(_below(folder)):
-        _rewrite(path, forms)
 
 
 def files_of_home(home: Path, skip: Iterable[Path]) -> Iterator[Path]:

@@ -95,10 +95,6 @@ def weekday_back(today: date, weekday: int) -> date:
     return today - timedelta(days=(today.weekday() - weekday) % 7 or 7)
 
 
-def month_end(year: int, month: int) -> date:
-    return date(year, month, monthrange(year, month)[1])
-
-
 def in_year(today: date, month: int, day: int, *, past: bool, ahead: bool = False) -> Moment | None:
     """That day in the year people mean without naming it: the coming one, or the last one if `past`; `ahead`: never in
     the past."""

@@ -58,10 +58,6 @@ def _period(match: re.Match[str], clause: Clause) -> Reading | None:
     return _on(clause, cal.period(clause.today, grain, ahead, is_end=bool(match["end"])))
 
 
-def _month_end(_match: re.Match[str], clause: Clause) -> Reading | None:
-    return _on(clause, cal.period(clause.today, "month", 0, is_end=True))
-
-
 GRAMMAR = Grammar(
     rules=(
         (phrase(rf"\b(?P<day>\d{{1,2}})\. ?{_MONTH}\b(?: (?P<year>20\d\d))?"), _month_day),
@@ -72,7 +68,10 @@ GRAMMAR = Grammar(
             phrase(rf"\b(?P<end>ende )?(?P<which>{_WHICH}|der|des) (?P<unit>woche|monat(?:e?s)?|jahr(?:es)?)\b"),
             _period,
         ),
-        (phrase(r"\b(?:zum )?monatsende\b"), _month_end),
+        (
+            phrase(r"\b(?:zum )?monatsende\b"),
+            lambda _match, clause: _on(clause, cal.period(clause.today, "month", 0, is_end=True)),
+        ),
         (phrase(rf"\b(?:(?P<which>{_WHICH}) )?{_DAY}\b"), _weekday),
         _on.near(re.compile(r"\b(?:übermorgen|Übermorgen)\b"), 2),
         _on.near(re.compile(r"\b(?:vorgestern|Vorgestern)\b"), -2),

@@ -130,7 +130,7 @@ def _of_month(match: re.Match[str], clause: Clause) -> Reading | None:
     ahead = {"next": 1, "coming": 1, "last": -1}.get(match["which"].lower(), 0)
     first = cal.add_months(clause.today.replace(day=1), ahead)
     day = int(match["day"])
-    if not 1 <= day <= cal.month_end(first.year, first.month).day:
+    if not 1 <= day <= cal.period(first, "month", 0, is_end=True).day.day:
         return None
     return _on(clause, Moment(first.replace(day=day)))
 

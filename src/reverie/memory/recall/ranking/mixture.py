@@ -82,16 +82,6 @@ def usual_share(shares: Iterable[float], files: int) -> float:
     return best[place] if len(best) > place else 0.0
 
 
-def words_signal(best: float) -> float:
-    """How far the best file's words exceed chance."""
-    return max(0.0, best - CHANCE)
-
-
-def length_signal(query: str) -> float:
-    """The logarithm of the number of words. A few words alone are a search, not talk."""
-    return math.log1p(max(SEARCH_WORDS, len(query.split())))
-
-
 def foreign_signal(query: str) -> float:
     """1 if the prompt is not in English, where meaning and manner say less; else 0."""
     said = words(query)
@@ -125,10 +115,11 @@ def decide(query: str, ranked: Sequence[Scored], *, manner: float, nearness: flo
     """`manner` and `nearness` say how much the prompt is about current work; `nearness` is None without an encoder."""
     if not ranked:
         return Decision(0, 0.0, (), "no memory shares a word or a meaning with the prompt", "")
-    words = words_signal(max(score(one.signals, semantic=False) for one in ranked))
+    words = max(0.0, max(score(one.signals, semantic=False) for one in ranked) - CHANCE)
     if nearness is None:
         gate = BUILTIN_GATE
-        values = (words, manner, length_signal(query), foreign_signal(query))
+        length = math.log1p(max(SEARCH_WORDS, len(query.split())))  # a few words alone are a search, not talk
+        values = (words, manner, length, foreign_signal(query))
     else:
         gate = SEMANTIC_GATE
         closest = max(one.signals.meaning or 0.0 for one in ranked)

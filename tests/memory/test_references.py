@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.memory.recall.verify import RepoNames, symbols
+from reverie.memory.references import RepoNames, symbols
 from reverie.tools.ripgrep import find_ripgrep
 
 
