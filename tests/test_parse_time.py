@@ -37,7 +37,7 @@ from reverie.memory.gate.reversal import _is_dated  # pyright: ignore[reportPriv
 from reverie.memory.index import entries, linked_files, load_index
 from reverie.memory.note import classify, find_doubt, title_of
 from reverie.memory.recall.reminder import parse_selection
-from reverie.memory.references import named_files, symbols
+from reverie.memory.references import named_files, named_symbols
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.memory.upkeep.importing import _heading, _sections  # pyright: ignore[reportPrivateUsage]
@@ -100,7 +100,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "links": linked_files,
     "index rows": rows,
     "code names": named_files,
-    "symbols": symbols,
+    "symbols": named_symbols,
     "statements": statements_of,
     "facts": hard_facts,
     "terms": content_terms,
@@ -109,7 +109,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "secrets": find_secrets,
     "pairs": _pairs,
     "the same with a date": lambda text: _is_dated(text, text),
-    "purge": SecretForms(["hunterGreen-4411"]).replaced_in_line,
+    "purge": SecretForms(["hunterGreen-4411"]).replace_in_line,
     "kind of a note": classify,
     "doubt about a note": find_doubt,
     "title of a note": title_of,

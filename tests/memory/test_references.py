@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.memory.references import RepoNames, symbols
+from reverie.memory.references import RepoNames, named_symbols
 from reverie.tools.ripgrep import find_ripgrep
 
 
@@ -25,7 +25,7 @@ def test_files_and_symbols_that_are_gone_are_named(repo: Path) -> None:
 def test_words_are_not_symbols(repo: Path) -> None:
     text = "Use `git rebase`, `true`, `main`, https://x.example/y_z, plain snake_case and `--no-verify`."
     assert RepoNames(repo, find_ripgrep).find_missing(text) == ()
-    assert symbols("`snake_case` `camelCase` `PascalCase` `call_me()` `word` `UPPER` `a.b.call()`") == (
+    assert named_symbols("`snake_case` `camelCase` `PascalCase` `call_me()` `word` `UPPER` `a.b.call()`") == (
         "snake_case",
         "camelCase",
         "PascalCase",

@@ -14,7 +14,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import LOGS
 from reverie.storage.history.versions import Version
 
-PATTERN = f"{LOGS}/YYYY/MM/YYYY-MM-DD.md"
+LOG_PATTERN = f"{LOGS}/YYYY/MM/YYYY-MM-DD.md"
 
 _NAME = re.compile(rf"{LOGS}/(\d{{4}})/(\d\d)/(\d{{4}}-\d\d-\d\d)\.md")
 
@@ -47,7 +47,7 @@ def append(memory: MemoryDirectory, text: str, now: datetime, info: WriteInfo) -
     return version
 
 
-def refusal(name: str, before: str | None, after: str | None, today: date) -> str | None:
+def reason_against_write(name: str, before: str | None, after: str | None, today: date) -> str | None:
     """Why an agent may not make this write in daily-log mode; None if it only adds to today's log."""
     if name != log_name(today):
         return f"in this mode only the log of the day is written, by appending to {log_name(today)}"
@@ -56,7 +56,7 @@ def refusal(name: str, before: str | None, after: str | None, today: date) -> st
     return None
 
 
-def logs(root: Path, *, after: date | None = None, before: date | None = None) -> list[Path]:
+def list_logs(root: Path, *, after: date | None = None, before: date | None = None) -> list[Path]:
     """The logs of a memory directory, oldest first, of the days between `after` and `before` (both excluded)."""
     found: list[tuple[date, Path]] = []
     for path in (root / LOGS).glob("[0-9]*/[0-9]*/*.md"):

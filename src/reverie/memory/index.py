@@ -91,7 +91,7 @@ def index_line(title: str, file: str, hook: str) -> str:
     title = " ".join(title.split()) or file
     title = re.sub(r"([\[\]\\<`])" if _has_open_code(title) else r"([\[\]\\<])", r"\\\1", title)
     hook = " ".join(hook.split())
-    start = f"- [{title}]({_written(file)})"
+    start = f"- [{title}]({_as_target(file)})"
     room = LINE_CHARACTERS - len(start) - len(" — ")
     if len(hook) > room:
         cut = hook[: max(room - 1, 0)]
@@ -114,7 +114,7 @@ def _has_open_code(title: str) -> bool:
 def entries(text: str) -> tuple[IndexEntry, ...]:
     """Every line that is an entry, in order."""
     lines = _LINES.findall(text)
-    return tuple(_entry(number + 1, entry) for number, entry in _numbered(lines))
+    return tuple(_entry(number + 1, entry) for number, entry in _numbered_entries(lines))
 
 
 def entry_of(text: str, file: str) -> IndexEntry | None:
@@ -141,14 +141,14 @@ def with_entry(text: str, file: str, title: str, hook: str) -> str:
     """The index with a line for this file: its present line is changed, else a line is added after the last."""
     line = index_line(title, file, hook)
     lines = _LINES.findall(text)
-    own = [number for number, entry in _numbered(lines) if _file(entry) == file]
+    own = [number for number, entry in _numbered_entries(lines) if _file(entry) == file]
     if own:
         entry = _ENTRY.fullmatch(lines[own[0]])
         assert entry is not None
         lines[own[0]] = entry["lead"] + line.removeprefix("- ") + entry["end"]
         return "".join(lines)
     end = "\r\n" if "\r\n" in text else "\n"
-    last = max((number for number, _ in _numbered(lines)), default=len(lines) - 1)
+    last = max((number for number, _ in _numbered_entries(lines)), default=len(lines) - 1)
     if last >= 0 and not lines[last].endswith("\n"):
         lines[last] += end
     lead = "" if not lines or _ENTRY.fullmatch(lines[last]) or not lines[last].strip() else end
@@ -170,7 +170,7 @@ def follow_change(text: str, file: str, before: tuple[str, str] | None, after: t
 def without_entry(text: str, file: str) -> str:
     """The index without the lines for this file; links in prose stay."""
     lines = _LINES.findall(text)
-    gone = {number for number, entry in _numbered(lines) if _file(entry) == file}
+    gone = {number for number, entry in _numbered_entries(lines) if _file(entry) == file}
     return "".join(line for number, line in enumerate(lines) if number not in gone)
 
 
@@ -179,7 +179,7 @@ def unlink(text: str, file: str) -> str:
     return _LINK.sub(lambda match: match["title"] if _file(match) == file else match[0], text)
 
 
-def _numbered(lines: list[str]) -> list[tuple[int, re.Match[str]]]:
+def _numbered_entries(lines: list[str]) -> list[tuple[int, re.Match[str]]]:
     return [(number, entry) for number, line in enumerate(lines) if (entry := _ENTRY.fullmatch(line)) and _file(entry)]
 
 
@@ -196,5 +196,5 @@ def _file(match: re.Match[str]) -> str | None:
     return posixpath.normpath(path)
 
 
-def _written(file: str) -> str:
+def _as_target(file: str) -> str:
     return re.sub(r"[\s()<>%#\"]", lambda found: quote(found[0], safe=""), file)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reverie.errors import StorageError
 from reverie.flags import PrefixFlags
-from reverie.memory.daily_log import PATTERN
+from reverie.memory.daily_log import LOG_PATTERN
 from reverie.memory.taxonomy import TEAM
 from reverie.prompts import render
 from reverie.storage.atomic import make_private_dir
@@ -41,7 +41,7 @@ def memory_prompt(
     conversations; `tools` are the names of the model's tools. A folder that cannot be made is a diagnostic, and the
     section is still rendered."""
     team, log = uses_team(flags), flags.on("daily_log")
-    diagnostics = _made(directory / TEAM if team else directory)
+    diagnostics = _make_folder(directory / TEAM if team else directory)
     rules, cut = _guidelines(guidelines)
     sections = [
         _where(directory, team=team, log=log),
@@ -60,7 +60,7 @@ def memory_prompt(
     return MemoryPrompt("\n\n".join(filter(None, sections)), (*diagnostics, *cut))
 
 
-def _made(folder: Path) -> tuple[str, ...]:
+def _make_folder(folder: Path) -> tuple[str, ...]:
     try:
         make_private_dir(folder)
     except StorageError as error:
@@ -76,7 +76,7 @@ def _where(directory: Path, *, team: bool, log: bool) -> str:
 
 def _how_to_save(directory: Path, *, log: bool, no_index: bool) -> str:
     if log:
-        return _piece("how_to_save_log.md", pattern=f"{directory}/{PATTERN}")
+        return _piece("how_to_save_log.md", pattern=f"{directory}/{LOG_PATTERN}")
     return _piece("how_to_save_no_index.md" if no_index else "how_to_save.md")
 
 

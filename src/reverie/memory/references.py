@@ -89,7 +89,7 @@ class RepoNames:
             self._files, self._since = RepoFiles(self._root), time.monotonic()
         missing = [*self._files.missing(named_files(text))]
         until = time.monotonic() + _SEARCH_S
-        for symbol in symbols(text):
+        for symbol in named_symbols(text):
             left = until - time.monotonic()
             if left <= 0 or len(missing) >= _MOST_NAMES:
                 break
@@ -114,6 +114,6 @@ class RepoNames:
         return ran.returncode == 1
 
 
-def symbols(text: str) -> tuple[str, ...]:
+def named_symbols(text: str) -> tuple[str, ...]:
     """Names written as code that look like symbols: calls, snake_case, CamelCase."""
     return tuple(dict.fromkeys(called or named for called, named in _SYMBOL.findall(text)))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from reverie.memory.recall.ranking.lexical import telling
+from reverie.memory.recall.ranking.lexical import term_weight
 from reverie.memory.recall.ranking.manner import manner
 from reverie.memory.recall.ranking.mixture import RankSignals, decide
 from reverie.memory.recall.ranking.tools import tools_in_use
@@ -72,7 +72,7 @@ def _chosen(query: str, tools: str, manifest: str) -> list[str]:
 
 def _weight(term: str, known: Collection[set[str]]) -> float:
     """How telling a term is among these memories; everyday words tell little."""
-    return telling(len(known), sum(term in one for one in known), is_content=term not in FUNCTION_TERMS)
+    return term_weight(len(known), sum(term in one for one in known), is_content=term not in FUNCTION_TERMS)
 
 
 def _is_manual(about: str, used: set[str]) -> bool:

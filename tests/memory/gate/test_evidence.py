@@ -25,7 +25,7 @@ def person(*texts: str) -> list[Evidence]:
 
 
 def passes(memory: str, evidence: list[Evidence]) -> bool:
-    return assess(statements_of(memory), evidence).rests_on_person
+    return assess(statements_of(memory), evidence).is_from_user
 
 
 # What a person typed, and what a model made of it in its own words.
@@ -81,7 +81,7 @@ def test_other_words_for_what_a_person_typed_pass(language: str, typed: str, mem
 @pytest.mark.parametrize(("typed", "memory"), OTHER_LANGUAGE)
 def test_a_memory_in_another_language_passes_by_its_names(typed: str, memory: str) -> None:
     found = assess(statements_of(memory), person(typed))
-    assert found.rests_on_person
+    assert found.is_from_user
     assert found.other_language
 
 
@@ -179,8 +179,8 @@ def test_what_stood_in_memory_may_be_said_again() -> None:
     stood = "Sanjay leads the upgrade to Kubernetes 1.33.\n\n**Why:** 1.31 runs out of support."
     new = ["Mirela leads the upgrade to Kubernetes 1.33.", "1.31 runs out of support."]
     typed = person("Sanjay is gone, Mirela leads the upgrade now")
-    assert not assess(new, typed).rests_on_person
-    assert assess(new, typed, [stood]).rests_on_person
+    assert not assess(new, typed).is_from_user
+    assert assess(new, typed, [stood]).is_from_user
 
 
 def test_trust_is_confirmed_only_if_all_of_it_was_said() -> None:

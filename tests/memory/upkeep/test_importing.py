@@ -11,7 +11,7 @@ from reverie.errors import UserError
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.opening import OpenedMemory, open_memory
 from reverie.memory.taxonomy import MemoryType
-from reverie.memory.upkeep.importing import ImportPiece, carry_out, pieces, plan_import
+from reverie.memory.upkeep.importing import ImportPiece, carry_out, plan_import, read_pieces
 from reverie.paths import Places
 from reverie.settings import load_settings
 from tests.shared_data import sources
@@ -110,13 +110,13 @@ Never use tabs in YAML.
 def test_notes_are_taken_apart_at_their_headings(memory: OpenedMemory, tmp_path: Path) -> None:
     notes = tmp_path / "AGENTS.md"
     notes.write_text(NOTES)
-    found = [one for one in pieces([notes]) if isinstance(one, ImportPiece)]
+    found = [one for one in read_pieces([notes]) if isinstance(one, ImportPiece)]
     assert [one.topic.name for one in found] == ["Commands", "Style"]
     assert "not one either" in found[0].topic.body
     assert found[1].topic.type is MemoryType.FEEDBACK and found[1].topic.description == "Style: Never use tabs in YAML."
     plain = tmp_path / "thoughts.md"
     plain.write_text("Releases are cut from the branch stable.\n")
-    (one,) = pieces([plain])
+    (one,) = read_pieces([plain])
     assert isinstance(one, ImportPiece)
     assert one.name == "project_thoughts.md" and one.topic.body.startswith("Releases")
 

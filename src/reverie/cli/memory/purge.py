@@ -113,7 +113,7 @@ def _run(
     from reverie.memory.sharing.agent_memory import agent_memory_folders, snapshot_files
     from reverie.memory.sharing.team_git import TeamCheckout
     from reverie.memory.upkeep.purge import PurgeScope, files_of_home, purge, purge_remote
-    from reverie.memory.upkeep.purged_record import NAME
+    from reverie.memory.upkeep.purged_record import RECORD_NAME
     from reverie.storage.history.folder import history_place
 
     places, gate, home = memory.places, memory.gate, memory.places.home
@@ -128,7 +128,7 @@ def _run(
     team, keep = memory.settings.team, places.team_sync(memory.directory.root)
     index = (places.search_index(memory.directory.root),)
     shared = team.folder if team.sharing == "folder" else None
-    record = keep.parent / NAME
+    record = keep.parent / RECORD_NAME
     scope = PurgeScope(own, tuple(files), index, memory.inbox, shared, record, home)
     yield memory.directory, purge(wanted, memory.directory, scope, dry_run=dry_run)
     if team.sharing == "git":

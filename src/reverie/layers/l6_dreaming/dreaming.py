@@ -41,7 +41,7 @@ from reverie.layers.l6_dreaming.proposal import Proposal, Proposals, propose
 from reverie.layers.l6_dreaming.review import dream_info
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.layers.l6_dreaming.telling import DreamTelling
-from reverie.memory.daily_log import logs
+from reverie.memory.daily_log import list_logs
 from reverie.memory.gate.forgotten import list_forgotten
 from reverie.memory.opening import OpenedMemory
 from reverie.models.prices import cost
@@ -189,7 +189,7 @@ class Dreaming:
         told = self.state.read().distilled
         today, until = self._now().astimezone().date(), parsed(told)
         after = until.date() if until is not None and until.date() <= today else None  # a day to come was not distilled
-        return logs(self.directory.root, after=after, before=None if also_today else today)
+        return list_logs(self.directory.root, after=after, before=None if also_today else today)
 
     def _keeps_log(self) -> bool:
         """Whether this session keeps a log of the day."""

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-from reverie.memory.daily_log import logs
+from reverie.memory.daily_log import list_logs
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES
 from reverie.memory.scan import manifest, scan
 from reverie.moments import moment
@@ -34,7 +34,7 @@ def directive(
     around = [_transcripts(transcripts)]
     if undistilled:
         around.insert(0, render(_PACKAGE, "distil.md", {"logs": _listed(undistilled, _MOST_LOGS)}))
-    elif all_logs := logs(memory):
+    elif all_logs := list_logs(memory):
         newest = all_logs[-_MOST_LOGS:]
         around.insert(0, f"Daily logs, oldest first:\n{_listed(newest, _MOST_LOGS)}")
     if here:

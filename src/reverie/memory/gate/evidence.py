@@ -77,7 +77,7 @@ class Assessment:
         return tuple(one for one in self.judged if one.verdict is Verdict.UNSUPPORTED or one.facts)
 
     @property
-    def rests_on_person(self) -> bool:
+    def is_from_user(self) -> bool:
         """Whether the memory may be stored: nothing in it is refused, and the user said enough of it."""
         return not self.refused and self.share >= (ANCHORED if self.other_language else ENOUGH)
 

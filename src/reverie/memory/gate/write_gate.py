@@ -136,7 +136,7 @@ class WriteGate:
             )
 
     def _check_evidence(self, write: ProposedWrite, assessment: Assessment) -> None:
-        if assessment.rests_on_person:
+        if assessment.is_from_user:
             return
         refused = assessment.refused or assessment.judged
         texts = [one.statement for one in refused]

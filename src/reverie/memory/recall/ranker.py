@@ -101,8 +101,8 @@ class Ranker:
         """Why the tier is not the requested one, or why the index is not stored. May be empty."""
         self._folders: tuple[str, ...] = ("",)
         self._marks: tuple[int, ...] = ()
-        self._looked = -1e9
-        self._look_cost = 0.0
+        self._checked = -1e9
+        self._check_cost = 0.0
 
     @classmethod
     def open(
@@ -148,10 +148,10 @@ class Ranker:
     def prepare(self, seconds: float | None = None) -> int:
         """Updates index and vectors (None: without a time limit); returns how many files are still not encoded."""
         try:
-            self._look(force=True)
+            self._refresh_index(force=True)
         except IndexFailed as error:
             self._recover(error)
-            self._look(force=True)
+            self._refresh_index(force=True)
         return self._meaning.encode_missing(seconds) if self._meaning else 0
 
     def rank(
@@ -174,7 +174,7 @@ class Ranker:
             return self._rank(query, tools_in_use, frozenset(exclude), now, limit)
 
     def _rank(self, query: str, tools: Sequence[str], exclude: frozenset[str], now: float, limit: int) -> Ranking:
-        self._look()
+        self._refresh_index()
         ranking = self._rank_once(query, tools, exclude, now, limit)
         # A file that was edited in place since the last check is noticed before it is shown.
         if self._index.refresh_paths(one.path for one in ranking.shown).anything:
@@ -256,23 +256,23 @@ class Ranker:
                 ranked.append(one)
         return ranked + [one for one, _ in found[BEST:]], left_out
 
-    def _look(self, *, force: bool = False) -> None:
+    def _refresh_index(self, *, force: bool = False) -> None:
         """Updates the index: at once when a file was added, removed or replaced, soon when one was edited in place."""
         began = time.monotonic()
         marks = folder_mtimes(self._index.memory_dir, self._folders)
-        due = began - self._looked > max(RESCAN_SECONDS, RESCAN_COST * self._look_cost)
+        due = began - self._checked > max(RESCAN_SECONDS, RESCAN_COST * self._check_cost)
         if not (force or due or marks != self._marks):
             return
         folders = self._index.refresh().folders
         self._marks = marks if folders == self._folders else folder_mtimes(self._index.memory_dir, folders)
         self._folders = folders
-        self._looked = time.monotonic()
-        self._look_cost = self._looked - began
+        self._checked = time.monotonic()
+        self._check_cost = self._checked - began
 
     def _recover(self, error: IndexFailed) -> None:
         self._index.recover(error)
         self.note = _index_note(self._index) or self.note
-        self._looked = -1e9
+        self._checked = -1e9
 
 
 def _index_note(index: SearchIndex) -> str:

@@ -16,7 +16,7 @@ from reverie.memory.sharing.shared_files import SHARED_LOCK, Files, read_files, 
 from reverie.memory.sharing.team_git import TeamCheckout
 from reverie.memory.taxonomy import INDEX, TEAM, is_index
 from reverie.memory.topic_file import TopicFile, decode, encode
-from reverie.memory.upkeep.purged_record import NAME, PurgedRecord
+from reverie.memory.upkeep.purged_record import RECORD_NAME, PurgedRecord
 from reverie.settings import Settings
 from reverie.storage.atomic import make_private_dir
 from reverie.storage.history.objects import blob_id
@@ -173,7 +173,7 @@ class _Round:
         self._base_folder = base
         self._gate = gate
         self._mode = mode
-        self._purged = PurgedRecord(base.parent.parent / NAME)
+        self._purged = PurgedRecord(base.parent.parent / RECORD_NAME)
         self._held_back: list[str] = []
         self._base: Files = read_files(base)[0]
         self._common: dict[str, bytes] = {}

@@ -17,7 +17,7 @@ from reverie.text.sameness import find_repeated
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
-LEAST_TERMS: Final = 3
+MIN_TERMS: Final = 3
 """With fewer content words, two statements are alike by chance."""
 KEPT_BYTES: Final = 64_000_000
 """How much text of memories this process keeps."""
@@ -86,6 +86,6 @@ def find_duplicate(
         return None
     left_out = frozenset(without)
     for name, text in memories.sharing(terms, max(2, (len(terms) + 1) // 2)):
-        if name not in left_out and (found := find_repeated(new, statements_of(text), least=LEAST_TERMS)):
+        if name not in left_out and (found := find_repeated(new, statements_of(text), least=MIN_TERMS)):
             return Duplicate(name, True, *found)
     return None

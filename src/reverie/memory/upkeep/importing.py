@@ -64,7 +64,7 @@ class UnreadSource:
     reason: str
 
 
-def pieces(paths: Sequence[Path]) -> Iterator[ImportPiece | UnreadSource]:
+def read_pieces(paths: Sequence[Path]) -> Iterator[ImportPiece | UnreadSource]:
     """Everything that can be imported from these files and folders; `UserError` for a path that does not exist."""
     for path in paths:
         if not os.path.lexists(path):
@@ -81,19 +81,19 @@ def pieces(paths: Sequence[Path]) -> Iterator[ImportPiece | UnreadSource]:
 def plan_import(memory: OpenedMemory, paths: Sequence[Path]) -> tuple[list[PlannedImport], list[UnreadSource]]:
     """What would happen to each piece, and what could not be read; writes nothing."""
     directory = memory.directory
-    there = {name: _bare(directory.read(name).text) for name in directory.names()}
+    there = {name: _body_words(directory.read(name).text) for name in directory.names()}
     taken, bodies = set(there), {body: name for name, body in there.items() if body}
     planned: list[PlannedImport] = []
     unread: list[UnreadSource] = []
-    for piece in pieces(paths):
+    for piece in read_pieces(paths):
         if isinstance(piece, UnreadSource):
             unread.append(piece)
             continue
-        body = _bare(piece.topic.text)
+        body = _body_words(piece.topic.text)
         if body in bodies:
             planned.append(PlannedImport(piece, "known", bodies[body], "says the same"))
             continue
-        name = _free(piece.name, taken)
+        name = _free_name(piece.name, taken)
         write = ProposedWrite(name, piece.topic.text, None, Writer.IMPORT)
         try:
             memory.gate(write)
@@ -252,11 +252,11 @@ def _read(path: Path) -> str | UnreadSource:
         return UnreadSource(str(path), cause_of(error))
 
 
-def _bare(text: str) -> str:
+def _body_words(text: str) -> str:
     return " ".join(TopicFile.parse(text).body.split())
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _free_name(name: str, taken: set[str]) -> str:
     stem = name.removesuffix(".md")
     named = (name if number == 1 else f"{stem}_{number}.md" for number in range(1, _NAMES))
     return next(one for one in named if one not in taken)

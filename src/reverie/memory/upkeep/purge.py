@@ -92,7 +92,7 @@ def purge(
     holds the secret; then nothing is changed. `look_only` is a dry run that never refuses."""
     files = list(_files(memory, scope))
     forms = SecretForms(_values(wanted, memory, scope, files))
-    found = list(_look(forms, memory, scope, files))
+    found = list(_find_places(forms, memory, scope, files))
     holding = [file for file in files if any(place.where == str(file.path) for place in found)]
     if look_only:
         return PurgeReport(True, tuple(found))
@@ -115,7 +115,7 @@ def purge(
             _rewrite(file.path, forms)
     for path in (*scope.derived, memory.history.git_dir / SEEN):
         _delete_derived(path)
-    left = tuple(_look(forms, memory, scope, list(_files(memory, scope))))
+    left = tuple(_find_places(forms, memory, scope, list(_files(memory, scope))))
     return PurgeReport(False, tuple(found), len(report.versions), left)
 
 
@@ -130,7 +130,7 @@ def purge_remote(wanted: PurgeTarget, checkout: TeamCheckout, keep: Path, *, dry
     with exclusive(keep / "lock", timeout_s=30, what="the team's memory"):
         try:
             checkout.fetch()
-            for path in list(_below(checkout.folder)):
+            for path in list(_files_below(checkout.folder)):
                 _rewrite(path, forms)
             checkout.publish()
         except ReverieError:
@@ -153,7 +153,7 @@ def _values(wanted: PurgeTarget, memory: MemoryDirectory, scope: PurgeScope, fil
     return values
 
 
-def _look(
+def _find_places(
     forms: SecretForms, memory: MemoryDirectory, scope: PurgeScope, files: Iterable[_PurgeFile]
 ) -> Iterator[PurgedPlace]:
     for kind, where, text in (*_memory_texts(memory), *_inbox_texts(scope.inbox)):
@@ -233,9 +233,11 @@ def _files(memory: MemoryDirectory, scope: PurgeScope) -> Iterator[_PurgeFile]:
     inbox = scope.inbox.folder if scope.inbox is not None else None
     for hidden in _children(memory.root):
         if hidden.name.startswith(".") and hidden != inbox and not hidden.is_symlink():
-            yield from (_PurgeFile(path, _kind(path, scope)[0]) for path in _below(hidden) if path not in scope.files)
+            yield from (
+                _PurgeFile(path, _kind(path, scope)[0]) for path in _files_below(hidden) if path not in scope.files
+            )
     if scope.shared is not None and scope.shared.is_dir():
-        for path in _below(scope.shared):
+        for path in _files_below(scope.shared):
             if path.name != SHARED_LOCK and path not in scope.files:
                 yield _PurgeFile(path, SHARED)
     for path in scope.files:
@@ -255,10 +257,10 @@ def files_of_home(home: Path, skip: Iterable[Path]) -> Iterator[Path]:
     for path in _children(home):
         if path in skip or path.name in ("models", "run") or path.is_symlink():
             continue
-        yield from (below for below in _below(path) if not any(below.is_relative_to(one) for one in skip))
+        yield from (below for below in _files_below(path) if not any(below.is_relative_to(one) for one in skip))
 
 
-def _below(path: Path) -> Iterator[Path]:
+def _files_below(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         if stat.S_ISREG(path.lstat().st_mode):
             yield path
@@ -271,7 +273,7 @@ def _below(path: Path) -> Iterator[Path]:
 
 
 def _session_files(session: Path, own: set[Path]) -> Iterator[_PurgeFile]:
-    for path in _below(session):
+    for path in _files_below(session):
         if path.name != Lease.NAME and not any(path.is_relative_to(one) for one in own):
             yield _PurgeFile(path, "session", session / Lease.NAME)
 

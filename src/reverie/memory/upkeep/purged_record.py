@@ -17,7 +17,7 @@ from reverie.parsing import load_json
 from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 
-NAME: Final = "purged.json"
+RECORD_NAME: Final = "purged.json"
 _SIZE: Final = 10
 _MOST: Final = 2_000  # digests; the oldest go first
 

@@ -71,13 +71,13 @@ def word_scores(index: SearchIndex, query: str) -> dict[int, WordScore]:
     for word in asked:
         own = known.get(word)
         is_content = word not in FUNCTION_TERMS
-        weight = telling(files, own.files if own else 0, is_content=is_content)
+        weight = term_weight(files, own.files if own else 0, is_content=is_content)
         whole += weight
         if own:
             forms.append(_Form(typed[word], own, weight, is_content))
         if is_content:
             for other, likeness in _similar(index, word):
-                least = min(weight, telling(files, other.files, is_content=True))
+                least = min(weight, term_weight(files, other.files, is_content=True))
                 forms.append(_Form(typed[word], other, likeness * least, True))
     return _gather(index, forms, mean_length, whole * (K1 + 1))
 
@@ -149,7 +149,7 @@ def _shared_prefix(one: str, other: str) -> int:
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def telling(files: int, with_term: int, *, is_content: bool) -> float:
+def term_weight(files: int, with_term: int, *, is_content: bool) -> float:
     """How much a term says about a file. Up to `FEW` files it is judged as if there were `FEW` ordinary ones: a few
     files cannot show that `which` is common and `staging` is not."""
     if files < FEW:
