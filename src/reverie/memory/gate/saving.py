@@ -19,7 +19,7 @@ from reverie.storage.history.versions import Version
 Choice = Literal["update", "new", "nothing"]
 _NAMES = 100
 _CLEAR = 0.5  # of a perfect match by words
-_BEHIND = 0.6  # how near the second may come to the first for the first to be meant
+_BEHIND = 0.6  # the largest share of the second, relative to the first, for the first to be clear
 
 
 class HoldsSecret(ReverieError):
@@ -77,7 +77,7 @@ def save_note(
         try:
             return Saved("added", name, directory.create(name, note.topic, info), warnings=tuple(warnings))
         except ChangedUnderneath:
-            continue  # somebody took the name this very moment
+            continue  # somebody else has just taken the name
     raise ReverieError(f"There are {_NAMES} memories named like {note.file}; use --name to name this memory.")
 
 

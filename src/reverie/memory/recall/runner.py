@@ -89,7 +89,10 @@ class Recall:
         local = asyncio.ensure_future(self._in_thread(lambda: self._rank(query, tools, known)))
         try:
             names, by = None, "model"
-            if self._selector.available and not self._is_kept_from_model():
+            why_not = self._why_not_ask() if self._selector.available else None
+            if why_not is not None:
+                self._takes_over(why_not)
+            elif self._selector.available:
                 names = await self._select(query, tools, known, local, until)
                 if self._selector.failed:
                     self._takes_over(self._selector.failed)
@@ -99,12 +102,6 @@ class Recall:
         finally:
             local.cancel()
         return await self._read_and_check(names, until), by
-
-    def _is_kept_from_model(self) -> bool:
-        why = self._why_not_ask()
-        if why is not None:
-            self._takes_over(why)
-        return why is not None
 
     async def _select(
         self, query: str, tools: Sequence[str], known: set[str], local: asyncio.Future[Ranking], until: float

@@ -104,7 +104,10 @@ def check(
     for name, topic in topics.items():
         found += _file_findings(name, topic)
         if repo_files:
-            found += _stale(name, topic.text, repo_files)
+            for missing in repo_files.missing(named_files(topic.text)):
+                line = topic.text[: topic.text.index(missing)].count("\n") + 1
+                message = f"names `{missing}`, which the repository does not have"
+                found.append(CheckFinding(Problem.STALE_REFERENCE, name, message, line))
     found += _duplicates(documents, topics, indexes)
     if secrets:
         for name, text in ({name: topic.text for name, topic in topics.items()} | indexes).items():
@@ -193,14 +196,6 @@ def _file_findings(name: str, topic: TopicFile) -> Iterator[CheckFinding]:
         )
 
 
-def _stale(name: str, text: str, repo_files: RepoFiles) -> Iterator[CheckFinding]:
-    for missing in repo_files.missing(named_files(text)):
-        line = text[: text.index(missing)].count("\n") + 1
-        yield CheckFinding(
-            Problem.STALE_REFERENCE, name, f"names `{missing}`, which the repository does not have", line
-        )
-
-
 def _duplicates(
     documents: dict[str, Document], topics: dict[str, TopicFile], indexes: dict[str, str]
 ) -> Iterator[CheckFinding]:
@@ -226,7 +221,7 @@ def _duplicates(
     texts = {name: f"{topic.description}\n{topic.body}" for name, topic in topics.items() if name not in copies}
     for one, other, share in near_duplicates(texts):
         yield CheckFinding(
-            Problem.NEAR_DUPLICATE, one, f"shares {share:.0%} of its words with {other}; one of them may do"
+            Problem.NEAR_DUPLICATE, one, f"shares {share:.0%} of its words with {other}; one of them may be enough"
         )
 
 
