@@ -32,17 +32,16 @@ from reverie.layers.l4_compaction.by_code.definitions import definitions, withou
 from reverie.layers.l4_compaction.summary import compact_instructions
 from reverie.layers.l4_compaction.survival import inventory
 from reverie.memory.changes import Evidence
-from reverie.memory.gate.evidence import spoken
-from reverie.memory.gate.turned import _is_dated  # pyright: ignore[reportPrivateUsage]
+from reverie.memory.gate.evidence import typed_text
+from reverie.memory.gate.reversal import _is_dated  # pyright: ignore[reportPrivateUsage]
 from reverie.memory.index import entries, linked_files, load_index
-from reverie.memory.note import classify, doubt, title_of
-from reverie.memory.recall.showing import chosen
-from reverie.memory.recall.verify import symbols
-from reverie.memory.references import named_files
+from reverie.memory.note import classify, find_doubt, title_of
+from reverie.memory.recall.reminder import parse_selection
+from reverie.memory.references import named_files, named_symbols
 from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.topic_file import TopicFile, said_in
+from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.memory.upkeep.importing import _heading, _sections  # pyright: ignore[reportPrivateUsage]
-from reverie.memory.upkeep.purge_forms import Forms
+from reverie.memory.upkeep.purge_forms import SecretForms
 from reverie.models.tokens import estimate_text
 from reverie.models.wire import read_input
 from reverie.offline.consolidate.gather import Said
@@ -60,7 +59,7 @@ from reverie.permissions.shell.words import deceptive_text
 from reverie.runtime.hooks import _json_object  # pyright: ignore[reportPrivateUsage]
 from reverie.storage.transcript.file import parse_line
 from reverie.text.cutting import _pairs  # pyright: ignore[reportPrivateUsage]
-from reverie.text.dates.finding import find_days
+from reverie.text.dates.phrases import find_days
 from reverie.text.sentences import statements_in
 from reverie.text.tongue import tongue_of
 from reverie.text.values import hard_facts
@@ -86,8 +85,8 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "topic file": TopicFile.parse,
     "head": lambda text: TopicFile.parse(f"---\n{text}\n---\nbody"),
     "head of one field": lambda text: TopicFile.parse(f"---\ndescription: {text}\n---\nbody"),
-    "changed head": lambda text: TopicFile.parse(f"---\ndescription: a{text}\n---\n").updated(description="b"),
-    "repaired head": lambda text: TopicFile.parse(f"---\nname: a: {text}\n---\n").repaired(),
+    "changed head": lambda text: TopicFile.parse(f"---\ndescription: a{text}\n---\n").with_changes(description="b"),
+    "repaired head": lambda text: TopicFile.parse(f"---\nname: a: {text}\n---\n").repair(),
     "rule": split_rule,
     "rule with paths": lambda text: gitignore.__wrapped__(split_rule(f"---\npaths: {text}\n---\n")[0]),
     "rule with a list": lambda text: gitignore.__wrapped__(split_rule(f"---\npaths:\n  - {text}\n---\n")[0]),
@@ -101,8 +100,8 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "links": linked_files,
     "index rows": rows,
     "code names": named_files,
-    "symbols": symbols,
-    "statements": said_in,
+    "symbols": named_symbols,
+    "statements": statements_of,
     "facts": hard_facts,
     "terms": content_terms,
     "words": words,
@@ -110,11 +109,11 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "secrets": find_secrets,
     "pairs": _pairs,
     "the same with a date": lambda text: _is_dated(text, text),
-    "purge": Forms(["hunterGreen-4411"]).replaced_in_line,
+    "purge": SecretForms(["hunterGreen-4411"]).replace_in_line,
     "kind of a note": classify,
-    "doubt about a note": doubt,
+    "doubt about a note": find_doubt,
     "title of a note": title_of,
-    "chosen memories": lambda text: chosen(text, ()),
+    "chosen memories": lambda text: parse_selection(text, ()),
     "instructions for compaction": compact_instructions,
     "notes": outline,
     "notes under a heading": lambda text: outline(f"# a\n_{text}\n"),
@@ -148,7 +147,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "days": _in_sentences(lambda text: find_days(text, TODAY)),
     "lesson": _in_sentences(cleaned),
     "lessons of a message": lambda text: heard(Said(text, TODAY)),
-    "typed words": lambda text: spoken([Evidence(Origin.TYPED, text)]),
+    "typed words": lambda text: typed_text([Evidence(Origin.TYPED, text)]),
     "letter to the embedded mind": lambda text: _LETTER.match(f"<letter {text}"),
 }
 

@@ -74,7 +74,7 @@ def test_snapshots_by_command(reverie: Command) -> None:
     reverie.extra.clear()
     memory = reverie.work / ".reverie" / "agent-memory-local" / "reviewer"
     empty = reverie("agents", "snapshot", "reviewer", "--make", code=2)
-    assert empty.returncode == 2 and "there is nothing to make a snapshot of" in empty.stderr
+    assert empty.returncode == 2 and "there is nothing for a snapshot" in empty.stderr
     for option in ("--take", "--keep"):
         nothing = reverie("agents", "snapshot", "reviewer", option, code=2)
         assert nothing.returncode == 2 and "There is no snapshot" in nothing.stderr and not nothing.stdout

@@ -16,7 +16,7 @@ from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites, new_since
 from reverie.layers.l5_extraction.writes import MemoryWrites, RunSource, lost_statements, speaks_of
 from reverie.memory.changes import Evidence
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.evidence import Ground
+from reverie.memory.gate.evidence import EvidenceText
 from reverie.memory.gate.write_gate import WriteGate
 from reverie.storage.transcript.view import Entry
 from reverie.types import Message, Origin, TextBlock, ToolUseBlock
@@ -98,7 +98,7 @@ def test_what_stays_is_never_lost_and_emptying_loses_all(text: str) -> None:
     ],
 )
 def test_whether_somebody_spoke_of_a_memory(typed: str, is_meant: bool) -> None:
-    assert speaks_of(Ground([typed]), PNPM) is is_meant
+    assert speaks_of(EvidenceText([typed]), PNPM) is is_meant
 
 
 def writes(root: Path, typed: str, most: int = 3) -> MemoryWrites:

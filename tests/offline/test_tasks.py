@@ -21,7 +21,7 @@ from reverie.layers.l3_session_notes.writer import directive as notes_directive
 from reverie.layers.l4_compaction.by_code import PARTS, Limits, write_notes, write_summary
 from reverie.layers.l4_compaction.summary import check_summary
 from reverie.layers.l4_compaction.summary import directive as summary_directive
-from reverie.memory.recall.showing import SCHEMA, chosen, selector_question, selector_system
+from reverie.memory.recall.showing import SCHEMA, parse_selection, selector_question, selector_system
 from reverie.models.base import Request, Response
 from reverie.models.tokens import PROSE_BYTES, estimate_message, estimate_text
 from reverie.offline.model import EmbeddedModel
@@ -320,7 +320,7 @@ def selected(query: str, tools: tuple[str, ...] = ()) -> list[str]:
         purpose=Purpose.RECALL,
     )
     known = {line.split("] ")[1].split(" (")[0] for line in MANIFEST.splitlines()}
-    names = chosen(Message("assistant", answer(asked).content).text, known)
+    names = parse_selection(Message("assistant", answer(asked).content).text, known)
     assert names is not None
     return names
 

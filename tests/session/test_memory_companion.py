@@ -168,7 +168,7 @@ def test_what_is_gone_from_the_repository_is_said(work: Path) -> None:
     async def talk(session: Session) -> None:
         events = await turn(session, "which port does the staging server use?")
         assert "Not found in this repository now: src/server.py, start_server" in recalled(session)[0]
-        assert any("2 of the things they name are gone" in text for text in said(events))
+        assert any("2 of the things they name are missing" in text for text in said(events))
 
     in_session(talk, cwd=work, model=script(work, SAYS))
 

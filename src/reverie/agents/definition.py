@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from reverie.memory.frontmatter import split
-from reverie.memory.sharing.agent_memory import Scope
+from reverie.memory.sharing.agent_memory import AgentMemoryScope
 from reverie.origins import escape_tags
 from reverie.paths import Places
 from reverie.prompts import render
@@ -38,7 +38,7 @@ class AgentDefinition:
     prompt: str
     tools: tuple[str, ...] | None = None
     model: str = ""
-    memory: Scope | None = None
+    memory: AgentMemoryScope | None = None
     source: Path | None = None  # the file that defines it; None for a built-in kind
     reads_only: bool = False
 
@@ -82,7 +82,9 @@ def load_definitions(places: Places, *, bare: bool = False) -> Definitions:
         keys = ", ".join(f"`{part.key}`" for part in ignored)
         problems.append(f"{kind.source}: {keys} ignored: {ignored[0].ignored}; `reverie trust` shows it and asks.")
         if not any(part.key == "name" for part in ignored):
-            kinds[kind.name] = replace(kind, model="", memory=None if kind.memory is Scope.USER else kind.memory)
+            kinds[kind.name] = replace(
+                kind, model="", memory=None if kind.memory is AgentMemoryScope.USER else kind.memory
+            )
     return Definitions(MappingProxyType(kinds), tuple(problems))
 
 
@@ -112,7 +114,7 @@ def _read_all(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefini
 def _trusted_parts(kind: AgentDefinition, path: Path, folder: Path, taken: set[str]) -> Iterator[Part]:
     chosen: tuple[tuple[str, str, bool, Risk], ...] = (
         ("model", kind.model, bool(kind.model), Risk.SPEND),
-        ("memory", "user", kind.memory is Scope.USER, Risk.MOVE),
+        ("memory", "user", kind.memory is AgentMemoryScope.USER, Risk.MOVE),
         ("name", kind.name, kind.name in taken, Risk.WEAKEN),
     )
     for key, value, acts, risk in chosen:
@@ -172,9 +174,9 @@ def _parse(path: Path, values: Mapping[str, str], prompt: str) -> AgentDefinitio
         return f"{path}: the text below the head is empty; write the instructions for the agent there."
     memory, given = None, values.get("memory", "").strip().lower()
     if given:
-        if given not in {scope.value for scope in Scope}:
+        if given not in {scope.value for scope in AgentMemoryScope}:
             return f"{path}: `memory: {given[:40]}` is not a scope; write user, project or local, or leave it out."
-        memory = Scope(given)
+        memory = AgentMemoryScope(given)
     model = values.get("model", "").strip()
     return AgentDefinition(
         name=name,

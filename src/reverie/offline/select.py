@@ -11,12 +11,11 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from reverie.memory.recall.ranking.lexical import telling
+from reverie.memory.recall.ranking.lexical import term_weight
 from reverie.memory.recall.ranking.manner import manner
-from reverie.memory.recall.ranking.mixture import Signals
+from reverie.memory.recall.ranking.mixture import RankSignals, decide
 from reverie.memory.recall.ranking.tools import tools_in_use
-from reverie.memory.recall.showing import MAX_FILES
-from reverie.memory.recall.silence import decide
+from reverie.memory.recall.reminder import MAX_FILES
 from reverie.models.base import Request
 from reverie.offline.step import Say, Step
 from reverie.text.words import FUNCTION_TERMS, terms, words
@@ -34,7 +33,7 @@ _MANUAL = re.compile(
 @dataclass(frozen=True, slots=True)
 class _Scored:
     file: str
-    signals: Signals
+    signals: RankSignals
 
     @property
     def score(self) -> float:
@@ -63,7 +62,7 @@ def _chosen(query: str, tools: str, manifest: str) -> list[str]:
     if not whole:
         return []
     scored = [
-        _Scored(file, Signals(sum(weights[word] for word in asked & known) / whole, None, 0.0))
+        _Scored(file, RankSignals(sum(weights[word] for word in asked & known) / whole, None, 0.0))
         for file, known in about.items()
     ]
     ranked = sorted((one for one in scored if one.score > 0), key=lambda one: (-one.score, one.file))
@@ -73,7 +72,7 @@ def _chosen(query: str, tools: str, manifest: str) -> list[str]:
 
 def _weight(term: str, known: Collection[set[str]]) -> float:
     """How telling a term is among these memories; everyday words tell little."""
-    return telling(len(known), sum(term in one for one in known), is_content=term not in FUNCTION_TERMS)
+    return term_weight(len(known), sum(term in one for one in known), is_content=term not in FUNCTION_TERMS)
 
 
 def _is_manual(about: str, used: set[str]) -> bool:

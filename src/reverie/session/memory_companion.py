@@ -14,7 +14,7 @@ from reverie.events import Event, Notice
 from reverie.layers.base import Companion
 from reverie.memory.age import age_note
 from reverie.memory.changes import ABSENT, Evidence, WriteInfo, Writer
-from reverie.memory.daily_log import refusal as not_in_a_log
+from reverie.memory.daily_log import reason_against_write as not_in_a_log
 from reverie.memory.opening import open_memory
 from reverie.memory.taxonomy import is_index
 from reverie.paths import memory_switch

@@ -67,9 +67,9 @@ class TeamSync:
             self._seen = self._files()
             self._running = False
         self._reported = ""
-        task.progress(done.told)
+        task.progress(done.summary)
         if done.changed or done.held_back:
-            self._emit(Notice(f"the team's memory: {done.told}", source="memory"))
+            self._emit(Notice(f"the team's memory: {done.summary}", source="memory"))
 
     def _files(self) -> _Seen:
         seen = set[tuple[str, int, int]]()

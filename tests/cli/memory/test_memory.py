@@ -238,7 +238,7 @@ def test_the_inbox_is_listed_accepted_and_rejected(reverie: Command) -> None:
 def test_mistakes_are_one_sentence(reverie: Command) -> None:
     assert "did you mean" in reverie("memory", "lisst", code=2).stderr
     assert "There is no memory" in reverie("memory", "show", "nothing", code=2).stderr
-    assert "not there" in reverie("memory", "import", "nothing.md", code=2).stderr
+    assert "does not exist" in reverie("memory", "import", "nothing.md", code=2).stderr
     assert "empty" in reverie("remember", "  ", code=2).stderr
     assert "There is no memory" in reverie("memory", "show", "../../../etc/passwd", code=2).stderr
     for args in (["memory", "diff"], ["memory", "undo"]):

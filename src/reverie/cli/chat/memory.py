@@ -116,12 +116,12 @@ async def remember(chat: Chat, rest: str) -> None:
 
 async def forget(chat: Chat, rest: str) -> None:
     """/forget TEXT finds the memory that is meant, asks, and removes it."""
-    from reverie.memory.gate.saving import memories_meant
+    from reverie.memory.gate.saving import find_memories
 
     if not rest:
         raise UserError("Say what to forget: /forget FILE, or a few words that tell which.")
     memory, view = _memory(chat), chat.view
-    found, is_clear = await to_thread(memories_meant, memory, rest)
+    found, is_clear = await to_thread(find_memories, memory, rest)
     if not found:
         raise UserError(f"No memory fits {rest[:60]!r}; /memory lists what there is.")
     _show_entries(chat, [(one.file, one.description) for one in (found[:1] if is_clear else found)])

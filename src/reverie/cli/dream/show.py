@@ -22,7 +22,7 @@ from reverie.memory.topic_file import decode
 from reverie.moments import local_minutes
 from reverie.runtime.background_log import LogEntry
 from reverie.storage.history.versions import Version
-from reverie.text.sameness import Said
+from reverie.text.sameness import StatementIndex
 from reverie.text.words import content_terms
 from reverie.types import JsonObject
 
@@ -93,8 +93,8 @@ class _Trail:
 
     def __init__(self, changes: Sequence[ProposedChange]) -> None:
         topics = [change for change in changes if not is_index(change.name)]
-        self._before = {change.name: Said(body_statements(change.before or "")) for change in changes}
-        self._after = {change.name: Said(body_statements(change.after or "")) for change in topics}
+        self._before = {change.name: StatementIndex(body_statements(change.before or "")) for change in changes}
+        self._after = {change.name: StatementIndex(body_statements(change.after or "")) for change in topics}
 
     def told(self, line: str, name: str) -> str:
         """What a person wants to know of a line that is gone from a file, or new in it; empty if nothing."""

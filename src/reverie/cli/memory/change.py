@@ -24,7 +24,7 @@ from reverie.settings.loading import editor
 from reverie.storage.history.versions import Version
 
 if TYPE_CHECKING:
-    from reverie.memory.gate.saving import Choice, Meant, Saved
+    from reverie.memory.gate.saving import Choice, MemoryMatch, Saved
     from reverie.memory.note import Note, Related
     from reverie.memory.opening import OpenedMemory
 
@@ -152,12 +152,12 @@ def save_text(
     from datetime import datetime
 
     from reverie.memory.gate.saving import refuse_secrets, save_note
-    from reverie.memory.note import note_of
+    from reverie.memory.note import make_note
 
     memory.require_on("nothing is remembered")
     refuse_secrets(f"{name}\n{text}")
     today = datetime.now().astimezone().date()
-    note = note_of(text, today=today, type=MemoryType(kind) if kind else None, name=name)
+    note = make_note(text, today=today, type=MemoryType(kind) if kind else None, name=name)
     return save_note(memory, note, info, lambda near: choose(near, note)), note
 
 
@@ -296,9 +296,9 @@ def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: Open
 
 def _to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> str:
     """The file to forget, as confirmed; raises if none is."""
-    from reverie.memory.gate.saving import memories_meant
+    from reverie.memory.gate.saving import find_memories
 
-    found, is_clear = memories_meant(memory, given)
+    found, is_clear = find_memories(memory, given)
     if not found:
         raise ReverieError(f"No memory fits {given[:60]!r}; `reverie memory list` shows what there is.")
     if yes and is_clear:
@@ -318,7 +318,7 @@ def _to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> s
     raise ReverieError("Nothing was forgotten.")
 
 
-def _show(found: list[Meant]) -> None:
+def _show(found: list[MemoryMatch]) -> None:
     paint = painted()
     for number, one in enumerate(found, 1):
         mark = f"{number}  " if len(found) > 1 else ""

@@ -13,7 +13,7 @@ from reverie.cli.output import answer, can_ask, hanging, one_line, painted, plur
 
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
-    from reverie.memory.upkeep.checkup import Finding
+    from reverie.memory.upkeep.checkup import CheckFinding
     from reverie.storage.history.versions import Version
 
 _OF_A_KIND = 3
@@ -80,7 +80,7 @@ def command(everything: bool, fix: bool, as_json: bool, memory: OpenedMemory) ->
     return 1 if left else 0
 
 
-def _look(memory: OpenedMemory) -> tuple[Finding, ...]:
+def _look(memory: OpenedMemory) -> tuple[CheckFinding, ...]:
     from reverie.memory.secrets.scan import find_secrets
     from reverie.memory.upkeep.checkup import check
 
@@ -90,7 +90,7 @@ def _look(memory: OpenedMemory) -> tuple[Finding, ...]:
     return check(memory.directory, repo=memory.places.checkout, secrets=kinds)
 
 
-def _fix(memory: OpenedMemory, found: tuple[Finding, ...]) -> Version | None:
+def _fix(memory: OpenedMemory, found: tuple[CheckFinding, ...]) -> Version | None:
     from reverie.memory.changes import WriteInfo, Writer
     from reverie.memory.upkeep.checkup import Problem, apply_fixes
 
@@ -100,7 +100,7 @@ def _fix(memory: OpenedMemory, found: tuple[Finding, ...]) -> Version | None:
     return apply_fixes(memory.directory, sound, WriteInfo(Writer.USER, "Fixed with `reverie memory check`."))
 
 
-def _show(found: tuple[Finding, ...], *, most: int) -> None:
+def _show(found: tuple[CheckFinding, ...], *, most: int) -> None:
     paint = painted()
     for number, (file, own) in enumerate(groupby(found, key=lambda one: one.file)):
         say("\n" * bool(number) + paint.accent(one_line(file)))

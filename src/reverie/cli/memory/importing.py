@@ -15,7 +15,7 @@ from reverie.memory.taxonomy import TEAM
 
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
-    from reverie.memory.upkeep.importing import Planned
+    from reverie.memory.upkeep.importing import PlannedImport
 
 
 @click.command("import")
@@ -73,7 +73,7 @@ def import_command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: b
     return 1 if unread or (refused and not new) else 0
 
 
-def _show(planned: list[Planned]) -> None:
+def _show(planned: list[PlannedImport]) -> None:
     paint, wide = painted(), columns()
     marks = {"add": paint.good("+"), "known": paint.dim("="), "refused": paint.bad("✗")}
     for one in planned:
@@ -109,4 +109,4 @@ def sync_command(as_json: bool, memory: OpenedMemory) -> None:
     from reverie.memory.sharing.team import sync
 
     done = sync(memory.directory, memory.settings, memory.places.team_sync(memory.directory.root), memory.gate)
-    answer(as_json, asdict(done), f"{memory.directory.root / TEAM}: {done.told}.")
+    answer(as_json, asdict(done), f"{memory.directory.root / TEAM}: {done.summary}.")

@@ -11,7 +11,7 @@ from reverie.cli.output import answer, one_line, painted, plural, say, wrapped
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
-    from reverie.memory.gate.inbox import Inbox, Item
+    from reverie.memory.gate.inbox import Item, MemoryInbox
     from reverie.memory.opening import OpenedMemory
 
 _WHY = {"evidence": "nobody said this", "contradiction": "you confirmed something else"}
@@ -62,7 +62,7 @@ def command(verb: str, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory
             answer(as_json, told, f"Rejected {item.id}: {one_line(item.file)}.")
 
 
-def _list(inbox: Inbox, as_json: bool) -> None:
+def _list(inbox: MemoryInbox, as_json: bool) -> None:
     items = inbox.list()
     answer(as_json, {"items": [item.to_json() for item in items]}, *([] if items else ["Nothing waits in the inbox."]))
     if as_json or not items:

@@ -56,7 +56,7 @@ def show(as_json: bool) -> None:
     """
     from reverie.memory.recall import encoder_store
 
-    found = encoder_store.kept(_models_dir())
+    found = encoder_store.list_encoders(_models_dir())
     missing = sorted(encoder_store.KNOWN.keys() - {one.name for one in found})
     answer(
         as_json,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reverie.memory.directory import MemoryDirectory
     from reverie.memory.opening import OpenedMemory
     from reverie.memory.upkeep.purge import PurgedPlace, PurgeReport
-    from reverie.memory.upkeep.purge_forms import Wanted
+    from reverie.memory.upkeep.purge_forms import PurgeTarget
 
 _TO_DO = {
     "yours": "it is your own file, so change it yourself",
@@ -66,13 +66,15 @@ def command(
 
     Exit codes: 0 gone (or nowhere), 1 you said no, or something is left; 2 usage, 3 a session is open, 4 storage.
     """
-    from reverie.memory.upkeep.purge_forms import Wanted
+    from reverie.memory.upkeep.purge_forms import PurgeTarget
 
     if text is not None and pattern is not None:
         raise UserError("Give a text or --pattern, not both.")
     if text is not None:
         warn("The text was given as an argument, so your shell may keep it in its history: clear it there as well.")
-    wanted = Wanted.of_pattern(pattern) if pattern is not None else Wanted.of_text(text or _asked(yes or dry_run))
+    wanted = (
+        PurgeTarget.of_pattern(pattern) if pattern is not None else PurgeTarget.of_text(text or _asked(yes or dry_run))
+    )
     reports = list(_run(memory, wanted, everywhere, dry_run=True))
     elsewhere = [] if everywhere else list(_elsewhere(memory, wanted))
     found = sum(report.found for _, report in reports)
@@ -103,16 +105,15 @@ def _asked(quiet: bool) -> str:
 
 
 def _run(
-    memory: OpenedMemory, wanted: Wanted, everywhere: bool, *, dry_run: bool
+    memory: OpenedMemory, wanted: PurgeTarget, everywhere: bool, *, dry_run: bool
 ) -> Iterator[tuple[MemoryDirectory, PurgeReport]]:
     """This project with the memories of its agents, then, if asked for, every other one with its own memory."""
     from reverie.memory.directory import MemoryDirectory
-    from reverie.memory.gate.inbox import Inbox
+    from reverie.memory.gate.inbox import MemoryInbox
     from reverie.memory.sharing.agent_memory import agent_memory_folders, snapshot_files
     from reverie.memory.sharing.team_git import TeamCheckout
-    from reverie.memory.upkeep.purge import PurgeScope, files_of_home, purge
-    from reverie.memory.upkeep.purge_remote import purge_remote
-    from reverie.memory.upkeep.purged_record import NAME
+    from reverie.memory.upkeep.purge import PurgeScope, files_of_home, purge, purge_remote
+    from reverie.memory.upkeep.purged_record import RECORD_NAME
     from reverie.storage.history.folder import history_place
 
     places, gate, home = memory.places, memory.gate, memory.places.home
@@ -127,7 +128,7 @@ def _run(
     team, keep = memory.settings.team, places.team_sync(memory.directory.root)
     index = (places.search_index(memory.directory.root),)
     shared = team.folder if team.sharing == "folder" else None
-    record = keep.parent / NAME
+    record = keep.parent / RECORD_NAME
     scope = PurgeScope(own, tuple(files), index, memory.inbox, shared, record, home)
     yield memory.directory, purge(wanted, memory.directory, scope, dry_run=dry_run)
     if team.sharing == "git":
@@ -137,19 +138,19 @@ def _run(
     for root, projects in (*rest, *((folder / "memory", (folder,)) for folder in others)):
         other = MemoryDirectory.open(root, gate=gate)
         derived = (places.search_index(other.root),)
-        theirs = PurgeScope(projects, (), derived, Inbox(other.root), record=record, home=home)
+        theirs = PurgeScope(projects, (), derived, MemoryInbox(other.root), record=record, home=home)
         yield other, purge(wanted, other, theirs, dry_run=dry_run)
 
 
-def _elsewhere(memory: OpenedMemory, wanted: Wanted) -> Iterator[PurgedPlace]:
+def _elsewhere(memory: OpenedMemory, wanted: PurgeTarget) -> Iterator[PurgedPlace]:
     """Where it stands in other projects of the home, which are left alone without --everywhere."""
     from reverie.memory.directory import MemoryDirectory
-    from reverie.memory.gate.inbox import Inbox
+    from reverie.memory.gate.inbox import MemoryInbox
     from reverie.memory.upkeep.purge import PurgeScope, purge
 
     for folder in _others(memory):
         other = MemoryDirectory.open(folder / "memory", gate=memory.gate)
-        scope = PurgeScope((folder,), inbox=Inbox(other.root), home=memory.places.home)
+        scope = PurgeScope((folder,), inbox=MemoryInbox(other.root), home=memory.places.home)
         yield from purge(wanted, other, scope, dry_run=True, look_only=True).places
 
 

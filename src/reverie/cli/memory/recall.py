@@ -15,8 +15,8 @@ import click
 from reverie.cli.memory.opening import with_memory
 from reverie.cli.output import answer, cut, hanging, line_width, one_line, painted, plural, say, warn, wrapped
 from reverie.memory.age import age_days, age_words
-from reverie.memory.recall.ranker import Candidate, Ranker, Ranking
-from reverie.memory.recall.showing import MAX_FILES, why_not
+from reverie.memory.recall.ranker import RankedMemory, Ranker, Ranking
+from reverie.memory.recall.reminder import MAX_FILES, reason_against_recall
 
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
@@ -62,7 +62,7 @@ def command(
     """
     memory.require_on("nothing is recalled")
     text = " ".join(query)
-    reason = why_not(text, 0)
+    reason = reason_against_recall(text, 0)
     if reason is not None:
         answer(as_json, {"query": text, "ran": False, "reason": reason, "shown": [], "left_out": []})
         if not as_json:
@@ -83,7 +83,7 @@ def command(
 
 
 def _gone_in(memory: OpenedMemory) -> Gone:
-    from reverie.memory.recall.verify import RepoNames
+    from reverie.memory.references import RepoNames
 
     def ripgrep() -> Path:  # loaded only for a memory that names a symbol
         from reverie.tools.ripgrep import find_ripgrep
@@ -93,7 +93,7 @@ def _gone_in(memory: OpenedMemory) -> Gone:
     repo = RepoNames(memory.places.checkout, ripgrep)
 
     def gone(name: str) -> tuple[str, ...]:
-        return repo.gone(memory.directory.read(name).text)
+        return repo.find_missing(memory.directory.read(name).text)
 
     return gone
 
@@ -115,7 +115,7 @@ def _as_json(query: str, ranking: Ranking, note: str, memory: OpenedMemory, gone
     }
 
 
-def _candidate(one: Candidate) -> dict[str, Any]:
+def _candidate(one: RankedMemory) -> dict[str, Any]:
     return {
         "file": one.path,
         "name": one.name,

@@ -15,7 +15,7 @@ from reverie.lab.dream.score import holds, lists_of, survives, texts_of
 from reverie.lab.scratch import memory_files
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, entries, with_entry
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, index_of, is_index, is_log, is_topic, pointer_of
-from reverie.memory.topic_file import TopicFile, decode, said_in
+from reverie.memory.topic_file import TopicFile, decode, statements_of
 from reverie.offline.consolidate.dating import written_out
 from reverie.storage.transcript.file import read_records
 from reverie.text.sentences import statements
@@ -154,7 +154,7 @@ class _Work:
                 body = f"{body.rstrip()}\n{line}\n"
             else:
                 self.dropped.setdefault(name, []).append(line)
-        self.after[into] = TopicFile.parse(self.after[into]).updated(body=body).text
+        self.after[into] = TopicFile.parse(self.after[into]).with_changes(body=body).text
         del self.after[name]
 
     def _needed(self, line: str, *, without: str) -> bool:
@@ -174,7 +174,9 @@ class _Work:
             out = [line.strip() for line in lines if self._is_gone(line)]
             if out:
                 self.dropped.setdefault(name, []).extend(out)
-                self.after[name] = topic.updated(body="".join(line for line in lines if line.strip() not in out)).text
+                self.after[name] = topic.with_changes(
+                    body="".join(line for line in lines if line.strip() not in out)
+                ).text
 
     def add_what_is_missing(self) -> None:
         wanted = [
@@ -190,7 +192,7 @@ class _Work:
             topic = TopicFile.parse(self.after[name])
             if self._is_gone(topic.description):
                 first = next(iter(statements(topic.body)), topic.name)
-                self.after[name] = topic.updated(description=_cut(first, LINE_CHARACTERS)).text
+                self.after[name] = topic.with_changes(description=_cut(first, LINE_CHARACTERS)).text
 
     def _topics(self) -> list[str]:
         return [text for name, text in self.after.items() if is_topic(name)]
@@ -237,7 +239,7 @@ class _Work:
         best = max(near, key=lambda name: (near[name], name), default=None)
         if best is not None and (any(near[best]) or self._scene.check.get("no_new_files")):
             topic = TopicFile.parse(self.after[best])
-            self.after[best] = topic.updated(body=f"{topic.body.rstrip()}\n{piece}\n").text
+            self.after[best] = topic.with_changes(body=f"{topic.body.rstrip()}\n{piece}\n").text
             return
         title = " ".join(piece.split()[:6]).strip(".,:;")
         name = f"project_note_{len(self.after)}.md"
@@ -285,7 +287,7 @@ class _Said:
     def __init__(self, texts: Iterable[str]) -> None:
         whole = "\n".join(texts)
         self._plain = " ".join(whole.split()).casefold()
-        self._terms = [content_terms(one) for one in said_in(whole)]
+        self._terms = [content_terms(one) for one in statements_of(whole)]
 
     def has(self, line: str) -> bool:
         terms = content_terms(line)

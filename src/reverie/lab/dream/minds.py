@@ -18,7 +18,7 @@ from reverie.lab.dream.score import holds, score
 from reverie.layers.l6_dreaming.loss import loss
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, is_index, is_log, is_topic
-from reverie.memory.topic_file import TopicFile, encode, said_in
+from reverie.memory.topic_file import TopicFile, encode, statements_of
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
 from reverie.text.sentences import statements
@@ -82,7 +82,7 @@ def _contradicts(scene: Scene) -> Plan | None:
             into = name if name in edited.after else _heir(name, scene, edited)
             if into is not None:
                 topic = TopicFile.parse(edited.after[into])
-                edited.after[into] = topic.updated(body=f"{topic.body.rstrip()}\n{line}\n").text
+                edited.after[into] = topic.with_changes(body=f"{topic.body.rstrip()}\n{line}\n").text
                 kept.append((line, ""))
     return _plan(scene, edited, tuple(kept)) if kept else None
 
@@ -99,7 +99,7 @@ def _invents(scene: Scene) -> Plan:
     topics = [name for name in edited.changes(scene.before) if is_topic(name) and name in edited.after]
     for name in topics:
         topic = TopicFile.parse(edited.after[name])
-        edited.after[name] = topic.updated(body=f"{topic.body.rstrip()}\n{INVENTED}\n").text
+        edited.after[name] = topic.with_changes(body=f"{topic.body.rstrip()}\n{INVENTED}\n").text
     if not topics:
         edited.after["project_approval.md"] = _memory("Approval", INVENTED, MemoryType.PROJECT)
     return _plan(scene, edited, ((INVENTED, ""),))
@@ -111,7 +111,7 @@ def _misdates(scene: Scene) -> Plan | None:
     before, after = ({name: encode(text) for name, text in files.items()} for files in (scene.before, wrong.after))
     if all(one.passed for one in score(scene.check, before, after)):
         return None  # no check of this scenario looks at a date that it gets wrong
-    said = {one for text in right.after.values() for one in said_in(text)}
+    said = {one for text in right.after.values() for one in statements_of(text)}
     differ = [
         one
         for name, text in wrong.after.items()

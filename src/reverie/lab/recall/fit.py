@@ -17,7 +17,7 @@ from typing import Literal
 
 from reverie.lab.recall.data import Query, read_folder
 from reverie.memory.recall.ranker import Ranker, Ranking
-from reverie.memory.recall.ranking.mixture import BUILTIN_GATE, SEMANTIC_GATE, Gate
+from reverie.memory.recall.ranking.mixture import BUILTIN_GATE, SEMANTIC_GATE, ShowGate
 
 FOLDS = 10
 REPEATS = 5
@@ -67,7 +67,7 @@ def fit(folder: Path, models: Path | None, silent: Sequence[Path], tier: Literal
     return Fit(gate.names, weights, bias, *mean)
 
 
-def _shown(query: Query, ranking: Ranking, gate: Gate) -> float:
+def _shown(query: Query, ranking: Ranking, gate: ShowGate) -> float:
     best = [one.path for one in ranking.ranked[:5] if one.score >= gate.of_best * ranking.ranked[0].score]
     return len(query.relevant & set(best)) / len(query.relevant)
 
@@ -80,7 +80,7 @@ def _cross_validated(rows: Sequence[Sequence[float]], wanted: Sequence[bool], se
         held = set(order[fold::FOLDS])
         kept = [n for n in order if n not in held]
         weights, bias = _logistic([rows[n] for n in kept], [wanted[n] for n in kept])
-        gate = Gate((), weights, bias, least=0.5, of_best=0.0)
+        gate = ShowGate((), weights, bias, least=0.5, of_best=0.0)
         for n in held:
             found[n] = gate.probability(tuple(rows[n]))
     return found

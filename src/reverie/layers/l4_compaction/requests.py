@@ -15,7 +15,7 @@ from reverie.layers.l1_tool_results.replacement import file_name
 from reverie.models.tokens import encoded, estimate_text
 from reverie.origins import strip_tags
 from reverie.storage.transcript.view import Entry
-from reverie.text.cutting import shortened
+from reverie.text.cutting import shorten
 from reverie.types import TextBlock
 
 _LINE = 100
@@ -99,8 +99,8 @@ def render_requests(
             shown[at] = _excerpt(one, limit, path)
     sizes = [estimate_text(text) + 4 for text in shown]
     total, first = sum(sizes), 0
-    while first < len(requests) and total > budget:  # the oldest are shortened first, to one line each
-        line = shortened(requests[first].text, _LINE)
+    while first < len(requests) and total > budget:  # the oldest are shorten first, to one line each
+        line = shorten(requests[first].text, _LINE)
         total += estimate_text(line) + 4 - sizes[first]
         shown[first], sizes[first] = line, estimate_text(line) + 4
         first += 1

@@ -15,16 +15,16 @@ from typing import Literal
 from reverie.errors import ReverieError, StorageError
 from reverie.memory.changes import ABSENT, Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.evidence import Ground, assess, other_language, spoken
+from reverie.memory.gate.evidence import EvidenceText, assess, other_language, typed_text
 from reverie.memory.gate.privacy import is_shared, why_private
-from reverie.memory.gate.turned import turned_round, why_turned
+from reverie.memory.gate.reversal import explain_reversal, find_reversal
 from reverie.memory.gate.write_gate import Refused
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import MemoryType, index_of, is_index, is_log, is_topic
-from reverie.memory.topic_file import TopicFile, decode, said_in
+from reverie.memory.topic_file import TopicFile, decode, statements_of
 from reverie.permissions.inside import PermissionRefused, inside_for_write
 from reverie.storage.history.objects import blob_id
-from reverie.text.sameness import Said
+from reverie.text.sameness import StatementIndex
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
@@ -119,7 +119,7 @@ class MemoryWrites:
         topic = TopicFile.parse(text)
         if before is not None:
             return topic.updated(trust=TopicFile.parse(before).trust)
-        return topic.updated(trust=assess(said_in(text), self.source.evidence).trust)
+        return topic.updated(trust=assess(statements_of(text), self.source.evidence).trust)
 
     def _private_texts(self) -> list[str]:
         return [text for name, text in self._texts().items() if not is_shared(name)]
@@ -150,27 +150,27 @@ class MemoryWrites:
 
     @cached_property
     def _spoken(self) -> str:
-        return spoken(self.source.evidence)
+        return typed_text(self.source.evidence)
 
     @cached_property
-    def _ground(self) -> Ground:
-        return Ground([self._spoken])
+    def _ground(self) -> EvidenceText:
+        return EvidenceText([self._spoken])
 
 
 def lost_statements(before: str, after: str) -> list[str]:
     """Returns the statements of the old body that the new body does not repeat in most of their words."""
-    kept = Said(statements(TopicFile.parse(after).body))
+    kept = StatementIndex(statements(TopicFile.parse(after).body))
     return [statement for statement in statements(TopicFile.parse(before).body) if not kept.has(statement)]
 
 
-def speaks_of(ground: Ground, text: str) -> bool:
+def speaks_of(ground: EvidenceText, text: str) -> bool:
     """Returns whether the typed text mentions a memory's subject: half of the words of its name, or two words of its
     name, description and first statement."""
     topic = TopicFile.parse(text)
     title = content_terms(topic.name)
     if title and 2 * sum(ground.has(term) for term in title) >= len(title):
         return True
-    said = said_in(text)
+    said = statements_of(text)
     subject = " ".join([topic.name, topic.description, *(said[:1] if topic.description else said[:2])])
     terms = content_terms(subject)
     return sum(ground.has(term) for term in terms) >= min(_SPOKEN_OF, len(terms))

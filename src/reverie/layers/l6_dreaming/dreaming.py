@@ -49,8 +49,8 @@ from reverie.layers.l6_dreaming.lock import ConsolidationLock, Holding
 from reverie.layers.l6_dreaming.proposal import Proposal, Proposals, propose
 from reverie.layers.l6_dreaming.reporter import DreamOutcome, DreamReporter, describe_outcome
 from reverie.layers.l6_dreaming.state import StateFile
-from reverie.memory.daily_log import logs
-from reverie.memory.gate.forgotten import forgotten
+from reverie.memory.daily_log import list_logs
+from reverie.memory.gate.forgotten import list_forgotten
 from reverie.memory.opening import OpenedMemory
 from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED
@@ -191,11 +191,11 @@ class Dreaming:
     # -- logs of the day ------------------------------------------------------------------------------------------
 
     def _undistilled(self, *, also_today: bool = False) -> list[Path]:
-        """Returns logs of past days that no dream has read yet, with `also_today` the current one too."""
+        """Returns list_logs of past days that no dream has read yet, with `also_today` the current one too."""
         known = self.state.read().distilled
         today, until = self._now().astimezone().date(), parse_time(known)
         after = until.date() if until is not None and until.date() <= today else None  # a future day is an error
-        return logs(self.directory.root, after=after, before=None if also_today else today)
+        return list_logs(self.directory.root, after=after, before=None if also_today else today)
 
     def _keeps_log(self) -> bool:
         return self._parts.prefix_flag("daily_log")
@@ -273,7 +273,7 @@ class Dreaming:
             self._parts.background,
             transcripts=run.transcripts,
             conversation=[(entry.message, entry.uuid or "") for entry in self._parts.log.view.history],
-            gone=lambda: forgotten(self.memory.directory),
+            gone=lambda: list_forgotten(self.memory.directory),
             on_write=written,
         )
 

@@ -15,10 +15,10 @@ from reverie.errors import ReverieError
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.dreamer import MOST_LINES
 from reverie.memory.changes import Evidence, Gate, ProposedWrite, Writer
-from reverie.memory.gate.evidence import Ground, spoken
-from reverie.memory.gate.forgotten import Forgotten, brought_back, why_forgotten
+from reverie.memory.gate.evidence import EvidenceText, typed_text
+from reverie.memory.gate.forgotten import Forgotten, explain_forgotten, find_brought_back
 from reverie.memory.gate.privacy import is_shared, why_private
-from reverie.memory.gate.turned import turned_round, why_turned
+from reverie.memory.gate.reversal import explain_reversal, find_reversal
 from reverie.memory.taxonomy import is_log, is_topic
 from reverie.memory.topic_file import decode
 from reverie.permissions.background import BackgroundWriter
@@ -105,7 +105,7 @@ class DreamGuard:
         if is_topic(name) and (turned := self._find_contradiction(name, text)) is not None:
             self._refuse("turned_round", name, why_turned(name, *turned))
         if is_topic(name) and (back := self._find_brought_back(text)) is not None:
-            self._refuse("forgotten", name, why_forgotten(name, back))
+            self._refuse("forgotten", name, explain_forgotten(name, back))
         write = ProposedWrite(
             name=name,
             text=text,
@@ -131,7 +131,7 @@ class DreamGuard:
         if self._gone is None:  # read when it is first needed
             self._gone = self._find_gone()
         standing = (decode(held) for other, held in self._copy.base.items() if is_topic(other))
-        return brought_back(text, standing, self._gone) if self._gone else None
+        return find_brought_back(text, standing, self._gone) if self._gone else None
 
     def _find_contradiction(self, name: str, text: str) -> tuple[str, str] | None:
         """Returns a statement of the file, or of a removed one, that the new text contradicts."""
@@ -139,9 +139,9 @@ class DreamGuard:
         now = {other: decode(held) for other, held in self._copy.files().items() if is_topic(other)}
         joined = [held for other, held in standing.items() if is_topic(other) and other != name and other not in now]
         elsewhere = [held for other, held in now.items() if other != name]
-        typed = Ground([spoken(self.evidence(text))])
+        typed = EvidenceText([typed_text(self.evidence(text))])
         before = standing.get(name, "")
-        return turned_round(text, before, typed, standing.values, joined=joined, elsewhere=elsewhere)
+        return find_reversal(text, before, typed, standing.values, joined=joined, elsewhere=elsewhere)
 
     def _why_private(self, name: str, text: str) -> str | None:
         before = self._copy.base.get(name)

@@ -14,8 +14,8 @@ from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import is_index, is_topic
 from reverie.memory.topic_file import TopicFile, decode, said_in
-from reverie.text.cutting import shortened
-from reverie.text.sameness import Said
+from reverie.text.cutting import shorten
+from reverie.text.sameness import StatementIndex
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
@@ -56,8 +56,8 @@ def body_statements(text: str) -> list[str]:
 
 def loss(before: Mapping[str, str], after: Mapping[str, str], reasons: Iterable[str] = ()) -> Loss:
     """Compares the topic files of two states of a directory."""
-    new = Said(one for name, text in after.items() if is_topic(name) for one in body_statements(text))
-    named = Said(_clauses(reasons))
+    new = StatementIndex(one for name, text in after.items() if is_topic(name) for one in body_statements(text))
+    named = StatementIndex(_clauses(reasons))
     lost: list[LostStatement] = []
     count = 0
     for name, text in sorted(before.items()):
@@ -83,7 +83,7 @@ def _clauses(reasons: Iterable[str]) -> list[str]:
 
 def quote_lost(lost: Sequence[LostStatement], most: int = 5) -> str:
     """Quotes some of the lost statements."""
-    shown = "; ".join(f"{one.file}: “{shortened(one.text, 90)}”" for one in lost[:most])
+    shown = "; ".join(f"{one.file}: “{shorten(one.text, 90)}”" for one in lost[:most])
     return shown + (f" and {len(lost) - most} more" if len(lost) > most else "")
 
 

@@ -20,9 +20,9 @@ from reverie.offline.consolidate.keeping import facts_missing, identifiers
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source
 from reverie.offline.consolidate.statements import body_statements, replaced, with_lines
 from reverie.offline.consolidate.swapping import Swap, applied, besides, is_named, is_sound, names_it
-from reverie.text.cutting import ended, shortened
+from reverie.text.cutting import cut_at, shorten
 from reverie.text.sameness import REWORDED, contradicts, overlap, says
-from reverie.text.sentences import Statement, finished
+from reverie.text.sentences import Statement, end_sentence
 from reverie.text.values import hard_facts, subject_of, values_of
 from reverie.text.words import content_terms
 
@@ -65,7 +65,7 @@ def learn(desk: Desk, lesson: Lesson) -> None:
         _new_file(desk, lesson)
     else:
         text = desk.texts[name]
-        desk.write(name, with_lines(text, [finished(lesson.text)]), f"added what {_told(lesson)}")
+        desk.write(name, with_lines(text, [end_sentence(lesson.text)]), f"added what {_told(lesson)}")
 
 
 def _is_known(desk: Desk, text: str) -> bool:
@@ -169,7 +169,7 @@ def _put_right(desk: Desk, name: str, hits: list[_Hit], lesson: Lesson) -> None:
         hit.is_first and not hit.swaps and not hit.is_beside and _heads(description, hit.statement) for hit in hits
     )
     if (changed := _described(lesson) if is_replaced else applied(description, changes)) != description:
-        text = TopicFile.parse(text).updated(description=changed).text
+        text = TopicFile.parse(text).with_changes(description=changed).text
     was = " ".join(f"“{hit.statement.text}”" for hit in hits)
     desk.write(name, text, f"put right by what {_told(lesson)}; it said {was}")
 
@@ -189,13 +189,13 @@ def _kinds(desk: Desk) -> Counter[str]:
 def _in_their_words(lesson: Lesson) -> str:
     if lesson.source is Source.TYPED:
         return f"{_WORDS_OF} on {lesson.day.isoformat()}: “{lesson.text.strip()}”"
-    return finished(lesson.text)
+    return end_sentence(lesson.text)
 
 
 def _as_said(lesson: Lesson) -> str:
     """What was said, to stand where something else stood; a change with its day."""
     if lesson.source is not Source.TYPED or lesson.kind is not Kind.CHANGE:
-        return finished(lesson.text)
+        return end_sentence(lesson.text)
     return f"{lesson.text.strip().rstrip('.!')} (said on {lesson.day.isoformat()})."
 
 
@@ -235,9 +235,9 @@ def _new_file(desk: Desk, lesson: Lesson) -> None:
     else:
         kind = MemoryType.REFERENCE if _WHERE.search(lesson.text) else MemoryType.PROJECT
     because = _BECAUSE.search(lesson.text)
-    body = finished(lesson.text[: because.start()] if because else lesson.text)
+    body = end_sentence(lesson.text[: because.start()] if because else lesson.text)
     if because:
-        body = f"{body}\n\n**Why:** {finished(because['why'])}"
+        body = f"{body}\n\n**Why:** {end_sentence(because['why'])}"
     title = _title(lesson.text, least=1 if kind is MemoryType.REFERENCE else 2)
     name = file_name(kind, title)
     number = 2
@@ -254,10 +254,10 @@ def _title(text: str, least: int) -> str:
     subject = _ARTICLE.sub("", _VERB.split(first, maxsplit=1)[0])
     chosen = subject if len(subject.split()) >= least and not _ORDER.match(first) else first
     words = chosen.split()
-    begun = ended(" ".join(words), len(" ".join(words[:_TITLE_WORDS])))
+    begun = cut_at(" ".join(words), len(" ".join(words[:_TITLE_WORDS])))
     title = _LOOSE_END.sub("", begun).strip(' .,;:!“”"')
     return title[:1].upper() + title[1:]
 
 
 def _described(lesson: Lesson) -> str:
-    return shortened(lesson.text.rstrip(" ."), _DESCRIPTION)
+    return shorten(lesson.text.rstrip(" ."), _DESCRIPTION)

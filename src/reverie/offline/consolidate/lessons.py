@@ -16,7 +16,7 @@ from reverie.offline.consolidate.dating import written_out
 from reverie.offline.consolidate.gather import Said
 from reverie.offline.language.lexicon import Lexicon, lexicon
 from reverie.offline.language.prose import Sentence, read_prose
-from reverie.text.sentences import finished
+from reverie.text.sentences import end_sentence
 from reverie.text.tongue import tongue_of
 from reverie.text.words import content_terms
 
@@ -168,11 +168,11 @@ def heard(said: Said) -> list[Lesson]:
                 and not _PASSING.search(sentence.text)
             ):
                 last = found.pop()  # what follows from the change belongs to it
-                found.append(Lesson(f"{finished(last.text)} {sentence.text}", last.kind, last.day, Source.TYPED))
+                found.append(Lesson(f"{end_sentence(last.text)} {sentence.text}", last.kind, last.day, Source.TYPED))
             continue
         clean = cleaned(sentence.text)
         if gone and kind is Kind.CHANGE and not _ONLY_GONE.match(clean):
-            clean = f"{finished(gone)} {clean}"  # what came in the place of what is gone
+            clean = f"{end_sentence(gone)} {clean}"  # what came in the place of what is gone
             if found and found[-1].text == written_out(gone, said.day):
                 found.pop()
         gone = clean if kind is Kind.CHANGE and _ONLY_GONE.match(clean) else ""

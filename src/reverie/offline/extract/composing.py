@@ -15,9 +15,9 @@ from reverie.memory.topic_file import TopicFile
 from reverie.offline.extract.candidates import Candidate
 from reverie.offline.extract.judging import points
 from reverie.offline.extract.marks import Marked
-from reverie.text.cutting import shortened
-from reverie.text.dates.finding import absolute
-from reverie.text.sentences import capital, finished
+from reverie.text.cutting import shorten
+from reverie.text.dates.phrases import write_out_days
+from reverie.text.sentences import capitalize_first, end_sentence
 
 _TITLE = 60
 _DESCRIPTION = 150
@@ -83,7 +83,7 @@ def compose(candidate: Candidate, taken: Sequence[str]) -> Memory:
     title = _title(candidate)
     lines = statement_lines(candidate)
     topic = TopicFile.new(
-        name=title, description=shortened(_plain(lines[0]), _DESCRIPTION), type=candidate.type, body="\n".join(lines)
+        name=title, description=shorten(_plain(lines[0]), _DESCRIPTION), type=candidate.type, body="\n".join(lines)
     )
     name = file_name(candidate.type, title)
     number = 2
@@ -144,7 +144,7 @@ def _fuller(one: Marked, text: str) -> str:
 
 def _spoken(one: Marked) -> str:
     """A sentence as it is kept: days written out, credentials and what leads in left out."""
-    text = absolute(one.text, one.message.said.day, one.message.tongue)
+    text = write_out_days(one.text, one.message.said.day, one.message.tongue)
     text = _LEAD_CJK.sub("", _LEAD.sub("", _CREDENTIALS.sub("", text))).strip()
     return text.strip(" ,;:-–—")
 
@@ -171,7 +171,7 @@ def _title(candidate: Candidate) -> str:
         parts.pop()
         text = ", ".join(parts)
     text = re.sub(r"[.!?]\s+(?=\S)", " ", text)  # a title is one piece, also for those who look for sentences in it
-    return capital(shortened(text, limit).strip(" .!?…。！？"))
+    return capitalize_first(shorten(text, limit).strip(" .!?…。！？"))
 
 
 def _plain(text: str) -> str:
@@ -179,4 +179,4 @@ def _plain(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    return finished(capital(text.strip()))
+    return end_sentence(capitalize_first(text.strip()))

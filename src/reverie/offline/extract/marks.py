@@ -15,7 +15,7 @@ from reverie.offline.extract.reading import Said
 from reverie.offline.extract.systems import SYSTEM
 from reverie.offline.language.lexicon import Lexicon, lexicon
 from reverie.offline.language.prose import Prose, Sentence, read_prose
-from reverie.text.dates.finding import Found, find_days
+from reverie.text.dates.phrases import FoundDay, find_days
 from reverie.text.tongue import Tongue, tongue_of
 
 _PRONOUN = re.compile(
@@ -92,7 +92,7 @@ class Marked:
         return self.has("filler")
 
     @cached_property
-    def days(self) -> list[Found]:
+    def days(self) -> list[FoundDay]:
         """The days it speaks of."""
         return find_days(self.bare, self.message.said.day, self.message.tongue)
 

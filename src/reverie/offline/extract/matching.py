@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reverie.layers.l5_extraction.writes import speaks_of
-from reverie.memory.gate.evidence import Ground
-from reverie.memory.topic_file import TopicFile, said_in
+from reverie.memory.gate.evidence import EvidenceText
+from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.offline.extract.marks import Message
 from reverie.offline.extract.reading import Known
-from reverie.text.sameness import repeated
+from reverie.text.sameness import find_repeated
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
@@ -48,7 +48,7 @@ class Standing:
 
 def worth_reading(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
     """Memories that may be about what was said, the nearest first: all that share a word with it."""
-    ground = Ground([" ".join(terms)])
+    ground = EvidenceText([" ".join(terms)])
 
     def shared(one: Known) -> int:
         stem = one.file.rpartition("/")[2].removesuffix(".md").replace("_", " ").replace("-", " ")
@@ -61,14 +61,14 @@ def worth_reading(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
 
 def overlap(standing: Standing, terms: frozenset[str]) -> float:
     """The share of a memory's subject that was spoken of."""
-    ground = Ground([" ".join(terms)])
+    ground = EvidenceText([" ".join(terms)])
     subject = standing.subject
     return sum(term in terms or ground.has(term) for term in subject) / len(subject) if subject else 0.0
 
 
 def about(memories: Iterable[Standing], text: str, *, harks_back: bool = False) -> list[Standing]:
     """Memories the text speaks of, the nearest first; `harks_back`: it names something that was said before."""
-    ground, terms = Ground([text]), content_terms(text)
+    ground, terms = EvidenceText([text]), content_terms(text)
     found: list[tuple[float, Standing]] = []
     for one in memories:
         shared = sum(ground.has(term) for term in (one.whole if harks_back else one.subject))
@@ -80,7 +80,7 @@ def about(memories: Iterable[Standing], text: str, *, harks_back: bool = False) 
 def is_said_already(lines: Sequence[str], memories: Iterable[Standing]) -> bool:
     """Whether one of the memories says all of this, with the same numbers and days."""
     new = statements("\n".join(lines))
-    return any(repeated(new, said_in(memory.text)) for memory in memories)
+    return any(find_repeated(new, statements_of(memory.text)) for memory in memories)
 
 
 def same_subject(standing: Standing, message: Message, terms: frozenset[str]) -> bool:

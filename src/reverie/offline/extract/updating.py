@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 
 from reverie.layers.l5_extraction.writes import speaks_of
-from reverie.memory.gate.evidence import Ground
+from reverie.memory.gate.evidence import EvidenceText
 from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.extract.candidates import Candidate
 from reverie.offline.extract.composing import statement_lines
-from reverie.text.cutting import shortened
+from reverie.text.cutting import shorten
 from reverie.text.folding import word_set
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
@@ -45,18 +45,18 @@ def updated(text: str, candidate: Candidate) -> str:
     if moved is not None:
         return moved.text
     if any(one.has("excepts") for one in candidate.sentences):
-        return topic.updated(body=_with_exception(body, lines)).text
+        return topic.with_changes(body=_with_exception(body, lines)).text
     handed = _handed_over(body, candidate, lines[0])
     if handed is not None:
-        return _described(topic.updated(body=handed), lines[0]).text
+        return _described(topic.with_changes(body=handed), lines[0]).text
     if any(one.has("changed") or one.has("forget") for one in candidate.message.marked):
-        if not speaks_of(Ground([candidate.message.text]), text):
+        if not speaks_of(EvidenceText([candidate.message.text]), text):
             until = f"Until {candidate.message.said.day.isoformat()}: {body.partition(chr(10))[0]}"
             rest = body.partition("\n")[2].strip("\n")
             kept = "\n".join([*lines, "", until, *([rest] if rest else [])])
-            return _described(topic.updated(body=kept), lines[0]).text
-        return _described(topic.updated(body=_replaced(body, lines, candidate.type)), lines[0]).text
-    return topic.updated(body=f"{body}\n\n" + "\n".join(lines)).text
+            return _described(topic.with_changes(body=kept), lines[0]).text
+        return _described(topic.with_changes(body=_replaced(body, lines, candidate.type)), lines[0]).text
+    return topic.with_changes(body=f"{body}\n\n" + "\n".join(lines)).text
 
 
 def _moved_day(topic: TopicFile, said: str) -> TopicFile | None:
@@ -69,10 +69,10 @@ def _moved_day(topic: TopicFile, said: str) -> TopicFile | None:
     was = old.pop()
     body = topic.body.replace(was, new[0])
     description = topic.description.replace(was, new[0])
-    changed = topic.updated(body=body, description=description) if description else topic.updated(body=body)
+    changed = topic.with_changes(body=body, description=description) if description else topic.with_changes(body=body)
     own = content_terms(said) - content_terms(topic.text)
     if len(own) >= 6:  # more was said than the day
-        changed = changed.updated(body=f"{said}\n\n{body}")
+        changed = changed.with_changes(body=f"{said}\n\n{body}")
     return changed
 
 
@@ -116,4 +116,4 @@ def _replaced(body: str, lines: list[str], kind: MemoryType) -> str:
 
 
 def _described(topic: TopicFile, said: str) -> TopicFile:
-    return topic.updated(description=shortened(said, _DESCRIPTION))
+    return topic.with_changes(description=shorten(said, _DESCRIPTION))

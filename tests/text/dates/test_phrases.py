@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.text.dates.finding import absolute, find_days
+from reverie.text.dates.phrases import find_days, write_out_days
 
 TUESDAY = date(2026, 3, 10)
 
@@ -72,23 +72,23 @@ NO_DAY = [
 
 @pytest.mark.parametrize(("said", "written"), SAID)
 def test_a_phrase_becomes_the_day_it_means(said: str, written: str) -> None:
-    assert absolute(said, TUESDAY) == written
+    assert write_out_days(said, TUESDAY) == written
 
 
 @pytest.mark.parametrize("said", NO_DAY)
 def test_what_cannot_be_counted_stays_as_it_is(said: str) -> None:
-    assert absolute(said, TUESDAY) == said
+    assert write_out_days(said, TUESDAY) == said
 
 
 @pytest.mark.parametrize(("said", "written"), SAID)
 def test_written_out_it_stays_so(said: str, written: str) -> None:
     del said
-    assert absolute(written, date(2030, 1, 1)) == written, "counted again from another day, it would move"
+    assert write_out_days(written, date(2030, 1, 1)) == written, "counted again from another day, it would move"
 
 
 def test_the_last_day_of_a_month_is_known_in_a_leap_year() -> None:
-    assert absolute("due at the end of the month", date(2028, 2, 3)) == "due at 2028-02-29"
-    assert absolute("in 1 month", date(2026, 1, 31)) == "on 2026-02-28"
+    assert write_out_days("due at the end of the month", date(2028, 2, 3)) == "due at 2028-02-29"
+    assert write_out_days("in 1 month", date(2026, 1, 31)) == "on 2026-02-28"
 
 
 @given(st.text(max_size=200), st.dates(date(1990, 1, 1), date(2090, 1, 1)))
@@ -103,5 +103,5 @@ def test_any_text_can_be_read(text: str, today: date) -> None:
     st.dates(date(2000, 1, 1), date(2080, 1, 1)),
 )
 def test_writing_out_twice_changes_nothing(text: str, today: date) -> None:
-    once = absolute(text, today)
-    assert absolute(once, today) == once
+    once = write_out_days(text, today)
+    assert write_out_days(once, today) == once

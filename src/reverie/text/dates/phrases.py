@@ -1,8 +1,6 @@
-"""Finds where a text speaks of days and says which they are, counted from the day it was written on.
-
-`absolute` writes them out: “next Tuesday” becomes `2026-03-17`. What cannot be counted (“soon”, “on Fridays”, “every
-month”) stays as it is. A closed grammar of five languages: the libraries that were tried know too few of these
-phrases, and guess at too many others. It never looks at a clock.
+"""Finds phrases that name days and says which days they are, counted from the day the text was written.
+`write_out_days` replaces them: “next Tuesday” becomes `2026-03-17`. Phrases without a definite day (“soon”, “on
+Fridays”) stay. A closed grammar of five languages: libraries know too few of these phrases and guess too many others.
 """
 
 from __future__ import annotations
@@ -12,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from importlib import import_module
 from typing import TypeAlias
 
-from reverie.text.dates.calendar import Moment, days_on, exact
+from reverie.text.dates.calendar import Grain, Moment, add_days, add_units, exact_day
 from reverie.text.tongue import Tongue, tongue_of
 
 _ISO = re.compile(r"(?<![\d-])(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)(?![\d-])")
@@ -24,26 +23,23 @@ _CLAUSE = re.compile(r"[,;.!?()\n—–，。；！？、:：]")
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """What a rule may know of the place it matched: the day it counts from, and the words around."""
+    """The context of a match: the day to count from, the clause before and after it, and whether it is in the past."""
 
     today: date
     before: str
-    """The clause up to the match."""
     after: str
-    """The rest of the clause."""
     past: bool
-    """The clause tells of something that has happened."""
 
 
 Reading: TypeAlias = tuple[Moment, str]
-"""What a phrase means, and the words that stand for it, with the preposition it needs."""
+"""The meaning of a phrase, and the words that replace it, with the preposition it needs."""
 Read: TypeAlias = Callable[[re.Match[str], Clause], Reading | None]
 Rule: TypeAlias = tuple[re.Pattern[str], Read]
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """The phrases of one language, first come first served; `past` tells clauses of what has happened."""
+    """The phrases of one language, the first match wins; `past` recognises clauses in the past."""
 
     rules: tuple[Rule, ...]
     past: re.Pattern[str]
@@ -51,7 +47,7 @@ class Grammar:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How a language writes a day into a sentence: `on` or `within` before it, unless a preposition stands there."""
+    """How a language writes a day into a sentence: `on` or `within` before it, unless there is a preposition."""
 
     prepositions: re.Pattern[str]
     on: str
@@ -63,47 +59,54 @@ class Wording:
             return None
         if moment.grain == "week":
             return moment, f"{self.week} {moment.iso}"
-        lead = (
-            "" if self.prepositions.search(clause.before) else f"{self.on if moment.grain == 'day' else self.within} "
-        )
-        return moment, f"{lead}{moment.iso}"
+        lead = f"{self.on if moment.grain == 'day' else self.within} "
+        return moment, f"{'' if self.prepositions.search(clause.before) else lead}{moment.iso}"
 
     def near(self, pattern: re.Pattern[str], days: int) -> Rule:
-        """The rule for a word that means so many days from today."""
-        return pattern, lambda _match, clause: self(clause, Moment(days_on(clause.today, days)))
+        """The rule for a word that means `days` days from today."""
+        return pattern, lambda _match, clause: self(clause, Moment(add_days(clause.today, days)))
+
+    def count(self, pattern: re.Pattern[str], sign: int, numbers: dict[str, int], grains: dict[str, Grain]) -> Rule:
+        """The rule for “in three weeks” (`sign` 1) or “three weeks ago” (-1); `grains` by the unit's first letter."""
+
+        def read(match: re.Match[str], clause: Clause) -> Reading | None:
+            said = match["count"].lower()
+            count = sign * (int(said) if said.isdigit() else numbers[said])
+            return self(clause, Moment(add_units(clause.today, count, grains[match["unit"].lower()[0]])))
+
+        return pattern, read
 
 
 def phrase(pattern: str) -> re.Pattern[str]:
-    """A pattern whose case does not matter."""
+    """A pattern that ignores case."""
     return re.compile(pattern, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A phrase that means a day, or a longer time."""
+class FoundDay:
+    """A phrase that means a day or a longer period. `words` is its replacement; `is_absolute` means that it is written
+    out already."""
 
     start: int
     end: int
     moment: Moment
     words: str
-    """What to write instead."""
     is_absolute: bool = False
-    """It is written out already."""
 
 
-def find_days(text: str, today: date, tongue: Tongue | None = None) -> list[Found]:
-    """Every phrase that speaks of a day, in order, none overlapping."""
+def find_days(text: str, today: date, tongue: Tongue | None = None) -> list[FoundDay]:
+    """Every phrase that names a day, in order, without overlaps."""
     grammar = _grammar(tongue or tongue_of(text))
-    found: list[Found] = []
+    found: list[FoundDay] = []
     taken = [False] * len(text)
 
     def take(start: int, end: int, moment: Moment, words: str, is_absolute: bool) -> None:
         if not any(taken[start:end]):
             taken[start:end] = [True] * (end - start)
-            found.append(Found(start, end, moment, words, is_absolute))
+            found.append(FoundDay(start, end, moment, words, is_absolute))
 
     for match in _ISO.finditer(text):
-        if (day := exact(int(match["year"]), int(match["month"]), int(match["day"]))) is not None:
+        if (day := exact_day(int(match["year"]), int(match["month"]), int(match["day"]))) is not None:
             take(*match.span(), day, match[0], True)
     for pattern, read in grammar.rules:
         for match in pattern.finditer(text):
@@ -115,17 +118,17 @@ def find_days(text: str, today: date, tongue: Tongue | None = None) -> list[Foun
     return sorted(found, key=lambda one: one.start)
 
 
-def absolute(text: str, today: date, tongue: Tongue | None = None) -> str:
+def write_out_days(text: str, today: date, tongue: Tongue | None = None) -> str:
     """The text with every day written out."""
     for one in reversed(find_days(text, today, tongue)):
         if not one.is_absolute:
             before, after = text[: one.start], text[one.end :]
             words = one.words
-            if before and _IDEOGRAPH.match(before[-1]):  # a day that grows together with words is no day any more
+            if before and _IDEOGRAPH.match(before[-1]):  # a date must not join the words around it
                 words = f" {words}"
             if after and _IDEOGRAPH.match(after[0]):
                 words = f"{words} "
-            if after[:1] == "," and _IDEOGRAPH.match(after[1:]):  # nor is one that a narrow comma ties to them
+            if after[:1] == "," and _IDEOGRAPH.match(after[1:]):  # a narrow comma would join them too
                 after = f"，{after[1:]}"
             text = before + words + after
     return text
@@ -139,16 +142,5 @@ def _clause(text: str, match: re.Match[str], today: date, past: re.Pattern[str])
 
 @cache
 def _grammar(tongue: Tongue) -> Grammar:
-    """Loaded when the first text in that language comes."""
-    match tongue:
-        case "en":
-            from reverie.text.dates import en as found
-        case "de":
-            from reverie.text.dates import de as found
-        case "es":
-            from reverie.text.dates import es as found
-        case "zh":
-            from reverie.text.dates import zh as found
-        case "ja":
-            from reverie.text.dates import ja as found
-    return found.GRAMMAR
+    """Loaded at the first text in that language."""
+    return import_module(f"reverie.text.dates.{tongue}").GRAMMAR
