@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from reverie.cli.options import here
+from reverie.cli.options import examples, here
 from reverie.cli.output import answer, one_line, plural, table
 
 if TYPE_CHECKING:
@@ -18,15 +18,12 @@ if TYPE_CHECKING:
     from reverie.memory.sharing.agent_memory import AgentMemory
     from reverie.types import JsonObject
 
-_EPILOG = """\b
-Examples:
-  reverie agents
-  reverie agents list --json
-  reverie agents snapshot reviewer --make
-"""
 
-
-@click.group("agents", invoke_without_command=True, epilog=_EPILOG)
+@click.group(
+    "agents",
+    invoke_without_command=True,
+    epilog=examples("reverie agents", "reverie agents list --json", "reverie agents snapshot reviewer --make"),
+)
 @here
 @click.pass_context
 def command(context: click.Context, cwd: Path, as_json: bool) -> None:
@@ -40,14 +37,14 @@ def command(context: click.Context, cwd: Path, as_json: bool) -> None:
         _list(cwd, as_json)
 
 
-@command.command("list", epilog="\b\nExample:\n  reverie agents list --json")
+@command.command("list", epilog=examples("reverie agents list --json"))
 @here
 def list_command(cwd: Path, as_json: bool) -> None:
     """Show the kinds there are, what is wrong with files that are none, and agents of live sessions."""
     _list(cwd, as_json)
 
 
-@command.command("snapshot", epilog="\b\nExample:\n  reverie agents snapshot reviewer --take")
+@command.command("snapshot", epilog=examples("reverie agents snapshot reviewer --take"))
 @click.argument("kind")
 @here
 @click.option(

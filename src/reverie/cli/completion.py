@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from reverie.cli.options import examples
+
 _HOW = {
     "bash": "reverie completion bash > ~/.local/share/bash-completion/completions/reverie",
     "zsh": "reverie completion zsh > ~/.zfunc/_reverie   (with `fpath+=~/.zfunc` before compinit in ~/.zshrc)",
@@ -11,19 +13,20 @@ _HOW = {
 }
 
 
-@click.command("completion")
+@click.command(
+    "completion",
+    epilog=examples(
+        "reverie completion bash > ~/.local/share/bash-completion/completions/reverie",
+        "source <(reverie completion bash)",
+        "reverie completion zsh > ~/.zfunc/_reverie",
+        "reverie completion fish > ~/.config/fish/completions/reverie.fish",
+    ),
+)
 @click.argument("shell", type=click.Choice(list(_HOW)))
 def command(shell: str) -> None:
     """Print a completion script for your shell.
 
     It completes commands, options and session ids. How to install it stands in its first lines.
-
-    \b
-    Examples:
-      reverie completion bash > ~/.local/share/bash-completion/completions/reverie
-      source <(reverie completion bash)
-      reverie completion zsh > ~/.zfunc/_reverie
-      reverie completion fish > ~/.config/fish/completions/reverie.fish
     """
     from click.shell_completion import ShellComplete, get_completion_class
 

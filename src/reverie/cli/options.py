@@ -22,6 +22,11 @@ _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 _BOTH = "The session is named twice, as {} and as {}: name it once."
 
 
+def examples(*lines: str) -> str:
+    """The examples at the end of a command's help."""
+    return "\n".join(["\b", "Examples:" if len(lines) > 1 else "Example:", *(f"  {line}" for line in lines)])
+
+
 def _inherited(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """What the group before this command was given, where the command itself was given nothing."""
     name, above = str(param.name), ctx.parent

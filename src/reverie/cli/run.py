@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reverie.cli.opening import Opening, opening, session_options
-from reverie.cli.options import json_lines_option
+from reverie.cli.options import examples, json_lines_option
 from reverie.errors import UserError
 from reverie.origins import NO_REQUEST, fence, split_material
 from reverie.types import Origin, TextBlock
@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from reverie.types import TextBlock
 
 
-@click.command("run")
+@click.command(
+    "run",
+    epilog=examples(
+        'reverie run "What does this project do?"',
+        'git diff | reverie run "Write a commit message for this" --quiet',
+        'reverie run --continue "And the tests?"',
+        'reverie run "Fix the typo in README.md" --permission-mode accept_edits',
+        'reverie run "Which port is used?" --json | jq -r \'select(.type == "turn_ended").text\'',
+    ),
+)
 @click.argument("prompt", required=False)
 @json_lines_option
 @click.option("-q", "--quiet", is_flag=True, help="The answer only: no tool calls, no retries.")
@@ -37,14 +46,6 @@ def command(prompt: str | None, as_json: bool, quiet: bool, **options: Any) -> i
     standard input is the prompt. The answer goes to standard output and nothing else does; tool calls, retries and
     notices go to standard error. Nobody can be asked, so what
     would need a permission is refused unless --allow or --permission-mode says otherwise. Ctrl-C cancels cleanly.
-
-    \b
-    Examples:
-      reverie run "What does this project do?"
-      git diff | reverie run "Write a commit message for this" --quiet
-      reverie run --continue "And the tests?"
-      reverie run "Fix the typo in README.md" --permission-mode accept_edits
-      reverie run "Which port is used?" --json | jq -r 'select(.type == "turn_ended").text'
 
     Exit codes: 0 answered, 1 refused, stopped or cut off, 2 usage, 3 session busy, 4 storage, 5 model, 6 window full,
     130 cancelled.

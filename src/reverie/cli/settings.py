@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from reverie.cli.options import cwd_option, json_option
+from reverie.cli.options import cwd_option, examples, json_option
 from reverie.cli.output import answer
 from reverie.cli.screen import json_text, printable
 from reverie.errors import UserError
@@ -18,7 +18,12 @@ from reverie.settings.reference import default_text, plain, reference_page, toml
 from reverie.settings.schema import value_of
 
 
-@click.command("settings")
+@click.command(
+    "settings",
+    epilog=examples(
+        "reverie settings", "reverie settings window", "reverie settings model.name --json", "reverie settings --flags"
+    ),
+)
 @click.argument("key", required=False)
 @json_option
 @click.option("--flags", "show_flags", is_flag=True, help="Show the kill switches instead.")
@@ -28,13 +33,6 @@ def command(key: str | None, as_json: bool, show_flags: bool, docs: bool, cwd: P
     """Show every setting and where its value came from.
 
     KEY is one setting (model.name) or a whole section (model).
-
-    \b
-    Example:
-      reverie settings
-      reverie settings window
-      reverie settings model.name --json
-      reverie settings --flags
 
     Exit codes: 0, or 2 if a settings file has a mistake or KEY is unknown.
     """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from reverie.cli.options import cwd_option, json_option
+from reverie.cli.options import cwd_option, examples, json_option
 from reverie.cli.output import Paint, answer, can_ask, columns, exact, painted, plural
 from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
@@ -29,7 +29,16 @@ _STATES = {
 }
 
 
-@click.command("trust")
+@click.command(
+    "trust",
+    epilog=examples(
+        "reverie trust",
+        "reverie trust ~/app --status",
+        "reverie trust --yes",
+        "reverie trust --remove ~/app",
+        "reverie trust --list --json",
+    ),
+)
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @cwd_option
 @click.option("-y", "--yes", is_flag=True, help="Trust it without a question, for scripts.")
@@ -44,14 +53,6 @@ def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listin
     it, everything in them that could run, spend, send, weaken a guard or move data is ignored: hooks, allow rules,
     models, the place of memory. All of it is shown before you are asked. Trust is for this folder only, and ends when
     one of these parts changes.
-
-    \b
-    Examples:
-      reverie trust
-      reverie trust ~/app --status
-      reverie trust --yes
-      reverie trust --remove ~/app
-      reverie trust --list --json
 
     Exit codes: 0 trusted, or nothing needs it; 1 not trusted, or you said no; 2 usage; 4 storage.
     """

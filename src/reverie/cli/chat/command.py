@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reverie.cli.opening import Opening, opening, session_options
+from reverie.cli.options import examples
 from reverie.cli.output import Paint, can_ask, painted
 
 if TYPE_CHECKING:
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
     from reverie.cli.running import Signals
 
 
-@click.command("chat")
+@click.command(
+    "chat",
+    epilog=examples(
+        "reverie chat",
+        "reverie chat --continue",
+        "reverie chat --model openai:gpt-5.5 --allow 'Bash(npm test:*)'",
+        "printf 'Which port is used?\\n/cost\\n' | reverie chat",
+    ),
+)
 @session_options
 def command(**options: Any) -> int:
     """Talk to the agent in this folder.
@@ -24,13 +33,6 @@ def command(**options: Any) -> int:
     Enter sends; Alt-Enter or a backslash at the end begins another line; @ completes files. /help lists the commands.
     Ctrl-C stops the answer, twice leaves; so does Ctrl-D. When standard input is not a terminal, each of its lines is
     a turn, answers go to standard output, and nobody is asked: what would need a permission is refused.
-
-    \b
-    Examples:
-      reverie chat
-      reverie chat --continue
-      reverie chat --model openai:gpt-5.5 --allow 'Bash(npm test:*)'
-      printf 'Which port is used?\\n/cost\\n' | reverie chat
 
     Exit codes: 0, or from a pipe that of the first turn that was not answered; 2 usage, 3 session busy.
     """

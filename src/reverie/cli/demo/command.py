@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reverie.cli.options import examples
+
 if TYPE_CHECKING:
     from reverie.cli.demo.story import Stage
     from reverie.cli.demo.view import DemoView
     from reverie.cli.running import Signals
 
 
-@click.command("demo")
+@click.command("demo", epilog=examples("reverie demo", "reverie demo --keep", "reverie demo --svg demo.svg"))
 @click.option("--keep", is_flag=True, help="Keep the folder with project, memory and transcripts, and say where it is.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Also draw it as an animated picture.")
 @click.option("--no-chat", is_flag=True, help="On a terminal, end after the story instead of opening a chat there.")
@@ -29,12 +31,6 @@ def command(keep: bool, svg: Path | None, no_chat: bool) -> int:
     A big result goes to disk, notes appear, the window fills and is compacted, a correction is learnt, the next session
     knows it, a dream tidies memory up and is undone; with the window, the cache and the cost beside every turn. On a
     terminal a chat in the same folder follows. Your own files and sessions are not touched.
-
-    \b
-    Examples:
-      reverie demo
-      reverie demo --keep
-      reverie demo --svg demo.svg
     """
     import shutil
     import tempfile

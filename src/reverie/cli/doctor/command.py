@@ -7,22 +7,19 @@ from pathlib import Path
 
 import click
 
-from reverie.cli.options import here
+from reverie.cli.options import examples, here
 from reverie.cli.output import answer, hanging, pad, painted
 
 
-@click.command("doctor")
+@click.command(
+    "doctor", epilog=examples("reverie doctor", "reverie doctor --json | jq '.checks[] | select(.state != \"ok\")'")
+)
 @here
 def command(as_json: bool, cwd: Path) -> int:
     """Check that everything Reverie needs is there.
 
     Which settings hold, which model would answer and why, where memory lives and which rule decided it, what failed in
     the background. A check mark is fine, `!` worth a look, a cross broken, with what to do about it.
-
-    \b
-    Examples:
-      reverie doctor
-      reverie doctor --json | jq '.checks[] | select(.state != "ok")'
 
     Exit codes: 0, or 1 if something is broken.
     """

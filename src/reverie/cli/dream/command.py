@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from reverie.cli.memory.opening import memory_in, version_json, with_memory
-from reverie.cli.options import here
+from reverie.cli.options import examples, here
 from reverie.cli.output import answer, painted, warn
 from reverie.cli.screen import CLEAR_LINE
 from reverie.errors import ReverieError, UserError
@@ -22,19 +22,14 @@ if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
     from reverie.types import JsonObject
 
-_EPILOG = """\b
-Examples:
-  reverie dream
-  reverie dream --now
-  reverie dream --dry-run
-  reverie dream review
-  reverie dream undo
 
-Exit codes: 0 done or not yet, 1 it failed or was refused, 2 usage, 4 storage, 5 the model could not answer.
-"""
-
-
-@click.group("dream", invoke_without_command=True, epilog=_EPILOG)
+@click.group(
+    "dream",
+    invoke_without_command=True,
+    epilog=examples(
+        "reverie dream", "reverie dream --now", "reverie dream --dry-run", "reverie dream review", "reverie dream undo"
+    ),
+)
 @click.option("--now", is_flag=True, help="Dream whatever the gates say.")
 @click.option("--dry-run", is_flag=True, help="Dream, show what it would change, and change nothing.")
 @click.option("-m", "--model", metavar="NAME", help="Who dreams.  [default: the model of the settings]")
@@ -106,15 +101,10 @@ def _show_progress(event: Any, *, quiet: bool) -> None:
         click.echo(CLEAR_LINE + (text if event.state in ("starting", "running") else ""), nl=False, err=True)
 
 
-@command.command("status")
+@command.command("status", epilog=examples("reverie dream status --json"))
 @with_memory
 def status_command(as_json: bool, memory: OpenedMemory) -> None:
-    """Say when the last dream was, what came of it, what it cost, and why the next is not yet.
-
-    \b
-    Example:
-      reverie dream status --json
-    """
+    """Say when the last dream was, what came of it, what it cost, and why the next is not yet."""
     from reverie.cli.dream.look import look_closed
 
     found, paint = look_closed(memory), painted()
@@ -145,16 +135,11 @@ def _running(memory: OpenedMemory) -> list[tuple[JsonObject, Path]]:
     return found
 
 
-@command.command("log")
+@command.command("log", epilog=examples("reverie dream log -n 5"))
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Newest so many.")
 @with_memory
 def log_command(limit: int, as_json: bool, memory: OpenedMemory) -> None:
-    """List what dreams have done, newest first, and what went wrong.
-
-    \b
-    Example:
-      reverie dream log -n 5
-    """
+    """List what dreams have done, newest first, and what went wrong."""
     from reverie.cli.dream.show import dreams_and_runs, told_lines
     from reverie.layers.l6_dreaming.proposal import Proposals
     from reverie.runtime.background_log import BackgroundLog
@@ -168,18 +153,13 @@ def log_command(limit: int, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, dreams_and_runs(versions, runs, limit), *lines)
 
 
-@command.command("review")
+@command.command("review", epilog=examples("reverie dream review", "reverie dream review 3f2a"))
 @click.argument("id", required=False, default="")
 @with_memory
 def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     """Show a dream that waits for you, file by file; or the last one that landed, if none waits.
 
     ID is the beginning of a dream's id, or of a version.
-
-    \b
-    Examples:
-      reverie dream review
-      reverie dream review 3f2a
     """
     from reverie.cli.dream.show import landed_version, show_proposal, show_version
     from reverie.layers.l6_dreaming.proposal import Proposals
@@ -196,16 +176,11 @@ def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, told, *show_version(memory.directory, version, paint))
 
 
-@command.command("accept")
+@command.command("accept", epilog=examples("reverie dream accept"))
 @click.argument("id", required=False, default="")
 @with_memory
 def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Let a dream that waits become memory, merged with what happened meanwhile.
-
-    \b
-    Example:
-      reverie dream accept
-    """
+    """Let a dream that waits become memory, merged with what happened meanwhile."""
     from reverie.cli.dream.show import landed_lines
     from reverie.layers.l6_dreaming.proposal import Proposals
     from reverie.layers.l6_dreaming.review import accept
@@ -216,16 +191,11 @@ def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, told, *landed_lines(landed, painted()))
 
 
-@command.command("reject")
+@command.command("reject", epilog=examples("reverie dream reject"))
 @click.argument("id", required=False, default="")
 @with_memory
 def reject_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Drop a dream that waits; memory stays as it is.
-
-    \b
-    Example:
-      reverie dream reject
-    """
+    """Drop a dream that waits; memory stays as it is."""
     from reverie.layers.l6_dreaming.proposal import Proposals
     from reverie.layers.l6_dreaming.review import reject
 
@@ -233,16 +203,11 @@ def reject_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, {"rejected": proposal.id}, f"Dropped dream {proposal.id}.")
 
 
-@command.command("undo")
+@command.command("undo", epilog=examples("reverie dream undo"))
 @click.argument("version", metavar="[V]", required=False, default="")
 @with_memory
 def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Take back a dream that landed: the last one, or V. Later changes of other lines stay.
-
-    \b
-    Example:
-      reverie dream undo
-    """
+    """Take back a dream that landed: the last one, or V. Later changes of other lines stay."""
     from reverie.layers.l6_dreaming.review import undo
 
     undone, made = undo(memory.directory, version)
@@ -250,15 +215,10 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, {"undone": version_json(undone), "version": version_json(made)}, told)
 
 
-@command.command("kill")
+@command.command("kill", epilog=examples("reverie dream kill"))
 @with_memory
 def kill_command(as_json: bool, memory: OpenedMemory) -> None:
-    """End a running dream; nothing of it remains.
-
-    \b
-    Example:
-      reverie dream kill
-    """
+    """End a running dream; nothing of it remains."""
     from reverie.runtime.live_client import ask_live
 
     running = _running(memory)

@@ -9,21 +9,16 @@ from typing import Any, TypeVar
 import click
 
 from reverie.cli.lab.learning import dream, extraction, recall
-from reverie.cli.options import json_option
+from reverie.cli.options import examples, json_option
 from reverie.cli.output import answer
 from reverie.cli.screen import CLEAR_LINE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@click.group(name="lab")
+@click.group(name="lab", epilog=examples("reverie lab tokens ~/.claude/projects --json"))
 def command() -> None:
-    """Measure Reverie on recorded work.
-
-    \b
-    Example:
-      reverie lab tokens ~/.claude/projects --json
-    """
+    """Measure Reverie on recorded work."""
 
 
 for measurement in (recall, extraction, dream):
@@ -43,7 +38,7 @@ _cut_option = click.option(
 )
 
 
-@command.command("tokens")
+@command.command("tokens", epilog=examples("reverie lab tokens ~/.claude/projects/my-project"))
 @_files("DIR...")
 @json_option
 def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
@@ -51,10 +46,6 @@ def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
 
     Over stretches of at least 10,000 real tokens: the fixed rule, and the estimate that calibrates itself from the
     responses before the stretch. Exit code 2 if there is nothing to measure.
-
-    \b
-    Example:
-      reverie lab tokens ~/.claude/projects/my-project
     """
     from reverie.lab.tokens import measure_folder, summary, table
 
@@ -62,17 +53,13 @@ def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
     answer(as_json, summary(sessions), table(sessions))
 
 
-@command.command("startup")
+@command.command("startup", epilog=examples("reverie lab startup --runs 31"))
 @click.option("--runs", default=15, show_default=True, type=click.IntRange(min=1), help="Runs of each command.")
 @json_option
 def startup(runs: int, as_json: bool) -> None:
     """Measure how long commands take to start, against the bare interpreter.
 
     Starts `python -c pass`, `reverie --version` and `reverie sessions list` in turn and compares the medians.
-
-    \b
-    Example:
-      reverie lab startup --runs 31
     """
     from reverie.lab.startup import measure_startup
 
@@ -86,15 +73,10 @@ def startup(runs: int, as_json: bool) -> None:
     )
 
 
-@command.command("billing")
+@command.command("billing", epilog=examples("reverie lab billing"))
 @json_option
 def billing(as_json: bool) -> None:
-    """Measure how fast the simulator bills a session of 200 rounds and 150,000 tokens, in process.
-
-    \b
-    Example:
-      reverie lab billing
-    """
+    """Measure how fast the simulator bills a session of 200 rounds and 150,000 tokens, in process."""
     from reverie.lab.billing import measure_billing
 
     found = measure_billing()
@@ -102,7 +84,7 @@ def billing(as_json: bool) -> None:
     answer(as_json, found.summary(), f"{text}; {found.hit_rate:.1%} read from the cache")
 
 
-@command.command("survival")
+@command.command("survival", epilog=examples("reverie lab survival ~/.claude/projects/my-project/*.jsonl --json"))
 @_files("FILES...")
 @_cut_option
 @json_option
@@ -112,10 +94,6 @@ def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     At each compaction: the files, identifiers, requests and failed commands that the rest of the session used again,
     and how much of that still stands in the recording's own summary, in a list of its last ten files, and in what
     Reverie writes without a model.
-
-    \b
-    Example:
-      reverie lab survival ~/.claude/projects/my-project/*.jsonl --json
     """
     from reverie.lab.survival.run import measure, summary, table
 
@@ -123,7 +101,7 @@ def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     answer(as_json, summary(compacted), table(compacted))
 
 
-@command.command("forks")
+@command.command("forks", epilog=examples("reverie lab forks --children 4 --json"))
 @click.option("--children", default=8, show_default=True, type=click.IntRange(1, 10), help="Forks of one message.")
 @click.option(
     "--tokens", default=100_000, show_default=True, type=click.IntRange(1_000, 140_000), help="About how long it was."
@@ -135,10 +113,6 @@ def forks(children: int, tokens: int, as_json: bool) -> None:
     A session over HTTP against the simulator reads files until the conversation is long, then forks itself. Costs are
     in tokens of fresh input. The first child pays for the message they were forked from, the others for their
     directive.
-
-    \b
-    Example:
-      reverie lab forks --children 4 --json
     """
     from reverie.lab.forks import measure_forks, table
 
@@ -146,7 +120,7 @@ def forks(children: int, tokens: int, as_json: bool) -> None:
     answer(as_json, found.summary(), table(found))
 
 
-@command.command("mind")
+@command.command("mind", epilog=examples("reverie lab mind ~/.claude/projects/my-project/*.jsonl"))
 @_files("FILES...")
 @_cut_option
 @json_option
@@ -155,10 +129,6 @@ def mind(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
 
     At each compaction: how long it takes to write them, and whether they are what code writes from the same record,
     which is what `reverie lab survival` measures.
-
-    \b
-    Example:
-      reverie lab mind ~/.claude/projects/my-project/*.jsonl
     """
     from reverie.lab.mind import measure, summary, table
 
@@ -166,7 +136,13 @@ def mind(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     answer(as_json, summary(written), table(written))
 
 
-@command.command("replay")
+@command.command(
+    "replay",
+    epilog=examples(
+        "reverie lab replay ~/.claude/projects/my-project/*.jsonl --policy reverie --plot costs.png",
+        "reverie lab replay ~/.claude/projects/my-project/*.jsonl --window 64000",
+    ),
+)
 @_files("FILES...")
 @click.option("--policy", "names", metavar="NAME", multiple=True, help="Only this policy (may be given again).")
 @click.option("--prefix-tokens", default=8_000, show_default=True, type=click.IntRange(min=0), help="System and tools.")
@@ -187,11 +163,6 @@ def replay(
     policy that took content away which the session used afterwards pays for reading it again. What notes cost is
     stated beside it. A small --window shows what happens when it is full. Policies: resend, cached, summarise,
     langchain, server, time, economic, summary, notes, reverie.
-
-    \b
-    Examples:
-      reverie lab replay ~/.claude/projects/my-project/*.jsonl --policy reverie --plot costs.png
-      reverie lab replay ~/.claude/projects/my-project/*.jsonl --window 64000
     """
     from reverie.lab.plot import check_plot, draw
     from reverie.lab.replay.policies import chosen
@@ -214,16 +185,12 @@ def replay(
     answer(as_json, summary(found, prefix_tokens, window), table(found))
 
 
-@command.command("overhead")
+@command.command("overhead", epilog=examples("reverie lab overhead --json"))
 @json_option
 def overhead(as_json: bool) -> None:
     """Measure what preparing a request costs in time, beside LangChain's middlewares on the same history.
 
     At 20,000, 80,000 and 160,000 tokens of history: all layers of a session, up to the request handed to the model.
-
-    \b
-    Example:
-      reverie lab overhead --json
     """
     from reverie.lab.overhead import measure_overhead, summary, table
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from reverie.cli.options import json_option, places_of
+from reverie.cli.options import examples, json_option, places_of
 from reverie.cli.output import answer
 from reverie.cli.screen import CLEAR_LINE
 from reverie.errors import UserError
@@ -28,7 +28,12 @@ def _show_gates(found: JsonObject, as_json: bool) -> None:
     answer(as_json, found, *(f"{gate:<14} {taken:>9.1f} µs" for gate, taken in found["microseconds"].items()))
 
 
-@click.command("extraction")
+@click.command(
+    "extraction",
+    epilog=examples(
+        "reverie lab extraction tests/data/extraction-own.jsonl --model embedded", "reverie lab extraction --gates"
+    ),
+)
 @click.argument("file", metavar="[FILE]", required=False, type=_FILE)
 @click.option("-m", "--model", metavar="NAME", help="Who extracts; `embedded` needs no key.  [default: the settings']")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Cases at once.")
@@ -41,11 +46,6 @@ def extraction(file: Path | None, model: str | None, jobs: int, split: str | Non
     FILE holds one case a line. Each is played through the real layer in a home of its own; the files afterwards are
     compared with the labels: precision by files, recall by expected memories, dates of those that are there, and on
     how many conversations without anything to keep nothing was written; and what a turn took. Every miss is shown.
-
-    \b
-    Examples:
-      reverie lab extraction tests/data/extraction-own.jsonl --model embedded
-      reverie lab extraction --gates
     """
     if gates == (file is not None):
         raise UserError("Name one thing to measure: a file of cases, or --gates.")
@@ -65,7 +65,16 @@ def extraction(file: Path | None, model: str | None, jobs: int, split: str | Non
     answer(as_json, found, table(found))
 
 
-@click.command("dream")
+@click.command(
+    "dream",
+    epilog=examples(
+        "reverie lab dream scenarios --mind right",
+        "reverie lab dream scenarios --model anthropic:claude-sonnet-5-5",
+        "reverie lab dream tests/data/dream-own/tune --model embedded --json",
+        "reverie lab dream --gates",
+        "reverie lab dream --files 150",
+    ),
+)
 @click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
 @click.option("-m", "--model", metavar="NAME", help="Who dreams.  [default: the settings']")
 @click.option(
@@ -102,14 +111,6 @@ def dream(
       obeys        stores what a tool result tells it to
       leaks        moves private notes to the team, secrets into memories
       wrong        all of the six before, each where it has something to do wrong
-
-    \b
-    Examples:
-      reverie lab dream scenarios --mind right
-      reverie lab dream scenarios --model anthropic:claude-sonnet-5-5
-      reverie lab dream tests/data/dream-own/tune --model embedded --json
-      reverie lab dream --gates
-      reverie lab dream --files 150
     """
     if sum((gates, folder is not None, files is not None)) != 1:
         raise UserError("Name one thing to measure: a folder of scenarios, --gates, or --files.")
@@ -143,7 +144,14 @@ def dream(
     answer(as_json, summary(scored), table(scored))
 
 
-@click.command("recall")
+@click.command(
+    "recall",
+    epilog=examples(
+        "reverie lab recall my-queries --json",
+        "reverie lab recall --locomo locomo10.json",
+        "reverie lab recall --scale 200,10000 --json",
+    ),
+)
 @click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
 @click.option("--locomo", type=_FILE, help="Measure on a LoCoMo file instead: session level, categories 1 to 4.")
 @click.option("--scale", metavar="N,N", help="Measure the cost on invented directories of so many files instead.")
@@ -166,12 +174,6 @@ def recall(
 
     DIR holds memory/, queries.jsonl and perhaps mtimes.json. It is copied, never written to. The semantic tier and the
     encoder are measured if an encoder has been added (`reverie models add minilm`).
-
-    \b
-    Example:
-      reverie lab recall my-queries --json
-      reverie lab recall --locomo locomo10.json
-      reverie lab recall --scale 200,10000 --json
     """
     if sum((folder is not None, locomo is not None, scale is not None)) != 1:
         raise UserError("Name one thing to measure: a folder, --locomo FILE or --scale N,N.")

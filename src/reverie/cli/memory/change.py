@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from reverie.cli.memory.opening import TYPES, file_meant, file_names, undo_line, version_json, with_memory
+from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, columns, cut, one_line, painted, say, say_all, warn, wrapped
 from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import Change, WriteInfo, Writer
@@ -47,7 +48,14 @@ def _note_options(function: F) -> F:
     return kind(name(click.option("--new", "always_new", is_flag=True, help=new_help)(function)))
 
 
-@click.command("remember")
+@click.command(
+    "remember",
+    epilog=examples(
+        'reverie remember "Integration tests use a real database, because a mock hid a broken migration"',
+        'reverie remember "The freeze begins on Thursday" --type project',
+        'git log -1 --format=%B | reverie remember --name "Last change"',
+    ),
+)
 @click.argument("text", nargs=-1)
 @_note_options
 @with_memory
@@ -58,18 +66,19 @@ def remember_command(text: tuple[str, ...], memory: OpenedMemory, **more: Any) -
     (on a terminal you are asked). Days such as "tomorrow" get their date. Secrets are refused. `-` or no TEXT reads
     standard input.
 
-    \b
-    Examples:
-      reverie remember "Integration tests use a real database, because a mock hid a broken migration"
-      reverie remember "The freeze begins on Thursday" --type project
-      git log -1 --format=%B | reverie remember --name "Last change"
-
     Exit codes: 0 saved, or known already; 1 memory is off; 2 refused (a secret) or usage; 4 storage.
     """
     _remember(memory, _given(text), "Asked for with `reverie remember`.", **more)
 
 
-@click.command("add")
+@click.command(
+    "add",
+    epilog=examples(
+        'reverie memory add "Anna owns the billing service"',
+        "reverie memory add --file README.md --type project",
+        "reverie memory add --type feedback",
+    ),
+)
 @click.argument("text", nargs=-1)
 @_note_options
 @click.option(
@@ -83,12 +92,6 @@ def add_command(
 
     Without TEXT and --file it reads standard input or, on a terminal, opens $VISUAL or $EDITOR. Otherwise as `reverie
     remember`.
-
-    \b
-    Examples:
-      reverie memory add "Anna owns the billing service"
-      reverie memory add --file README.md --type project
-      reverie memory add --type feedback
     """
     memory.require_on("nothing is added")
     if source is not None:
@@ -187,7 +190,10 @@ def _told(saved: Saved, note: Note) -> list[str]:
             return ["Nothing was changed."]
 
 
-@click.command("edit")
+@click.command(
+    "edit",
+    epilog=examples("reverie memory edit feedback_no_mocks", 'EDITOR="code --wait" reverie memory edit MEMORY.md'),
+)
 @click.argument("file", metavar="FILE", shell_complete=file_names)
 @with_memory
 def edit_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
@@ -196,11 +202,6 @@ def edit_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     You edit a copy. It is saved as one version when the editor ends, and its index line follows a new name or
     description. An empty text forgets the memory. Changing files in the directory itself works as well: that becomes a
     version at the next touch.
-
-    \b
-    Examples:
-      reverie memory edit feedback_no_mocks
-      EDITOR="code --wait" reverie memory edit MEMORY.md
     """
     name = file_meant(memory, file)
     before = memory.directory.read(name)
@@ -271,7 +272,7 @@ def edited(text: str, name: str) -> str:
             raise ReverieError("The editor removed the draft; nothing was changed.") from None
 
 
-@click.command("forget")
+@click.command("forget", epilog=examples('reverie forget "the staging port"', "reverie forget feedback_no_mocks --yes"))
 @click.argument("text", nargs=-1, required=True, shell_complete=file_names)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask, if it is clear which memory is meant.")
 @with_memory
@@ -280,11 +281,6 @@ def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: Open
 
     TEXT is a file name, a title, or words that tell which memory is meant. Shows what it found and asks first; with
     --yes it goes only if one is clearly meant. `reverie memory undo` or `restore` bring it back.
-
-    \b
-    Examples:
-      reverie forget "the staging port"
-      reverie forget feedback_no_mocks --yes
 
     Exit codes: 0 forgotten, 1 nothing fits or you said no, 2 it is not clear which, 4 storage.
     """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reverie.cli.memory.opening import undo_line, version_json, with_memory
+from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, hanging, one_line, painted, plural, say, say_all, wrapped
 
 if TYPE_CHECKING:
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
 _OF_A_KIND = 3
 
 
-@click.command("check")
+@click.command(
+    "check",
+    epilog=examples(
+        "reverie memory check",
+        "reverie memory check --fix",
+        "reverie memory check --json | jq -r '.findings[].problem' | sort | uniq -c",
+    ),
+)
 @click.option("-a", "--all", "everything", is_flag=True, help="Every finding, also many of a kind in one file.")
 @click.option("--fix", is_flag=True, help="Put right what has one right answer, without asking.")
 @with_memory
@@ -30,12 +38,6 @@ def command(everything: bool, fix: bool, as_json: bool, memory: OpenedMemory) ->
     named but gone, over-long lines, an index over its limits, broken frontmatter, missing types and descriptions, and
     secrets. What has one right answer can be fixed (on a terminal you are asked); all fixes are one version, and none
     loses a word.
-
-    \b
-    Examples:
-      reverie memory check
-      reverie memory check --fix
-      reverie memory check --json | jq -r '.findings[].problem' | sort | uniq -c
 
     Exit codes: 0 nothing is wrong (any more), 1 something is.
     """

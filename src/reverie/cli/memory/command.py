@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import click
 
 from reverie.cli.app import Commands, Entry
+from reverie.cli.options import examples
 
 
 class MemoryCommands(Commands):
@@ -33,20 +34,19 @@ class MemoryCommands(Commands):
     }
 
 
-@click.group("memory", cls=MemoryCommands)
+@click.group(
+    "memory",
+    cls=MemoryCommands,
+    epilog=examples(
+        "reverie memory list", "reverie memory show no_mocks", "reverie memory log", "reverie memory undo latest"
+    ),
+)
 def command() -> None:
     """Look at what is remembered, change it, go back.
 
     FILE is a memory's file name, with or without `.md`, its title, or a part of its name that no other has. V is a
     version as `log` shows it, or `latest`. Every change is one version and can be undone. Where memory is switched off,
     looking and undoing stay possible.
-
-    \b
-    Examples:
-      reverie memory list
-      reverie memory show no_mocks
-      reverie memory log
-      reverie memory undo latest
 
     Exit codes: 0 done, 1 refused or nothing found, 2 usage or not stored by the write gate, 4 storage.
     """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import here
+from reverie.cli.options import examples, here
 from reverie.cli.output import answer, one_line, plural, say, say_all, warn
 from reverie.cli.screen import CLEAR_LINE
 from reverie.errors import UserError
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from reverie.layers.l5_extraction.transcripts import Report
 
 
-@click.command("extract")
+@click.command(
+    "extract",
+    epilog=examples(
+        "reverie extract ~/.claude/projects/-home-me-shop --dry-run",
+        "reverie extract ~/.claude/projects/-home-me-shop --model anthropic:claude-haiku-4-5",
+    ),
+)
 @click.argument("paths", metavar="TRANSCRIPT...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-m", "--model", metavar="NAME", help="Who extracts.  [default: the model of the settings]")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be written.")
@@ -32,11 +38,6 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
     with the dates of their messages. What is worth keeping goes to the memory of this folder, each file a version that
     can be undone. Interrupted, the same command goes on where it stopped; what a session has learnt from itself is
     passed over.
-
-    \b
-    Examples:
-      reverie extract ~/.claude/projects/-home-me-shop --dry-run
-      reverie extract ~/.claude/projects/-home-me-shop --model anthropic:claude-haiku-4-5
 
     Exit codes: 0 done, 1 a run failed, 4 it could not be stored, 5 the model could not answer. What failed is left for
     the next time.

@@ -9,6 +9,7 @@ from time import time
 import click
 
 from reverie.cli.memory.opening import file_meant, file_names, undo_line, version_json, with_memory
+from reverie.cli.options import examples
 from reverie.cli.output import (
     Paint,
     age,
@@ -44,7 +45,14 @@ def _ever(memory: OpenedMemory) -> set[str]:
     return {change.name for version in memory.directory.log() for change in version.files}
 
 
-@click.command("log")
+@click.command(
+    "log",
+    epilog=examples(
+        "reverie memory log",
+        "reverie memory log feedback_no_mocks",
+        "reverie memory log --json | jq -r '.versions[] | select(.writer == \"dream\").short'",
+    ),
+)
 @click.argument("file", metavar="[FILE]", required=False, shell_complete=file_names)
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=_VERSIONS, show_default=True, help="Newest so many.")
 @with_memory
@@ -52,12 +60,6 @@ def log_command(file: str | None, limit: int, as_json: bool, memory: OpenedMemor
     """List versions, newest first: when, who, what and why; of one file if it is named.
 
     Who: user (a command), agent, extraction, dream, import, hand (an editor or another program).
-
-    \b
-    Examples:
-      reverie memory log
-      reverie memory log feedback_no_mocks
-      reverie memory log --json | jq -r '.versions[] | select(.writer == "dream").short'
     """
     _absorb(memory)
     name = file_meant(memory, file, also=_ever(memory)) if file else None
@@ -79,19 +81,17 @@ def log_command(file: str | None, limit: int, as_json: bool, memory: OpenedMemor
         say(paint.dim(f"… and older ones: -n {limit * 2}"))
 
 
-@click.command("diff")
+@click.command(
+    "diff",
+    epilog=examples(
+        "reverie memory diff", "reverie memory diff 3f2a", "reverie memory diff 3f2a MEMORY.md | patch --dry-run -R -p1"
+    ),
+)
 @click.argument("version", metavar="[V]", default="latest")
 @click.argument("file", metavar="[FILE]", required=False, shell_complete=file_names)
 @with_memory
 def diff_command(version: str, file: str | None, as_json: bool, memory: OpenedMemory) -> None:
-    """Show what a version changed, and who made it, when and why.
-
-    \b
-    Examples:
-      reverie memory diff
-      reverie memory diff 3f2a
-      reverie memory diff 3f2a MEMORY.md | patch --dry-run -R -p1
-    """
+    """Show what a version changed, and who made it, when and why."""
     _absorb(memory)
     found = memory.directory.history.find(version)
     name = file_meant(memory, file, also=[change.name for change in found.files]) if file else None
@@ -118,7 +118,7 @@ def _about(version: Version, paint: Paint) -> None:
     say()
 
 
-@click.command("undo")
+@click.command("undo", epilog=examples("reverie memory undo", "reverie memory undo 3f2a"))
 @click.argument("version", metavar="[V]", default="latest")
 @with_memory
 def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
@@ -126,11 +126,6 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
 
     The undo is a version itself and can be undone. Where later versions changed the same lines, nothing is undone and
     they are named.
-
-    \b
-    Examples:
-      reverie memory undo
-      reverie memory undo 3f2a
     """
     _absorb(memory)
     found = memory.directory.history.find(version)
@@ -143,17 +138,14 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, {"undone": version_json(found), "version": version_json(made)}, *lines, *undo_line(made))
 
 
-@click.command("restore")
+@click.command(
+    "restore",
+    epilog=examples("reverie memory restore feedback_no_mocks.md", "reverie memory restore feedback_no_mocks.md@3f2a"),
+)
 @click.argument("file", metavar="FILE[@V]", shell_complete=file_names)
 @with_memory
 def restore_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Bring a file back as it was in a version, or before it was last changed or removed, with its index line.
-
-    \b
-    Examples:
-      reverie memory restore feedback_no_mocks.md
-      reverie memory restore feedback_no_mocks.md@3f2a
-    """
+    """Bring a file back as it was in a version, or before it was last changed or removed, with its index line."""
     _absorb(memory)
     given, _, spec = file.rpartition("@")
     known = _ever(memory)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reverie.cli.memory.opening import undo_line, version_json, with_memory
+from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, columns, cut, one_line, painted, plural, say, say_all, warn, wrapped
 from reverie.errors import ReverieError, UserError
 from reverie.memory.taxonomy import TEAM
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
     from reverie.memory.upkeep.importing import Planned
 
 
-@click.command("import")
+@click.command(
+    "import",
+    epilog=examples(
+        "reverie memory import ~/.claude/projects/-home-me-app/memory --dry-run",
+        "reverie memory import ../old-app/.claude/memory ~/notes/app.md",
+    ),
+)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only say what would be taken in.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
@@ -29,11 +36,6 @@ def import_command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: b
     PATH is a memory directory such as Claude Code makes (or the project folder that holds one), a folder of Markdown
     files, or a file of notes such as AGENTS.md, which is taken apart at its headings. What is known already is left
     out, secrets are refused, nothing is overwritten, and the sources stay as they are. All of it is one version.
-
-    \b
-    Examples:
-      reverie memory import ~/.claude/projects/-home-me-app/memory --dry-run
-      reverie memory import ../old-app/.claude/memory ~/notes/app.md
 
     A file that cannot be read is named with the reason, and the others are taken in.
 
@@ -87,7 +89,7 @@ def _show(planned: list[Planned]) -> None:
         say()
 
 
-@click.command("sync")
+@click.command("sync", epilog=examples("reverie memory sync", "reverie memory sync --json"))
 @with_memory
 def sync_command(as_json: bool, memory: OpenedMemory) -> None:
     """Share the team's part of the memory now.
@@ -95,11 +97,6 @@ def sync_command(as_json: bool, memory: OpenedMemory) -> None:
     A session does this by itself, at its start and after turns that changed something. How it is shared is the setting
     `team.sharing`: through a folder or a git remote. What both sides changed is merged or kept twice, never lost, and
     every arrival can be undone with `reverie memory undo`.
-
-    \b
-    Examples:
-      reverie memory sync
-      reverie memory sync --json
     """
     memory.require_on("nothing is shared")
     if memory.settings.team.sharing == "none":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reverie.cli.memory.opening import undo_line, version_json, with_memory
+from reverie.cli.options import examples
 from reverie.cli.output import answer, one_line, painted, plural, say, wrapped
 from reverie.errors import UserError
 
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
 _WHY = {"evidence": "nobody said this", "contradiction": "you confirmed something else"}
 
 
-@click.command("inbox")
+@click.command(
+    "inbox",
+    epilog=examples(
+        "reverie memory inbox",
+        "reverie memory inbox show 3f2a",
+        "reverie memory inbox accept 3f2a",
+        "reverie memory inbox reject all",
+    ),
+)
 @click.argument("verb", type=click.Choice(["list", "show", "accept", "reject"]), default="list")
 @click.argument("ids", metavar="[ID...]", nargs=-1)
 @with_memory
@@ -27,13 +36,6 @@ def command(verb: str, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory
     What an agent wanted to remember without your having said it waits here, and so does what contradicts a memory that
     you confirmed. Accepting writes it as confirmed by you; rejecting drops it. ID may be the beginning of one; `all`
     means everything that waits.
-
-    \b
-    Examples:
-      reverie memory inbox
-      reverie memory inbox show 3f2a
-      reverie memory inbox accept 3f2a
-      reverie memory inbox reject all
     """
     inbox = memory.inbox
     if verb == "list":

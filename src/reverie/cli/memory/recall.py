@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from reverie.cli.memory.opening import with_memory
+from reverie.cli.options import examples
 from reverie.cli.output import answer, cut, hanging, line_width, one_line, painted, plural, say, warn, wrapped
 from reverie.memory.age import age_days, age_words
 from reverie.memory.recall.ranker import Candidate, Ranker, Ranking
@@ -24,7 +25,14 @@ if TYPE_CHECKING:
 Gone = Callable[[str], tuple[str, ...]]
 
 
-@click.command("recall")
+@click.command(
+    "recall",
+    epilog=examples(
+        'reverie recall "how do we test against the database?"',
+        'reverie recall "deploy to staging" --why',
+        "reverie recall \"who owns billing\" --json | jq -r '.shown[].file'",
+    ),
+)
 @click.argument("query", nargs=-1, required=True)
 @click.option("--why", is_flag=True, help="Scores and signals, what was left out and why, and how sure it is.")
 @click.option(
@@ -51,12 +59,6 @@ def command(
     At most five, and none where nothing fits. What a memory names in the repository and is not there any more is said
     with it. With a model that selects (any but the embedded one), a session asks it first, and this ranking stands in
     where it is slow or fails.
-
-    \b
-    Examples:
-      reverie recall "how do we test against the database?"
-      reverie recall "deploy to staging" --why
-      reverie recall "who owns billing" --json | jq -r '.shown[].file'
 
     Exit codes: 0 (also when nothing fits), 1 memory is off, 2 usage.
     """

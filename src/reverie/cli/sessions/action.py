@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from reverie.cli.options import here, places_of, session_option
+from reverie.cli.options import examples, here, places_of, session_option
 from reverie.cli.output import answer
 from reverie.types import JsonObject
 
@@ -28,7 +28,17 @@ def _action(function: F) -> F:
     return named(here(function))
 
 
-@click.command("compact")
+@click.command(
+    "compact",
+    epilog=examples(
+        "reverie compact",
+        'reverie compact "Keep everything about the parser"',
+        "reverie compact --preview",
+        "reverie compact --up-to -3",
+        "reverie compact undo",
+        "reverie compact undo --fit",
+    ),
+)
 @click.argument("text", nargs=-1)
 @click.option("--preview", is_flag=True, help="Show what would stand for the conversation; change nothing.")
 @click.option("--from", "from_", metavar="MSG", help="Summarise only from this message on; what is earlier stays.")
@@ -50,15 +60,6 @@ def compact_command(
     TEXT says what the summary is to mind. What you said, what was done and your pins stay word for word. MSG is a
     message's uuid, the beginning of one, or -1 for your last message. A live session does it itself, at the end of the
     round if a turn is running.
-
-    \b
-    Examples:
-      reverie compact
-      reverie compact "Keep everything about the parser"
-      reverie compact --preview
-      reverie compact --up-to -3
-      reverie compact undo
-      reverie compact undo --fit
     """
     if text == ("undo",):
         if preview or from_ or up_to:
@@ -77,7 +78,9 @@ def compact_command(
         click.echo(f"\n{done['notice']}", err=True)
 
 
-@click.command("rewind", context_settings={"ignore_unknown_options": True})
+@click.command(
+    "rewind", context_settings={"ignore_unknown_options": True}, epilog=examples("reverie rewind", "reverie rewind -1")
+)
 @click.argument("message", metavar="[MSG]", required=False)
 @_action
 def rewind_command(message: str | None, session: str, cwd: Path, as_json: bool) -> None:
@@ -85,11 +88,6 @@ def rewind_command(message: str | None, session: str, cwd: Path, as_json: bool) 
 
     MSG is a message's uuid, the beginning of one, or -1 for your last message. Nothing is deleted, and `reverie compact
     undo` goes forward again. Files on disk do not change.
-
-    \b
-    Examples:
-      reverie rewind
-      reverie rewind -1
     """
     if message is not None:
         done = act(session, cwd, {"do": "rewind", "message": message})
@@ -101,19 +99,14 @@ def rewind_command(message: str | None, session: str, cwd: Path, as_json: bool) 
         click.echo("Nothing was said yet.", err=True)
 
 
-@click.command("pin")
+@click.command(
+    "pin", epilog=examples('reverie pin "Never touch the generated files"', "reverie pin", "reverie pin --remove 1")
+)
 @click.argument("text", nargs=-1)
 @click.option("--remove", metavar="ID", help="Take this pin away: its number, or the beginning of its text.")
 @_action
 def pin_command(text: tuple[str, ...], remove: str | None, session: str, cwd: Path, as_json: bool) -> None:
-    """Pin TEXT, so that it survives every compaction word for word. Without TEXT, list the pins.
-
-    \b
-    Examples:
-      reverie pin "Never touch the generated files"
-      reverie pin
-      reverie pin --remove 1
-    """
+    """Pin TEXT, so that it survives every compaction word for word. Without TEXT, list the pins."""
     if remove is not None:
         if text:
             raise click.UsageError("give a text to pin, or --remove ID, not both.")
@@ -129,7 +122,12 @@ def pin_command(text: tuple[str, ...], remove: str | None, session: str, cwd: Pa
             click.echo("Nothing is pinned.", err=True)
 
 
-@click.command("btw")
+@click.command(
+    "btw",
+    epilog=examples(
+        'reverie btw "Which file are you changing, and why?"', 'reverie btw -s 3f2a "What is left to do?" --json'
+    ),
+)
 @click.argument("question", nargs=-1, required=True)
 @_action
 def btw_command(question: tuple[str, ...], session: str, cwd: Path, as_json: bool) -> None:
@@ -137,11 +135,6 @@ def btw_command(question: tuple[str, ...], session: str, cwd: Path, as_json: boo
 
     The answer rests on what the agent knows already; it calls no tools, and nothing of it is kept. A live session is
     asked while it works.
-
-    \b
-    Examples:
-      reverie btw "Which file are you changing, and why?"
-      reverie btw -s 3f2a "What is left to do?" --json
     """
     said = act(session, cwd, {"do": "aside", "question": " ".join(question)}, asks=True)
     answer(as_json, said, said["answer"])

@@ -15,6 +15,7 @@ import click
 
 from reverie.cli.options import (
     cwd_option,
+    examples,
     here,
     json_lines_option,
     places_of,
@@ -52,22 +53,26 @@ from reverie.storage.transcript.sessions import SessionInfo, delete_session, fin
 _ID_SHOWN = 8
 
 
-@click.group("sessions")
+@click.group(
+    "sessions",
+    epilog=examples("reverie sessions list", "reverie sessions show last", "reverie sessions delete 3f2a --yes"),
+)
 def command() -> None:
     """List, show and delete conversations.
 
     SESSION is a session's id, the beginning of one, or `last`; without it, `last` is meant: the one
     used last in this folder. It is looked for in this folder first, then everywhere.
-
-    \b
-    Examples:
-      reverie sessions list
-      reverie sessions show last
-      reverie sessions delete 3f2a --yes
     """
 
 
-@command.command("list")
+@command.command(
+    "list",
+    epilog=examples(
+        "reverie sessions list",
+        "reverie sessions list --all --limit 20",
+        "reverie sessions list --json | jq -r '.sessions[].id'",
+    ),
+)
 @click.option("-a", "--all", "everywhere", is_flag=True, help="The sessions of every folder.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="Only the newest so many.")
 @with_places
@@ -76,12 +81,6 @@ def list_command(everywhere: bool, limit: int | None, as_json: bool, places: Pla
 
     `last` means the one used last here: an old conversation that was just imported is `last`, but not the first of the
     list. A dot marks those that are open in some process.
-
-    \b
-    Examples:
-      reverie sessions list
-      reverie sessions list --all --limit 20
-      reverie sessions list --json | jq -r '.sessions[].id'
     """
     found = _everywhere(places) if everywhere else list_sessions(places.project)
     found = sorted(found, key=lambda info: info.said, reverse=True)[:limit]
@@ -162,7 +161,14 @@ def _find(wanted: str, cwd: Path) -> SessionInfo:
     return find_session(places_of(cwd).project, wanted, everywhere=True)
 
 
-@command.command("show")
+@command.command(
+    "show",
+    epilog=examples(
+        "reverie sessions show last",
+        "reverie sessions show 3f2a --full | less -R",
+        "reverie sessions show last --json | jq .type",
+    ),
+)
 @session_choice()
 @click.option("--full", is_flag=True, help="With whole tool results, thinking, and what was put in beside them.")
 @json_lines_option
@@ -171,12 +177,6 @@ def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
     """Show a conversation: who said what, tool calls on one line each.
 
     SESSION may also be the path of a transcript file. Lines that cannot be read are named at the end.
-
-    \b
-    Examples:
-      reverie sessions show last
-      reverie sessions show 3f2a --full | less -R
-      reverie sessions show last --json | jq .type
     """
     from reverie.storage.transcript.file import dump_record, read_records
 
@@ -207,22 +207,17 @@ def _paged(text: str, paint: Paint) -> None:
         click.echo_via_pager(clean(text), color=paint.on)
 
 
-@command.command("path")
+@command.command("path", epilog=examples('grep -c tool_use "$(reverie sessions path last)"'))
 @session_choice()
 @here
 def path_command(session: str, as_json: bool, cwd: Path) -> None:
-    """Print where the transcript of a conversation is.
-
-    \b
-    Example:
-      grep -c tool_use "$(reverie sessions path last)"
-    """
+    """Print where the transcript of a conversation is."""
     found = _find(session, cwd)
     shown = json_text({"session": found.id, "path": str(found.path)}) if as_json else str(found.path)
     document(f"{shown}\n")
 
 
-@command.command("delete")
+@command.command("delete", epilog=examples("reverie sessions delete 3f2a 77b0", "reverie sessions delete last --yes"))
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1, shell_complete=session_ids)
 @session_option("The same as SESSION. Repeatable.", "also", multiple=True)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
@@ -231,11 +226,6 @@ def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, 
     """Delete conversations with all they left on disk.
 
     Says what goes and asks first. A conversation that is open in some process is not deleted (exit code 3).
-
-    \b
-    Examples:
-      reverie sessions delete 3f2a 77b0
-      reverie sessions delete last --yes
     """
     if not sessions and not also:
         raise click.UsageError("Name the sessions to delete; `last` is the newest session of this folder.")
@@ -270,17 +260,13 @@ def _left_beside(info: SessionInfo) -> tuple[int, int]:
     return files, held
 
 
-@command.command("import")
+@command.command("import", epilog=examples("reverie sessions import ~/.pi/agent/sessions/my-project/*.jsonl"))
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
 @with_places
 def import_command(files: tuple[Path, ...], as_json: bool, places: Places) -> None:
     """Take in conversations of Claude Code or pi, so that they can be gone on with here.
 
     The file is read, not changed. A session that is here already is not overwritten.
-
-    \b
-    Example:
-      reverie sessions import ~/.pi/agent/sessions/my-project/*.jsonl
     """
     taken, failed = list[dict[str, object]](), list[ReverieError]()
     for file in files:

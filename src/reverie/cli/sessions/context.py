@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import here, session_choice
+from reverie.cli.options import examples, here, session_choice
 from reverie.cli.output import Paint, answer, line_width, pad, painted, plural, size, tokens, width
 from reverie.cli.sessions.cost import find_transcript
 
@@ -21,19 +21,20 @@ if TYPE_CHECKING:
     from reverie.session.session import Session
     from reverie.settings import Settings
 
-_EPILOG = """\b
-Examples:
-  reverie context
-  reverie context 3f2a
-  reverie context last --json | jq '.sources[] | select(.source == "tool_results")'
-"""
 _BAR = 60
 _OFF = 0.05
 """Of what is used: from here on it is said that the parts do not add up."""
 _LABEL = 34
 
 
-@click.command("context", epilog=_EPILOG)
+@click.command(
+    "context",
+    epilog=examples(
+        "reverie context",
+        "reverie context 3f2a",
+        "reverie context last --json | jq '.sources[] | select(.source == \"tool_results\")'",
+    ),
+)
 @session_choice()
 @here
 def command(session: str, as_json: bool, cwd: Path) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 import click
 from click.core import ParameterSource
 
-from reverie.cli.options import here, session_choice
+from reverie.cli.options import examples, here, session_choice
 from reverie.cli.output import Paint, answer, keep_end, line_width, one_line, painted, plural, table, tokens
 
 if TYPE_CHECKING:
@@ -25,17 +25,18 @@ if TYPE_CHECKING:
 
 _BY = ("layer", "run", "day", "session", "model", "project")
 _HEADS = ("", "requests", "input", "cache write", "cache read", "output", "cached", "cost")
-_EPILOG = """\b
-Examples:
-  reverie cost
-  reverie cost last --by model
-  reverie cost last --by run
-  reverie cost --today
-  reverie cost --all --by day --json | jq '.parts'
-"""
 
 
-@click.command("cost", epilog=_EPILOG)
+@click.command(
+    "cost",
+    epilog=examples(
+        "reverie cost",
+        "reverie cost last --by model",
+        "reverie cost last --by run",
+        "reverie cost --today",
+        "reverie cost --all --by day --json | jq '.parts'",
+    ),
+)
 @session_choice(None, otherwise="all of this folder")
 @click.option("--today", is_flag=True, help="Only what was spent since midnight, in every folder unless -C names one.")
 @click.option("--by", type=click.Choice(_BY), default="layer", show_default=True, help="What the lines stand for.")

@@ -11,21 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import cwd_option, json_lines_option, places_of, session_option
+from reverie.cli.options import cwd_option, examples, json_lines_option, places_of, session_option
 from reverie.cli.screen import json_text
 
 if TYPE_CHECKING:
     from reverie.runtime.background_log import LogEntry
 
-_EPILOG = """\b
-Examples:
-  reverie log
-  reverie log -n 200 --kind task_failed
-  reverie log --session 3f2a --json
-"""
 
-
-@click.command("log", epilog=_EPILOG)
+@click.command(
+    "log", epilog=examples("reverie log", "reverie log -n 200 --kind task_failed", "reverie log --session 3f2a --json")
+)
 @click.option("-n", "number", type=click.IntRange(1), default=50, show_default=True, help="How many lines, the newest.")
 @session_option("Only this session; the beginning of its id is enough.  [default: all]", default=None)
 @click.option("--kind", metavar="KIND", help="Only lines whose kind begins so, for instance task or task_failed.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import here, session_choice
+from reverie.cli.options import examples, here, session_choice
 from reverie.cli.output import age, answer, painted, say
 from reverie.cli.screen import printable
 from reverie.moments import iso
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from reverie.storage.transcript.view import View
 
 
-@click.command("notes")
+@click.command(
+    "notes", epilog=examples("reverie notes", "reverie notes 3f2a --update", "reverie notes --json | jq -r .path")
+)
 @session_choice()
 @click.option("--update", is_flag=True, help="Bring them up to date first, whatever the size of the conversation.")
 @here
@@ -32,12 +34,6 @@ def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
 
     SESSION is a session's id, its beginning, or `last`. The file is yours to edit: only its headings, and the lines in
     italics under them, must stay. A live session updates it with its own model, any other is read by code.
-
-    \b
-    Examples:
-      reverie notes
-      reverie notes 3f2a --update
-      reverie notes --json | jq -r .path
     """
     from reverie.cli.sessions.action import act
     from reverie.errors import ReverieError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from reverie.cli.options import session_option, with_places
+from reverie.cli.options import examples, session_option, with_places
 from reverie.cli.output import answer, table
 
 if TYPE_CHECKING:
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from reverie.runtime.live_client import LiveSession
     from reverie.types import JsonObject
 
-_EPILOG = """\b
-Examples:
-  reverie tasks
-  reverie tasks -s 3f2a --json
-  reverie tasks kill notes-5d09af
-"""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,7 +27,11 @@ def _options(function: F) -> F:
     return named(with_places(function))
 
 
-@click.group("tasks", invoke_without_command=True, epilog=_EPILOG)
+@click.group(
+    "tasks",
+    invoke_without_command=True,
+    epilog=examples("reverie tasks", "reverie tasks -s 3f2a --json", "reverie tasks kill notes-5d09af"),
+)
 @_options
 @click.pass_context
 def command(context: click.Context, session: str | None, as_json: bool, places: Places) -> None:
@@ -45,14 +43,14 @@ def command(context: click.Context, session: str | None, as_json: bool, places: 
         _list(session, as_json, places)
 
 
-@command.command("list", epilog="\b\nExample:\n  reverie tasks list --json")
+@command.command("list", epilog=examples("reverie tasks list --json"))
 @_options
 def list_command(session: str | None, as_json: bool, places: Places) -> None:
     """Show running tasks and the last finished ones of every live session."""
     _list(session, as_json, places)
 
 
-@command.command("kill", epilog="\b\nExample:\n  reverie tasks kill notes-5d09af")
+@command.command("kill", epilog=examples("reverie tasks kill notes-5d09af"))
 @click.argument("id")
 @_options
 def kill_command(id: str, session: str | None, as_json: bool, places: Places) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reverie.cli.options import cwd_option, here, json_lines_option, with_places
+from reverie.cli.options import cwd_option, examples, here, json_lines_option, with_places
 
 if TYPE_CHECKING:
     from reverie.paths import Places
@@ -53,7 +53,7 @@ def command() -> None:
     """
 
 
-@command.command("run", epilog="\b\nExample:\n  reverie team run examples/team/team.toml")
+@command.command("run", epilog=examples("reverie team run examples/team/team.toml"))
 @click.argument("file", type=click.Path(path_type=Path))
 @json_lines_option
 @click.option("-m", "--model", metavar="NAME", help="For members whose model the file does not name.")
@@ -68,7 +68,7 @@ def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
     return run_async(lambda signals: run_team(signals, plan, file.resolve(), cwd.resolve(), model, as_json=as_json))
 
 
-@command.command("status", epilog="\b\nExample:\n  reverie team status example --json")
+@command.command("status", epilog=examples("reverie team status example --json"))
 @click.argument("name", required=False)
 @with_places
 def status_command(name: str | None, as_json: bool, places: Places) -> None:
@@ -78,7 +78,7 @@ def status_command(name: str | None, as_json: bool, places: Places) -> None:
     show_status(name, as_json, places)
 
 
-@command.command("stop", epilog="\b\nExample:\n  reverie team stop example")
+@command.command("stop", epilog=examples("reverie team stop example"))
 @click.argument("name")
 @here
 def stop_command(name: str, as_json: bool, cwd: Path) -> None:
