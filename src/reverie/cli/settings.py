@@ -1,4 +1,4 @@
-"""`reverie settings`: every setting and flag, its value, and where it came from. Credentials are never shown."""
+"""`reverie settings`: every setting and flag, its value, and where it comes from. Credentials are never shown."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from reverie.settings.schema import value_of
 @click.option("--docs", is_flag=True, help="Print the reference page (docs/settings.md).")
 @cwd_option
 def command(key: str | None, as_json: bool, show_flags: bool, docs: bool, cwd: Path) -> None:
-    """Show every setting and where its value came from.
+    """Show every setting and where its value comes from.
 
     KEY is one setting (model.name) or a whole section (model).
 
-    Exit codes: 0, or 2 if a settings file has a mistake or KEY is unknown.
+    Exit codes: 0 done, 2 a settings file has a mistake or KEY is unknown.
     """
     if docs and as_json:
-        raise click.UsageError("--docs prints a page in Markdown; leave --json out.")
+        raise click.UsageError("--docs prints a Markdown page; it cannot be combined with --json.")
     if docs:
         click.echo(reference_page(), nl=False)
         return
@@ -45,7 +45,7 @@ def command(key: str | None, as_json: bool, show_flags: bool, docs: bool, cwd: P
     if show_flags:
         _show_flags(settings, cwd, key, as_json)
         return
-    chosen = _chosen(explain(settings), key)
+    chosen = _select(explain(settings), key)
     if as_json:
         answer(True, {"settings": [_as_json(one) for one in chosen], "warnings": list(settings.warnings)})
         return
@@ -61,7 +61,7 @@ def _say(line: str, *, err: bool = False) -> None:
     click.echo(printable(line), err=err)
 
 
-def _chosen(all_of_them: list[Explained], key: str | None) -> list[Explained]:
+def _select(all_of_them: list[Explained], key: str | None) -> list[Explained]:
     if key is None:
         return all_of_them
     chosen = [one for one in all_of_them if one.key == key or one.key.startswith(f"{key}.")]

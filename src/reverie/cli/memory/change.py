@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reverie.cli.memory.opening import TYPES, file_meant, file_names, undo_line, version_json, with_memory
+from reverie.cli.memory.opening import TYPES, file_names, find_file, undo_hint, version_json, with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, can_ask, columns, cut, one_line, painted, say, say_all, warn, wrapped
+from reverie.cli.output import answer, can_ask, columns, cut, get_paint, one_line, say, say_all, warn, wrap
 from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import Change, WriteInfo, Writer
 from reverie.memory.taxonomy import INDEX, MemoryType, is_index, is_topic
@@ -68,7 +68,7 @@ def remember_command(text: tuple[str, ...], memory: OpenedMemory, **more: Any) -
 
     Exit codes: 0 saved, or known already; 1 memory is off; 2 refused (a secret) or usage; 4 storage.
     """
-    _remember(memory, _given(text), "Asked for with `reverie remember`.", **more)
+    _remember(memory, _read_text(text), "Asked for with `reverie remember`.", **more)
 
 
 @click.command(
@@ -97,15 +97,15 @@ def add_command(
     if source is not None:
         given = read_regular(source).decode("utf-8", "replace")
     elif not text and sys.stdin.isatty():
-        given = edited(_TEMPLATE.format(name=name, kind=kind or ""), "new memory")
+        given = edit_text(_TEMPLATE.format(name=name, kind=kind or ""), "new memory")
         if not TopicFile.parse(given).body.strip():
             raise ReverieError("Nothing was added: there was no text below the frontmatter.")
     else:
-        given = _given(text)
+        given = _read_text(text)
     _remember(memory, given, "Added with `reverie memory add`.", kind=kind, name=name, **more)
 
 
-def _given(words: tuple[str, ...]) -> str:
+def _read_text(words: tuple[str, ...]) -> str:
     """What was given as arguments, else on standard input."""
     if words and words != ("-",):
         return " ".join(words)
@@ -122,7 +122,7 @@ def _remember(
     def choose(near: Related, note: Note) -> Choice:
         if always_new:
             return "new"
-        return _asked(near, note) if can_ask() and not as_json else "update"
+        return _ask_choice(near, note) if can_ask() and not as_json else "update"
 
     saved, note = save_text(memory, text, WriteInfo(Writer.USER, why), choose, kind=kind, name=name)
     told = {
@@ -135,11 +135,11 @@ def _remember(
         "warnings": list(saved.warnings),
         "version": version_json(saved.version),
     }
-    answer(as_json, told, *_told(saved, note))
+    answer(as_json, told, *_result_lines(saved, note))
     if not as_json:
         for text in saved.warnings:
             warn(f"{text} It was saved all the same.")
-        say_all(undo_line(saved.version))
+        say_all(undo_hint(saved.version))
 
 
 def save_text(
@@ -164,8 +164,8 @@ def save_text(
     return save_note(memory, note, info, lambda near: choose(near, note)), note
 
 
-def _asked(near: Related, note: Note) -> Choice:
-    paint = painted()
+def _ask_choice(near: Related, note: Note) -> Choice:
+    paint = get_paint()
     say(f"{paint.accent(near.file)} says much the same:")
     say(f"  {paint.dim('now')}  {near.statement}")
     say(f"  {paint.dim('new')}  {note.statement}")
@@ -174,14 +174,14 @@ def _asked(near: Related, note: Note) -> Choice:
     return choices[click.prompt(question, type=click.Choice(list(choices)), default="correct")]
 
 
-def _told(saved: Saved, note: Note) -> list[str]:
+def _result_lines(saved: Saved, note: Note) -> list[str]:
     """What became of it, in words."""
-    paint = painted()
+    paint = get_paint()
     match saved.action:
         case "added":
             return [f"Remembered as {paint.accent(saved.file)} ({note.type.value})."]
         case "updated":
-            before, now = wrapped(saved.instead_of, 10)[0], wrapped(note.statement, 10)[0]
+            before, now = wrap(saved.instead_of, 10)[0], wrap(note.statement, 10)[0]
             head = f"Corrected {paint.accent(saved.file)}:"
             return [head, f"  {paint.dim('before')}  {before}", f"  {paint.dim('now')}     {now}"]
         case "unchanged":
@@ -203,30 +203,30 @@ def edit_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     description. An empty text forgets the memory. Changing files in the directory itself works as well: that becomes a
     version at the next touch.
     """
-    name = file_meant(memory, file)
+    name = find_file(memory, file)
     before = memory.directory.read(name)
     text, info = before.text, WriteInfo(Writer.USER, "Edited with `reverie memory edit`.")
     while True:
-        text = edited(text, name)
+        text = edit_text(text, name)
         if text == before.text:
             say("Nothing was changed.", err=True)
             answer(as_json, {"file": name, "changed": False, "version": None})
             return
         try:
-            version = save_edited(memory, name, text, before.digest, info)
+            version = save_edit(memory, name, text, before.digest, info)
             break
         except ReverieError as error:
             if can_ask() and not as_json:
                 warn(str(error))
                 if click.confirm("Edit again?", default=True):
                     continue
-            raise _kept(error, name, text) from error
+            raise _keep_text(error, name, text) from error
     told = {"file": name, "changed": version is not None, "version": version_json(version)}
     did = "Saved" if memory.directory.exists(name) else "Forgot"
-    answer(as_json, told, f"{did} {painted().accent(name)}.", *undo_line(version))
+    answer(as_json, told, f"{did} {get_paint().accent(name)}.", *undo_hint(version))
 
 
-def save_edited(memory: OpenedMemory, name: str, text: str, base: str, info: WriteInfo) -> Version | None:
+def save_edit(memory: OpenedMemory, name: str, text: str, base: str, info: WriteInfo) -> Version | None:
     """Saves what an editor made of a memory or an index, if it still is what `base` says."""
     if is_topic(name):
         return memory.directory.update(name, TopicFile.parse(text), info, base=base)
@@ -235,7 +235,7 @@ def save_edited(memory: OpenedMemory, name: str, text: str, base: str, info: Wri
     return memory.directory.transaction([Change(name, text, base)], info)
 
 
-def _kept(error: ReverieError, name: str, text: str) -> ReverieError:
+def _keep_text(error: ReverieError, name: str, text: str) -> ReverieError:
     """The same refusal, after the person's text was put where they find it; a secret is not kept."""
     import tempfile
 
@@ -248,7 +248,7 @@ def _kept(error: ReverieError, name: str, text: str) -> ReverieError:
     return ReverieError(f"{error} Your text is in {kept.name}.")
 
 
-def edited(text: str, name: str) -> str:
+def edit_text(text: str, name: str) -> str:
     """The text as the person left it in their editor."""
     import shlex
     import subprocess
@@ -284,13 +284,13 @@ def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: Open
 
     Exit codes: 0 forgotten, 1 nothing fits or you said no, 2 it is not clear which, 4 storage.
     """
-    name = _to_forget(memory, " ".join(text), yes=yes, quiet=as_json)
+    name = _choose_to_forget(memory, " ".join(text), yes=yes, quiet=as_json)
     version = memory.directory.remove(name, WriteInfo(Writer.USER, "Asked for with `reverie forget`."))
     told = {"forgotten": name, "version": version_json(version)}
-    answer(as_json, told, f"Forgot {painted().accent(name)}.", *undo_line(version))
+    answer(as_json, told, f"Forgot {get_paint().accent(name)}.", *undo_hint(version))
 
 
-def _to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> str:
+def _choose_to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> str:
     """The file to forget, as confirmed; raises if none is."""
     from reverie.memory.gate.saving import memories_meant
 
@@ -315,7 +315,7 @@ def _to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> s
 
 
 def _show(found: list[Meant]) -> None:
-    paint = painted()
+    paint = get_paint()
     for number, one in enumerate(found, 1):
         mark = f"{number}  " if len(found) > 1 else ""
         say(f"  {mark}{paint.accent(one.file)}")

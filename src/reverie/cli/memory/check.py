@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.memory.opening import undo_line, version_json, with_memory
+from reverie.cli.memory.opening import undo_hint, version_json, with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, can_ask, hanging, one_line, painted, plural, say, say_all, wrapped
+from reverie.cli.output import answer, can_ask, get_paint, one_line, plural, say, say_all, wrap, wrap_hanging
 
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
@@ -71,14 +71,14 @@ def command(everything: bool, fix: bool, as_json: bool, memory: OpenedMemory) ->
         return 1
     if not fix:
         if not can_ask():
-            say(painted().dim("`reverie memory check --fix` puts them right, as one version."))
+            say(get_paint().dim("`reverie memory check --fix` puts them right, as one version."))
             return 1
         if not click.confirm(f"Put {plural(len(fixable), 'finding')} right, as one version?"):
             return 1
     version = _fix(memory, found)
     left = _look(memory)
     say(f"Fixed {plural(len(found) - len(left), 'finding')}, {len(left)} left.")
-    say_all(undo_line(version))
+    say_all(undo_hint(version))
     return 1 if left else 0
 
 
@@ -103,7 +103,7 @@ def _fix(memory: OpenedMemory, found: tuple[Finding, ...]) -> Version | None:
 
 
 def _show(found: tuple[Finding, ...], *, most: int) -> None:
-    paint = painted()
+    paint = get_paint()
     for number, (file, own) in enumerate(groupby(found, key=lambda one: one.file)):
         say("\n" * bool(number) + paint.accent(one_line(file)))
         seen = Counter[str]()
@@ -113,9 +113,9 @@ def _show(found: tuple[Finding, ...], *, most: int) -> None:
                 continue
             where = f"line {one.line}: " if one.line else ""
             mark = paint.warning("!") if one.fix is None else paint.dim("·")
-            say(hanging(f"{one.problem.value}: {where}{one.message}", f"  {mark} ", 4))
+            say(wrap_hanging(f"{one.problem.value}: {where}{one.message}", f"  {mark} ", 4))
             if one.fix:
-                for line in wrapped(f"would {one.fix.what}", 6):
+                for line in wrap(f"would {one.fix.what}", 6):
                     say(paint.dim(f"      {line}"))
         for problem, count in seen.items():
             if count > most:

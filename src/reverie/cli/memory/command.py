@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import click
 
-from reverie.cli.app import Commands, Entry
+from reverie.cli.app import CommandEntry, Commands
 from reverie.cli.options import examples
 
 
@@ -14,23 +14,23 @@ class MemoryCommands(Commands):
     """The same for what stands behind `reverie memory`."""
 
     kind = "command `reverie memory`"
-    entries: Mapping[str, Entry] = {
-        "list": Entry("memory.look:list_command", "List what is remembered."),
-        "show": Entry("memory.look:show_command", "Show a memory, also as it was in an earlier version."),
-        "search": Entry("memory.look:search_command", "Find words in memories."),
-        "add": Entry("memory.change:add_command", "Add a memory: a sentence, a file, or in your editor."),
-        "edit": Entry("memory.change:edit_command", "Edit a memory in your editor."),
-        "forget": Entry("memory.change:forget_command", "Forget a memory and its line, as one version."),
-        "check": Entry("memory.check:command", "Look the directory over, and put right what can be."),
-        "log": Entry("memory.history:log_command", "List versions: when, who, why."),
-        "diff": Entry("memory.history:diff_command", "Show what a version changed."),
-        "undo": Entry("memory.history:undo_command", "Reverse one version."),
-        "restore": Entry("memory.history:restore_command", "Bring a file back as it was."),
-        "purge": Entry("memory.purge:command", "Take a secret out of everything that was kept."),
-        "inbox": Entry("memory.inbox:command", "See what waits for your decision, accept or reject it."),
-        "import": Entry("memory.importing:import_command", "Take in memories and notes from elsewhere."),
-        "sync": Entry("memory.importing:sync_command", "Share the team's part of the memory now."),
-        "path": Entry("memory.look:path_command", "Print where the memory directory is."),
+    entries: Mapping[str, CommandEntry] = {
+        "list": CommandEntry("memory.listing:list_command", "List what is remembered."),
+        "show": CommandEntry("memory.listing:show_command", "Show a memory, also as it was in an earlier version."),
+        "search": CommandEntry("memory.listing:search_command", "Find words in memories."),
+        "add": CommandEntry("memory.change:add_command", "Add a memory: a sentence, a file, or in your editor."),
+        "edit": CommandEntry("memory.change:edit_command", "Edit a memory in your editor."),
+        "forget": CommandEntry("memory.change:forget_command", "Forget a memory and its line, as one version."),
+        "check": CommandEntry("memory.check:command", "Look the directory over, and put right what can be."),
+        "log": CommandEntry("memory.history:log_command", "List versions: when, who, why."),
+        "diff": CommandEntry("memory.history:diff_command", "Show what a version changed."),
+        "undo": CommandEntry("memory.history:undo_command", "Reverse one version."),
+        "restore": CommandEntry("memory.history:restore_command", "Bring a file back as it was."),
+        "purge": CommandEntry("memory.purge:command", "Take a secret out of everything that was kept."),
+        "inbox": CommandEntry("memory.inbox:command", "See what waits for your decision, accept or reject it."),
+        "import": CommandEntry("memory.imports:import_command", "Take in memories and notes from elsewhere."),
+        "sync": CommandEntry("memory.imports:sync_command", "Share the team's part of the memory now."),
+        "path": CommandEntry("memory.listing:path_command", "Print where the memory directory is."),
     }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import examples, here
+from reverie.cli.options import examples, folder_options
 from reverie.cli.output import answer, one_line, plural, say, say_all, warn
 from reverie.cli.screen import CLEAR_LINE
 from reverie.errors import UserError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("-m", "--model", metavar="NAME", help="Who extracts.  [default: the model of the settings]")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be written.")
 @click.option("--again", is_flag=True, help="From the beginning, also what was looked through before.")
-@here
+@folder_options
 def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bool, as_json: bool, cwd: Path) -> int:
     """Learn from recorded sessions, as if memory had been on.
 

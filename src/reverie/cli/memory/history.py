@@ -8,21 +8,21 @@ from time import time
 
 import click
 
-from reverie.cli.memory.opening import file_meant, file_names, undo_line, version_json, with_memory
+from reverie.cli.memory.opening import file_names, find_file, undo_hint, version_json, with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import (
     Paint,
-    age,
     answer,
     cut,
     diff_line,
+    format_age,
+    get_paint,
     line_width,
     one_line,
     pad,
-    painted,
     say,
     say_all,
-    wrapped,
+    wrap,
 )
 from reverie.cli.screen import printable
 from reverie.errors import StorageError
@@ -40,7 +40,7 @@ def _absorb(memory: OpenedMemory) -> None:
             memory.directory.absorb()
 
 
-def _ever(memory: OpenedMemory) -> set[str]:
+def _known_files(memory: OpenedMemory) -> set[str]:
     """Every file that any version has touched."""
     return {change.name for version in memory.directory.log() for change in version.files}
 
@@ -62,7 +62,7 @@ def log_command(file: str | None, limit: int, as_json: bool, memory: OpenedMemor
     Who: user (a command), agent, extraction, dream, import, hand (an editor or another program).
     """
     _absorb(memory)
-    name = file_meant(memory, file, also=_ever(memory)) if file else None
+    name = find_file(memory, file, also=_known_files(memory)) if file else None
     versions = list(memory.directory.log(name, limit=limit + 1))
     if as_json:
         answer(True, {"versions": [version_json(version) for version in versions[:limit]]})
@@ -70,10 +70,10 @@ def log_command(file: str | None, limit: int, as_json: bool, memory: OpenedMemor
     if not versions:
         say("There are no versions yet.", err=True)
         return
-    paint = painted()
+    paint = get_paint()
     writers = max(len(version.info.writer) for version in versions)
     for version in versions[:limit]:
-        when = f"{age(version.when.timestamp(), time()):>6}"
+        when = f"{format_age(version.when.timestamp(), time()):>6}"
         head = f"{paint.accent(version.short)}  {paint.dim(when)}  {pad(one_line(version.info.writer), writers)}"
         room = line_width() - 10 - 2 - 6 - 2 - writers - 2
         say(f"{head}  {cut(one_line(version.info.subject), room)}")
@@ -94,24 +94,24 @@ def diff_command(version: str, file: str | None, as_json: bool, memory: OpenedMe
     """Show what a version changed, and who made it, when and why."""
     _absorb(memory)
     found = memory.directory.history.find(version)
-    name = file_meant(memory, file, also=[change.name for change in found.files]) if file else None
+    name = find_file(memory, file, also=[change.name for change in found.files]) if file else None
     text = memory.directory.history.diff(found, name)
     if as_json:
         answer(True, {**(version_json(found) or {}), "diff": text})
         return
-    paint = painted()
+    paint = get_paint()
     if sys.stdout.isatty():
-        _about(found, paint)
+        _show_about(found, paint)
     say_all(diff_line(line, paint) for line in printable(text).splitlines())
 
 
-def _about(version: Version, paint: Paint) -> None:
+def _show_about(version: Version, paint: Paint) -> None:
     info = version.info
     when = version.when.astimezone().strftime("%Y-%m-%d %H:%M")
     say(f"{paint.accent(version.short)}  {paint.bold(one_line(info.subject))}")
     said = [f"by {info.writer}", when, *([f"session {info.session[:8]}"] if info.session else [])]
     say(paint.dim(" · ".join(said)))
-    for line in wrapped(info.why) if info.why else []:
+    for line in wrap(info.why) if info.why else []:
         say(paint.dim(line))
     for name, reason in info.reasons.items():
         say(paint.dim(f"{name}: {one_line(reason)}"))
@@ -134,8 +134,8 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
     verbs = {"add": "back", "remove": "gone", "change": "changed"}
     files = [f"  {verbs[change.verb]:<8}{one_line(change.name)}" for change in made.files] if made else []
     nothing = f"Nothing to undo: everything is as it was before {found.short}."
-    lines = [told, *map(painted().dim, files)] if made else [nothing]
-    answer(as_json, {"undone": version_json(found), "version": version_json(made)}, *lines, *undo_line(made))
+    lines = [told, *map(get_paint().dim, files)] if made else [nothing]
+    answer(as_json, {"undone": version_json(found), "version": version_json(made)}, *lines, *undo_hint(made))
 
 
 @click.command(
@@ -148,11 +148,11 @@ def restore_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     """Bring a file back as it was in a version, or before it was last changed or removed, with its index line."""
     _absorb(memory)
     given, _, spec = file.rpartition("@")
-    known = _ever(memory)
+    known = _known_files(memory)
     if not given or file in known:
         given, spec = file, None
-    name = file_meant(memory, given, also=known)
+    name = find_file(memory, given, also=known)
     info = WriteInfo(Writer.USER, "Asked for with `reverie memory restore`.")
     made = memory.directory.restore(name, info, spec=spec)
-    told = f"Restored {painted().accent(name)}." if made else f"{name} is already as it was then."
-    answer(as_json, {"file": name, "version": version_json(made)}, told, *undo_line(made))
+    told = f"Restored {get_paint().accent(name)}." if made else f"{name} is already as it was then."
+    answer(as_json, {"file": name, "version": version_json(made)}, told, *undo_hint(made))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.memory.opening import undo_line, version_json, with_memory
+from reverie.cli.memory.opening import undo_hint, version_json, with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, one_line, painted, plural, say, wrapped
+from reverie.cli.output import answer, get_paint, one_line, plural, say, wrap
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def command(verb: str, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory
         if verb == "accept":
             version = inbox.accept(item.id, memory.directory)
             told = {"accepted": item.id, "file": item.file, "version": version_json(version)}
-            said = f"Accepted {item.id}: {painted().accent(one_line(item.file))}, confirmed by you."
-            answer(as_json, told, said, *undo_line(version))
+            said = f"Accepted {item.id}: {get_paint().accent(one_line(item.file))}, confirmed by you."
+            answer(as_json, told, said, *undo_hint(version))
         else:
             inbox.reject(item.id)
             told = {"rejected": item.id, "file": item.file}
@@ -72,15 +72,15 @@ def _list(inbox: Inbox, as_json: bool) -> None:
     for item in items:
         _brief(item)
         say()
-    say(painted().dim(f"{plural(len(items), 'item')}: reverie memory inbox accept ID, or reject ID"))
+    say(get_paint().dim(f"{plural(len(items), 'item')}: reverie memory inbox accept ID, or reject ID"))
 
 
 def _brief(item: Item) -> None:
-    paint = painted()
+    paint = get_paint()
     why = _WHY.get(item.why, item.why)
     say(f"{paint.accent(item.id)}  {paint.bold(one_line(item.file))}  {paint.dim(f'{why}, {item.time[:10]}')}")
     for text in [item.question] if item.question else item.statements:
-        for number, line in enumerate(wrapped(text, 12)):
+        for number, line in enumerate(wrap(text, 12)):
             say(f"          {'- ' if number == 0 and not item.question else '  '}{line}")
 
 
@@ -88,7 +88,7 @@ def _show(item: Item, as_json: bool) -> None:
     if as_json:
         answer(True, item.to_json())
         return
-    paint = painted()
+    paint = get_paint()
     _brief(item)
     say()
     for line in item.text.splitlines():
@@ -97,5 +97,5 @@ def _show(item: Item, as_json: bool) -> None:
         say()
         say(paint.dim("It was looked at in:"))
     for source in item.sources:
-        for number, line in enumerate(wrapped(source.excerpt, 14)):
+        for number, line in enumerate(wrap(source.excerpt, 14)):
             say(paint.dim(f"  {source.origin if number == 0 else '':<10}  {line}"))

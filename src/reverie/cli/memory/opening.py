@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import click
 
-from reverie.cli.options import here
-from reverie.cli.output import one_line, painted, say
+from reverie.cli.options import folder_options
+from reverie.cli.output import get_paint, one_line, say
 from reverie.errors import ReverieError, UserError
 from reverie.memory.opening import OpenedMemory, open_memory
 from reverie.memory.taxonomy import MemoryType, is_index
@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 TYPES = click.Choice([kind.value for kind in MemoryType])
 
 
-def memory_in(cwd: Path, *, quiet: bool = False) -> OpenedMemory:
+def open_memory_in(cwd: Path, *, quiet: bool = False) -> OpenedMemory:
     """The memory that a session in `cwd` would use. Unless `quiet`, what its files say of memory in vain is told."""
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
@@ -51,21 +51,21 @@ def with_memory(function: F) -> F:
 
     @wraps(function)
     def opened(*args: Any, cwd: Path, **more: Any) -> Any:
-        return function(*args, memory=memory_in(cwd), **more)
+        return function(*args, memory=open_memory_in(cwd), **more)
 
-    return here(opened)  # type: ignore[return-value]
+    return folder_options(opened)  # type: ignore[return-value]
 
 
 def file_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Completion of memory files."""
     try:
-        names = memory_in(Path.cwd(), quiet=True).directory.names()
+        names = open_memory_in(Path.cwd(), quiet=True).directory.names()
     except ReverieError:
         return []
     return [name for name in names if name.startswith(incomplete)]
 
 
-def file_meant(memory: OpenedMemory, given: str, *, also: Iterable[str] = ()) -> str:
+def find_file(memory: OpenedMemory, given: str, *, also: Iterable[str] = ()) -> str:
     """The file a person names: its name, with or without `.md`, its title, or the only one whose name holds it.
 
     `also` are names that count although no such file is there now.
@@ -87,9 +87,9 @@ def file_meant(memory: OpenedMemory, given: str, *, also: Iterable[str] = ()) ->
     raise UserError(f"There is no memory {given[:60]!r}; `reverie memory list` shows what there is.")
 
 
-def undo_line(version: Version | None) -> list[str]:
+def undo_hint(version: Version | None) -> list[str]:
     """How to take back what was just done, if anything was."""
-    return [painted().dim(f"Undo: reverie memory undo {version.short}")] if version is not None else []
+    return [get_paint().dim(f"Undo: reverie memory undo {version.short}")] if version is not None else []
 
 
 def version_json(version: Version | None) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ import click
 
 from reverie.cli.memory.opening import with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, can_ask, one_line, painted, plural, warn
+from reverie.cli.output import answer, can_ask, get_paint, one_line, plural, warn
 from reverie.errors import ReverieError, UserError
 
 if TYPE_CHECKING:
@@ -74,15 +74,15 @@ def command(
         raise UserError("Give a text or --pattern, not both.")
     if text is not None:
         warn("The text was given as an argument, so your shell may keep it in its history: clear it there as well.")
-    wanted = Wanted.of_pattern(pattern) if pattern is not None else Wanted.of_text(text or _asked(yes or dry_run))
-    reports = list(_run(memory, wanted, everywhere, dry_run=True))
-    elsewhere = [] if everywhere else list(_elsewhere(memory, wanted))
+    wanted = Wanted.of_pattern(pattern) if pattern is not None else Wanted.of_text(text or _read_secret(yes or dry_run))
+    reports = list(_purge_all(memory, wanted, everywhere, dry_run=True))
+    elsewhere = [] if everywhere else list(_find_elsewhere(memory, wanted))
     found = sum(report.found for _, report in reports)
     if dry_run or not found:
-        _tell(reports, elsewhere, as_json, dry_run=True)
+        _show_reports(reports, elsewhere, as_json, dry_run=True)
         return 1 if elsewhere and not dry_run else 0
     if not as_json:
-        _tell(reports, [], False, dry_run=True)
+        _show_reports(reports, [], False, dry_run=True)
     if not yes:
         if not can_ask():
             raise UserError("Nothing was purged: nobody is there to confirm it; give --yes.")
@@ -90,12 +90,12 @@ def command(
         others = " Files that your team shares are changed for everybody." if kinds & {"shared", "remote"} else ""
         if not click.confirm(f"Take it out of all these places?{others} This cannot be undone."):
             raise ReverieError("Nothing was purged.")
-    reports = list(_run(memory, wanted, everywhere, dry_run=False))
-    _tell(reports, elsewhere, as_json, dry_run=False)
+    reports = list(_purge_all(memory, wanted, everywhere, dry_run=False))
+    _show_reports(reports, elsewhere, as_json, dry_run=False)
     return 1 if elsewhere or any(report.left for _, report in reports) else 0
 
 
-def _asked(quiet: bool) -> str:
+def _read_secret(quiet: bool) -> str:
     if sys.stdin.isatty():
         return str(click.prompt("Text to purge (not shown)", hide_input=True))
     given = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
@@ -104,7 +104,7 @@ def _asked(quiet: bool) -> str:
     return given
 
 
-def _run(
+def _purge_all(
     memory: OpenedMemory, wanted: Wanted, everywhere: bool, *, dry_run: bool
 ) -> Iterator[tuple[MemoryDirectory, PurgeReport]]:
     """This project with the memories of its agents, then, if asked for, every other one with its own memory."""
@@ -120,7 +120,7 @@ def _run(
     places, gate, home = memory.places, memory.gate, memory.places.home
     own = tuple(dict.fromkeys([places.project, places.default_memory.parent]))
     agents = agent_memory_folders(places)
-    others = _others(memory) if everywhere else []
+    others = _other_projects(memory) if everywhere else []
     apart = [places.projects, *agents, *(history_place(folder) for folder in agents)]
     files = [*files_of_home(home, apart), *snapshot_files(places)]
     log = memory.settings.debug.request_log
@@ -143,25 +143,25 @@ def _run(
         yield other, purge(wanted, other, theirs, dry_run=dry_run)
 
 
-def _elsewhere(memory: OpenedMemory, wanted: Wanted) -> Iterator[PurgedPlace]:
+def _find_elsewhere(memory: OpenedMemory, wanted: Wanted) -> Iterator[PurgedPlace]:
     """Where it stands in other projects of the home, which are left alone without --everywhere."""
     from reverie.memory.directory import MemoryDirectory
     from reverie.memory.gate.inbox import Inbox
     from reverie.memory.upkeep.purge import PurgeScope, purge
 
-    for folder in _others(memory):
+    for folder in _other_projects(memory):
         other = MemoryDirectory.open(folder / "memory", gate=memory.gate)
         scope = PurgeScope((folder,), inbox=Inbox(other.root), home=memory.places.home)
         yield from purge(wanted, other, scope, dry_run=True, look_only=True).places
 
 
-def _others(memory: OpenedMemory) -> list[Path]:
+def _other_projects(memory: OpenedMemory) -> list[Path]:
     places = memory.places
     folders = sorted(one for one in places.projects.iterdir() if one.is_dir()) if places.projects.is_dir() else []
     return [one for one in folders if one not in (places.project, places.default_memory.parent)]
 
 
-def _tell(
+def _show_reports(
     reports: list[tuple[MemoryDirectory, PurgeReport]], elsewhere: list[PurgedPlace], as_json: bool, *, dry_run: bool
 ) -> None:
     places = [(directory, place) for directory, report in reports for place in report.places]
@@ -172,7 +172,7 @@ def _tell(
         return [{"memory": str(of.root), "kind": one.kind, "where": one.where, "found": one.found} for of, one in some]
 
     told = {"dry_run": dry_run, "found": found, "places": listed(places), "versions": versions, "left": listed(left)}
-    paint = painted()
+    paint = get_paint()
     if not found:
         where = "nowhere in this project" if elsewhere else "nowhere"
         lines = [f"It stands {where}: not in memories, their versions, transcripts, tool results, logs or mailboxes."]

@@ -14,7 +14,7 @@ import click
 
 from reverie.cli.memory.opening import with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, cut, hanging, line_width, one_line, painted, plural, say, warn, wrapped
+from reverie.cli.output import answer, cut, get_paint, line_width, one_line, plural, say, warn, wrap, wrap_hanging
 from reverie.memory.age import age_days, age_words
 from reverie.memory.recall.ranker import Candidate, Ranker, Ranking
 from reverie.memory.recall.showing import MAX_FILES, why_not
@@ -22,7 +22,7 @@ from reverie.memory.recall.showing import MAX_FILES, why_not
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
 
-Gone = Callable[[str], tuple[str, ...]]
+FindMissing = Callable[[str], tuple[str, ...]]
 
 
 @click.command(
@@ -74,7 +74,7 @@ def command(
     with Ranker.open(root, places.search_index(root), tier=tier, models_dir=places.models) as ranker:
         ranking = ranker.rank(text, tools_in_use=tools, limit=MAX_FILES)
         note = ranker.note
-    gone = _gone_in(memory)
+    gone = _missing_names_in(memory)
     if as_json:
         answer(True, _as_json(text, ranking, note, memory, gone))
         return
@@ -84,7 +84,7 @@ def command(
         warn(note)
 
 
-def _gone_in(memory: OpenedMemory) -> Gone:
+def _missing_names_in(memory: OpenedMemory) -> FindMissing:
     from reverie.memory.recall.verify import RepoNames
 
     def ripgrep() -> Path:  # loaded only for a memory that names a symbol
@@ -100,7 +100,7 @@ def _gone_in(memory: OpenedMemory) -> Gone:
     return gone
 
 
-def _as_json(query: str, ranking: Ranking, note: str, memory: OpenedMemory, gone: Gone) -> dict[str, Any]:
+def _as_json(query: str, ranking: Ranking, note: str, memory: OpenedMemory, gone: FindMissing) -> dict[str, Any]:
     return {
         "query": query,
         "ran": True,
@@ -130,8 +130,8 @@ def _candidate(one: Candidate) -> dict[str, Any]:
     }
 
 
-def _show(ranking: Ranking, memory: OpenedMemory, gone: Gone, *, why: bool) -> None:
-    paint, wide = painted(), line_width()
+def _show(ranking: Ranking, memory: OpenedMemory, gone: FindMissing, *, why: bool) -> None:
+    paint, wide = get_paint(), line_width()
     if not ranking.files:
         say(f"Nothing is remembered in {memory.directory.root} yet.", err=True)
         return
@@ -147,29 +147,29 @@ def _show(ranking: Ranking, memory: OpenedMemory, gone: Gone, *, why: bool) -> N
         if one.description:
             say(f"{indent}{cut(one_line(one.description), wide - len(indent))}")
         if why:
-            for line in wrapped(one.why, len(indent)):
+            for line in wrap(one.why, len(indent)):
                 say(paint.dim(f"{indent}{line}"))
         if missing := gone(one.path):
             told = f"names what is not in the repository: {', '.join(missing)}"
-            say(hanging(told, f"{indent}{paint.warning('!')} ", len(indent) + 2))
+            say(wrap_hanging(told, f"{indent}{paint.warning('!')} ", len(indent) + 2))
     if why:
         _show_left_out(ranking)
 
 
 def _show_left_out(ranking: Ranking) -> None:
-    paint = painted()
+    paint = get_paint()
     if ranking.left_out:
         say()
         say(paint.bold("left out"))
     for out in ranking.left_out:
         one = out.candidate
         say(f"{one.score:.2f}  {paint.accent(one_line(one.path))}  {paint.dim(age_words(one.mtime, time()))}")
-        for line in wrapped(f"{out.reason} ({one.why})", 6):
+        for line in wrap(f"{out.reason} ({one.why})", 6):
             say(paint.dim(f"      {line}"))
     say()
     left = f", {ranking.not_encoded} not encoded yet" if ranking.not_encoded else ""
     said = f"{ranking.tier} ranker over {plural(ranking.files, 'memory', 'memories')}{left}"
     say(paint.dim(f"{said}; something fits with {ranking.confidence:.0%}"))
     if ranking.grounds:
-        for line in wrapped(", ".join(f"{name} {value:.2f}" for name, value in ranking.grounds)):
+        for line in wrap(", ".join(f"{name} {value:.2f}" for name, value in ranking.grounds)):
             say(paint.dim(line))

@@ -16,7 +16,7 @@ import click
 from reverie.cli.options import (
     cwd_option,
     examples,
-    here,
+    folder_options,
     json_lines_option,
     places_of,
     session_choice,
@@ -26,21 +26,21 @@ from reverie.cli.options import (
 )
 from reverie.cli.output import (
     Paint,
-    age,
     answer,
     can_ask,
     columns,
     cut,
+    format_age,
+    format_size,
+    get_paint,
     keep_end,
     line_width,
     one_line,
-    painted,
     plural,
     say_all,
-    size,
     table,
 )
-from reverie.cli.screen import clean, document, json_text
+from reverie.cli.screen import clean, json_text, write_document
 from reverie.errors import ReverieError, UserError
 from reverie.moments import iso
 from reverie.paths import Places, check_session_id
@@ -82,7 +82,7 @@ def list_command(everywhere: bool, limit: int | None, as_json: bool, places: Pla
     `last` means the one used last here: an old conversation that was just imported is `last`, but not the first of the
     list. A dot marks those that are open in some process.
     """
-    found = _everywhere(places) if everywhere else list_sessions(places.project)
+    found = _list_everywhere(places) if everywhere else list_sessions(places.project)
     found = sorted(found, key=lambda info: info.said, reverse=True)[:limit]
     if as_json:
         answer(True, {"sessions": [_as_json(info) for info in found]})
@@ -91,10 +91,10 @@ def list_command(everywhere: bool, limit: int | None, as_json: bool, places: Pla
         where = "There are no sessions yet" if everywhere else f"There are no sessions of {places.cwd} yet"
         click.echo(f"{where}: start one with `reverie chat`.", err=True)
         return
-    say_all(_table(found, painted(), columns(200) if sys.stdout.isatty() else 10_000, everywhere))
+    say_all(_table(found, get_paint(), columns(200) if sys.stdout.isatty() else 10_000, everywhere))
 
 
-def _everywhere(places: Places) -> list[SessionInfo]:
+def _list_everywhere(places: Places) -> list[SessionInfo]:
     try:
         folders = [entry.path for entry in os.scandir(places.projects) if entry.is_dir()]
     except FileNotFoundError:
@@ -102,7 +102,7 @@ def _everywhere(places: Places) -> list[SessionInfo]:
     return [info for folder in folders for info in list_sessions(Path(folder))]
 
 
-def _holder(info: SessionInfo) -> int | None:
+def _holder_pid(info: SessionInfo) -> int | None:
     """The PID of the process that has the session open, if one has; 0 if it does not say who it is."""
     try:
         holder = Lease.holder(info.lease)
@@ -121,29 +121,29 @@ def _as_json(info: SessionInfo) -> dict[str, Any]:
         "cwd": info.cwd,
         "branch": info.git_branch,
         "path": str(info.path),
-        "open_in": _holder(info),
+        "open_in": _holder_pid(info),
     }
 
 
 def _table(found: list[SessionInfo], paint: Paint, wide: int, everywhere: bool) -> Iterator[str]:
-    short = _distinct([info.id for info in found])
+    short = _distinct_length([info.id for info in found])
     narrow = wide < 100
     rows = [
         (
-            age(info.said),
+            format_age(info.said),
             paint.accent(info.id[:short]),
             one_line(info.title) or "(untitled)",
-            paint.dim(size(info.size)),
+            paint.dim(format_size(info.size)),
             "" if narrow and everywhere else paint.dim(cut(one_line(info.git_branch), 14 if narrow else 24)),
             paint.dim(keep_end(_from_home(info.cwd), max(12, wide // 4))) if everywhere else "",
         )
         for info in found
     ]
     for info, line in zip(found, table(rows, right=(0, 3), room=wide - 2, flexible=2), strict=True):
-        yield f"{' ' if _holder(info) is None else paint.good('●')} {line}"
+        yield f"{' ' if _holder_pid(info) is None else paint.good('●')} {line}"
 
 
-def _distinct(ids: list[str]) -> int:
+def _distinct_length(ids: list[str]) -> int:
     """How much of the ids must be shown to tell them apart."""
     short = _ID_SHOWN
     while short < max(map(len, ids)) and len({one[:short] for one in ids}) < len(set(ids)):
@@ -184,20 +184,20 @@ def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
     loaded = read_records(path)
     if as_json:
         for record in loaded.records:
-            document(dump_record(record).decode("utf-8", "replace"))
+            write_document(dump_record(record).decode("utf-8", "replace"))
         return
     from reverie.cli.sessions.text import transcript_text
 
-    paint = painted()
+    paint = get_paint()
     pieces = transcript_text(loaded, paint, line_width(100), full=full)
     if can_ask():
-        _paged("".join(pieces).rstrip("\n"), paint)
+        _show_paged("".join(pieces).rstrip("\n"), paint)
         return
     for piece in pieces:
         click.echo(piece, nl=False, color=paint.on)
 
 
-def _paged(text: str, paint: Paint) -> None:
+def _show_paged(text: str, paint: Paint) -> None:
     """Through the user's pager where it would run off the screen."""
     import shutil
 
@@ -209,19 +209,19 @@ def _paged(text: str, paint: Paint) -> None:
 
 @command.command("path", epilog=examples('grep -c tool_use "$(reverie sessions path last)"'))
 @session_choice()
-@here
+@folder_options
 def path_command(session: str, as_json: bool, cwd: Path) -> None:
     """Print where the transcript of a conversation is."""
     found = _find(session, cwd)
     shown = json_text({"session": found.id, "path": str(found.path)}) if as_json else str(found.path)
-    document(f"{shown}\n")
+    write_document(f"{shown}\n")
 
 
 @command.command("delete", epilog=examples("reverie sessions delete 3f2a 77b0", "reverie sessions delete last --yes"))
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1, shell_complete=session_ids)
 @session_option("The same as SESSION. Repeatable.", "also", multiple=True)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@here
+@folder_options
 def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, as_json: bool, cwd: Path) -> None:
     """Delete conversations with all they left on disk.
 
@@ -231,9 +231,9 @@ def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, 
         raise click.UsageError("Name the sessions to delete; `last` is the newest session of this folder.")
     found = list({info.path: info for info in (_find(one, cwd) for one in (*sessions, *also))}.values())
     for info in found:
-        files, held = _left_beside(info)
-        beside = f" and {plural(files, 'file')} beside it ({size(held)})" if files else ""
-        line = f"{info.id[:_ID_SHOWN]}  {cut(one_line(info.title), 50)}  transcript ({size(info.size)}){beside}"
+        files, held = _measure_folder(info)
+        beside = f" and {plural(files, 'file')} beside it ({format_size(held)})" if files else ""
+        line = f"{info.id[:_ID_SHOWN]}  {cut(one_line(info.title), 50)}  transcript ({format_size(info.size)}){beside}"
         click.echo(line, err=as_json)
     if not yes:
         if not sys.stdin.isatty():
@@ -248,7 +248,7 @@ def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, 
     answer(as_json, {"deleted": [info.id for info in found]})
 
 
-def _left_beside(info: SessionInfo) -> tuple[int, int]:
+def _measure_folder(info: SessionInfo) -> tuple[int, int]:
     files, held = 0, 0
     for folder, _, names in os.walk(info.folder):
         for name in names:
@@ -271,7 +271,7 @@ def import_command(files: tuple[Path, ...], as_json: bool, places: Places) -> No
     taken, failed = list[dict[str, object]](), list[ReverieError]()
     for file in files:
         try:
-            taken.append(_take_in(file, places, quiet=as_json))
+            taken.append(_import_file(file, places, quiet=as_json))
         except ReverieError as error:  # the other files are taken in all the same
             failed.append(error)
     answer(as_json, {"imported": taken})
@@ -281,7 +281,7 @@ def import_command(files: tuple[Path, ...], as_json: bool, places: Places) -> No
         raise failed[-1]
 
 
-def _take_in(file: Path, places: Places, *, quiet: bool) -> dict[str, object]:
+def _import_file(file: Path, places: Places, *, quiet: bool) -> dict[str, object]:
     records = read_pi_session(file) if is_pi_session(file) else read_records(file).records
     ids = (str(record.data["sessionId"]) for record in records if record.data.get("sessionId"))
     name = check_session_id(next(ids, "") or file.stem)

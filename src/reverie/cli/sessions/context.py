@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import examples, here, session_choice
-from reverie.cli.output import Paint, answer, line_width, pad, painted, plural, size, tokens, width
+from reverie.cli.options import examples, folder_options, session_choice
+from reverie.cli.output import Paint, answer, format_size, format_tokens, get_paint, line_width, pad, plural, width
 from reverie.cli.sessions.cost import find_transcript
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _LABEL = 34
     ),
 )
 @session_choice()
-@here
+@folder_options
 def command(session: str, as_json: bool, cwd: Path) -> None:
     """Show what fills the window of a conversation.
 
@@ -49,12 +49,12 @@ def command(session: str, as_json: bool, cwd: Path) -> None:
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
     path = find_transcript(session, places)
-    found = _ask(path, places) or _read(path, settings)
-    lines = context_lines(found, painted(), line_width(100))
+    found = _ask_live_session(path, places) or _read_transcript(path, settings)
+    lines = context_lines(found, get_paint(), line_width(100))
     answer(as_json, {"session": path.stem, **found.to_json()}, *lines)
 
 
-def _ask(path: Path, places: Places) -> WindowFill | None:
+def _ask_live_session(path: Path, places: Places) -> WindowFill | None:
     """What a live session says about itself; None if it is not live, or does not answer."""
     from reverie.context.window_fill import WindowFill
     from reverie.errors import ReverieError
@@ -69,7 +69,7 @@ def _ask(path: Path, places: Places) -> WindowFill | None:
     return None
 
 
-def _read(path: Path, settings: Settings) -> WindowFill:
+def _read_transcript(path: Path, settings: Settings) -> WindowFill:
     from reverie.context.window_fill import fill
     from reverie.models.catalogue import Catalogue
     from reverie.models.limits import limits_of
@@ -109,14 +109,16 @@ def context_lines(found: WindowFill, paint: Paint, wide: int) -> Iterator[str]:
     for name, count in (*rest, ("reserve for the reply", found.reserve)):
         yield paint.dim(_line(name, count, found.window, "", label))
     if found.on_disk:
-        kept = f"{plural(found.on_disk, 'result')} on disk ({size(found.on_disk_bytes)})"
+        kept = f"{plural(found.on_disk, 'result')} on disk ({format_size(found.on_disk_bytes)})"
         yield paint.dim(f"{kept}, a preview of each in the window.")
     if found.cleared:
-        yield paint.dim(f"{plural(found.cleared, 'result')} cleared, about {tokens(found.cleared_tokens)} tokens.")
+        yield paint.dim(
+            f"{plural(found.cleared, 'result')} cleared, about {format_tokens(found.cleared_tokens)} tokens."
+        )
     if found.over > found.used * _OFF:
         yield paint.dim(
-            f"The parts do not add up: they are estimated at {tokens(found.over)} tokens more than was reported. "
-            "The other agent probably left out old results and did not record it. All but its prompt is scaled to fit."
+            f"The parts do not add up: the estimate is {format_tokens(found.over)} tokens above the reported total. "
+            "The other agent probably dropped old results without recording it. The parts are scaled to fit."
         )
     if found.ttl_reason:
         kept = "1 h" if found.ttl == "1h" else "5 min"
@@ -124,7 +126,7 @@ def context_lines(found: WindowFill, paint: Paint, wide: int) -> Iterator[str]:
 
 
 def _line(name: str, count: int, window: int, bar: str, label: int) -> str:
-    return f"  {pad(name, label)}{tokens(count):>7} {count / window:>6.1%}  {bar}".rstrip()
+    return f"  {pad(name, label)}{format_tokens(count):>7} {count / window:>6.1%}  {bar}".rstrip()
 
 
 def _bar(found: WindowFill, paint: Paint, wide: int) -> str:

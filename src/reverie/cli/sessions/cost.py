@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, cast
 import click
 from click.core import ParameterSource
 
-from reverie.cli.options import examples, here, session_choice
-from reverie.cli.output import Paint, answer, keep_end, line_width, one_line, painted, plural, table, tokens
+from reverie.cli.options import examples, folder_options, session_choice
+from reverie.cli.output import Paint, answer, format_tokens, get_paint, keep_end, line_width, one_line, plural, table
 
 if TYPE_CHECKING:
     from reverie.context.ledger import By, Ledger, Totals
@@ -41,7 +41,7 @@ _HEADS = ("", "requests", "input", "cache write", "cache read", "output", "cache
 @click.option("--today", is_flag=True, help="Only what was spent since midnight, in every folder unless -C names one.")
 @click.option("--by", type=click.Choice(_BY), default="layer", show_default=True, help="What the lines stand for.")
 @click.option("-a", "--all", "everywhere", is_flag=True, help="The sessions of every folder.")
-@here
+@folder_options
 @click.pass_context
 def command(
     context: click.Context, session: str | None, today: bool, by: str, everywhere: bool, as_json: bool, cwd: Path
@@ -69,7 +69,7 @@ def command(
     ledger = Ledger.of_transcripts(files, Catalogue.load(settings.catalogue.files), since=since)
     if day is not None:
         ledger = ledger.only(day=day)
-    lines = cost_lines(ledger, cast("By", by), painted(), line_width(120))
+    lines = cost_lines(ledger, cast("By", by), get_paint(), line_width(120))
     answer(as_json, ledger.to_json(cast("By", by)), *lines)
 
 
@@ -79,10 +79,10 @@ def transcripts(places: Places, everywhere: bool) -> list[Path]:
     if everywhere:
         folders = [folder for folder in places.projects.glob("*") if folder.is_dir()]
     found = [path for folder in folders for path in folder.glob("*.jsonl") if not path.name.startswith("agent-")]
-    return sorted(found, key=_written)
+    return sorted(found, key=_modified_at)
 
 
-def _written(path: Path) -> float:
+def _modified_at(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:
@@ -117,7 +117,7 @@ def cost_lines(ledger: Ledger, by: By, paint: Paint, wide: int) -> Iterator[str]
     if not ledger.entries:
         yield "Nothing has been spent here yet."
         return
-    parts = _ordered(ledger, by)
+    parts = _sort_parts(ledger, by)
     rows = [(one_line(name) or "(unknown)", *_cells(sums)) for name, sums in parts]
     if len(parts) > 1:
         rows.append(("total", *_cells(ledger.total)))
@@ -126,10 +126,10 @@ def cost_lines(ledger: Ledger, by: By, paint: Paint, wide: int) -> Iterator[str]
     lines[0] = paint.dim(lines[0])
     lines[-1] = paint.bold(lines[-1]) if len(parts) > 1 else lines[-1]
     yield from (*lines, "")
-    yield from _cache(ledger)
+    yield from _cache_lines(ledger)
 
 
-def _ordered(ledger: Ledger, by: By) -> list[tuple[str, Totals]]:
+def _sort_parts(ledger: Ledger, by: By) -> list[tuple[str, Totals]]:
     found = list(ledger.by(by).items())
     if by == "day":
         return sorted(found)
@@ -141,7 +141,7 @@ def _cells(sums: Totals) -> tuple[str, ...]:
     cached = (used.cache_creation_input_tokens, used.cache_read_input_tokens)
     counts = (used.input_tokens, *cached, used.output_tokens)
     price = "no price" if sums.unpriced == sums.requests else dollars(sums.cost)
-    return (f"{sums.requests:,}", *(tokens(count) for count in counts), f"{sums.hit_rate:.0%}", price)
+    return (f"{sums.requests:,}", *(format_tokens(count) for count in counts), f"{sums.hit_rate:.0%}", price)
 
 
 def dollars(amount: float) -> str:
@@ -149,7 +149,7 @@ def dollars(amount: float) -> str:
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
 
 
-def _cache(ledger: Ledger) -> Iterator[str]:
+def _cache_lines(ledger: Ledger) -> Iterator[str]:
     main, beside, whole = ledger.main, ledger.beside, ledger.total
     shares = [
         f"{sums.hit_rate:.1%} of {what}"
@@ -166,18 +166,18 @@ def _cache(ledger: Ledger) -> Iterator[str]:
     if found:
         causes = Counter(one.cause for one in found)
         named = ", ".join(f"{cause} {count}" for cause, count in causes.items())
-        yield f"{plural(len(found), 'break')} nobody announced ({named}): {_lost(found)}."
+        yield f"{plural(len(found), 'break')} nobody announced ({named}): {_describe_loss(found)}."
     if told:
-        yield f"{plural(len(told), 'announced break')}: {_lost(told)}."
+        yield f"{plural(len(told), 'announced break')}: {_describe_loss(told)}."
     spared = ledger.spared_by()
     if spared:
         names = {"on disk": "results on disk (layer 1)", "cleared": "cleared results (layer 2)"}
-        parts = ", ".join(f"{names.get(layer, layer)} {tokens(count)}" for layer, count in spared.items())
+        parts = ", ".join(f"{names.get(layer, layer)} {format_tokens(count)}" for layer, count in spared.items())
         yield f"Kept out of the prompts, all requests together: {parts} tokens."
     if whole.unpriced:
         yield f"{plural(whole.unpriced, 'request')} to models without a known price: in the tokens, not in the money."
 
 
-def _lost(breaks: Sequence[CacheBreak]) -> str:
+def _describe_loss(breaks: Sequence[CacheBreak]) -> str:
     lost, price = sum(one.lost_tokens for one in breaks), sum(one.cost for one in breaks)
-    return f"{tokens(lost)} tokens paid again" + (f", {dollars(price)}" if price else "")
+    return f"{format_tokens(lost)} tokens paid again" + (f", {dollars(price)}" if price else "")

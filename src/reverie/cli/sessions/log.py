@@ -47,11 +47,11 @@ def command(number: int, session: str | None, kind: str | None, as_json: bool, c
 def _line(entry: LogEntry) -> str:
     """Local time, session, kind, then the fields in the order they were written."""
     when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    fields = "  ".join(f"{key}={_shown(value)}" for key, value in entry.fields.items() if value is not None)
+    fields = "  ".join(f"{key}={_format_value(value)}" for key, value in entry.fields.items() if value is not None)
     return f"{when}  {(entry.session or '-')[:8]:<8}  {entry.kind.replace('_', ' '):<16}  {fields}".rstrip()
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     text = value if isinstance(value, str) else json_text(value)
     text = "".join(character if character.isprintable() else " " for character in text)
     return f'"{text}"' if " " in text and isinstance(value, str) else text

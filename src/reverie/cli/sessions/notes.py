@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import examples, here, session_choice
-from reverie.cli.output import age, answer, painted, say
+from reverie.cli.options import examples, folder_options, session_choice
+from reverie.cli.output import answer, format_age, get_paint, say
 from reverie.cli.screen import printable
 from reverie.moments import iso
 from reverie.regular_files import read_regular_text
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 )
 @session_choice()
 @click.option("--update", is_flag=True, help="Bring them up to date first, whatever the size of the conversation.")
-@here
+@folder_options
 def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
     """Show the notes that are kept of a conversation while it runs.
 
     SESSION is a session's id, its beginning, or `last`. The file is yours to edit: only its headings, and the lines in
     italics under them, must stay. A live session updates it with its own model, any other is read by code.
     """
-    from reverie.cli.sessions.action import act
+    from reverie.cli.sessions.actions import act_on_session
     from reverie.errors import ReverieError
     from reverie.layers.l3_session_notes.numbers import NoteNumbers
     from reverie.paths import Places
@@ -49,20 +49,20 @@ def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
     found = find_session(places.project, session)
-    if update and (failed := act(found.id, cwd, {"do": "notes"}).get("error")):
+    if update and (failed := act_on_session(found.id, cwd, {"do": "notes"}).get("error")):
         raise ReverieError(f"the notes were not brought up to date: {failed}")
     path = places.session_notes(found.id)
     numbers = NoteNumbers(**{field.name: getattr(settings.notes, field.name) for field in fields(NoteNumbers)})
     view = View.of(conversation(read_records(found.path).records))
-    shown = look(path, places.notes_config / "template.md", view, numbers)
+    shown = read_notes(path, places.notes_config / "template.md", view, numbers)
     for line in () if as_json else shown.about():
-        say(painted(err=True).dim(line), err=True)
+        say(get_paint(err=True).dim(line), err=True)
     text = [] if shown.text is None else [printable(shown.text.rstrip())]
     answer(as_json, {"session": found.id, **shown.to_json()}, *text)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class NotesReport:
     """The notes as they are looked at. `text` and `modified` are None if there are none yet."""
 
     path: Path
@@ -78,14 +78,14 @@ class Shown:
                 f"There are no notes yet: they begin at {self.first_tokens:,} tokens of conversation. "
                 "`reverie notes --update`, or /notes update in the chat, takes them now."
             ]
-        return [f"{self.path}, {age(self.modified)} old", *self.standing.in_words()]
+        return [f"{self.path}, {format_age(self.modified)} old", *self.standing.in_words()]
 
     def to_json(self) -> dict[str, object]:
         when = iso(self.modified) if self.modified is not None else None
         return {"path": str(self.path), "text": self.text, "modified": when, **self.standing.to_json()}
 
 
-def look(path: Path, template: Path, view: View, numbers: NoteNumbers) -> Shown:
+def read_notes(path: Path, template: Path, view: View, numbers: NoteNumbers) -> NotesReport:
     """The notes of a conversation as they stand on disk."""
     from reverie.layers.l3_session_notes.standing import standing
     from reverie.layers.l3_session_notes.writer import template_or_default
@@ -102,4 +102,4 @@ def look(path: Path, template: Path, view: View, numbers: NoteNumbers) -> Shown:
     text = read(path)
     modified = path.stat().st_mtime if text is not None else None
     own, _ = template_or_default(read(template))
-    return Shown(path, text, modified, standing(view, text or "", own, numbers), numbers.first_tokens)
+    return NotesReport(path, text, modified, standing(view, text or "", own, numbers), numbers.first_tokens)

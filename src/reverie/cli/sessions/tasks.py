@@ -40,14 +40,14 @@ def command(context: click.Context, session: str | None, as_json: bool, places: 
     Notes, extraction, dreams and agents run in the background of a session. Without a sub-command, lists them.
     """
     if context.invoked_subcommand is None:
-        _list(session, as_json, places)
+        _show_list(session, as_json, places)
 
 
 @command.command("list", epilog=examples("reverie tasks list --json"))
 @_options
 def list_command(session: str | None, as_json: bool, places: Places) -> None:
     """Show running tasks and the last finished ones of every live session."""
-    _list(session, as_json, places)
+    _show_list(session, as_json, places)
 
 
 @command.command("kill", epilog=examples("reverie tasks kill notes-5d09af"))
@@ -58,7 +58,9 @@ def kill_command(id: str, session: str | None, as_json: bool, places: Places) ->
     from reverie.errors import UserError
     from reverie.runtime.live_client import ask_live
 
-    running = [(live, task) for live, task in _tasks(session, places) if task.get("state") in ("starting", "running")]
+    running = [
+        (live, task) for live, task in _find_tasks(session, places) if task.get("state") in ("starting", "running")
+    ]
     matching = [(live, task) for live, task in running if str(task.get("id", "")).startswith(id)]
     exact = [(live, task) for live, task in matching if task.get("id") == id]
     if len(exact or matching) != 1:
@@ -74,23 +76,29 @@ def kill_command(id: str, session: str | None, as_json: bool, places: Places) ->
     answer(as_json, {"session": live.id, "pid": live.pid, **ended}, told)
 
 
-def _list(session: str | None, as_json: bool, places: Places) -> None:
-    tasks = _tasks(session, places)
+def _show_list(session: str | None, as_json: bool, places: Places) -> None:
+    tasks = _find_tasks(session, places)
     rows = [
-        (live.id[:8], str(task.get("id")), str(task.get("state")), _seconds(task), f"{task.get('title')}{_last(task)}")
+        (
+            live.id[:8],
+            str(task.get("id")),
+            str(task.get("state")),
+            _seconds(task),
+            f"{task.get('title')}{_last_note(task)}",
+        )
         for live, task in tasks
     ]
     found = [{"session": live.id, "pid": live.pid, **task} for live, task in tasks]
     answer(as_json, found, *(table(rows, right=(3,)) if rows else ["No background tasks."]))
 
 
-def _last(task: JsonObject) -> str:
+def _last_note(task: JsonObject) -> str:
     progress = cast("list[object]", task.get("progress") or [])
     last = task.get("error") or (progress[-1] if progress else "")
     return f": {last}" if last else ""
 
 
-def _tasks(session: str | None, places: Places) -> list[tuple[LiveSession, JsonObject]]:
+def _find_tasks(session: str | None, places: Places) -> list[tuple[LiveSession, JsonObject]]:
     from reverie.errors import UserError
     from reverie.storage.transcript.sessions import beginning_of
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from reverie.agents.messages.message import sender_and_text
 from reverie.cli.output import Paint, one_line
 from reverie.cli.screen import printable
-from reverie.cli.tool_lines import call_text, finished_line
+from reverie.cli.tool_lines import call_text, result_line
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import Loaded
 from reverie.storage.transcript.records import CompactBoundary, Rewind, SessionHeader, from_record
@@ -50,14 +50,14 @@ def transcript_text(loaded: Loaded, paint: Paint, columns: int, *, full: bool = 
     records = conversation(loaded.records)
     results = {r.tool_use_id: r for record in records if record.message for r in record.message.tool_results}
     cwd = next((Path(str(record.data["cwd"])) for record in records if record.data.get("cwd")), None)
-    reader = _Reader(paint, columns, full, results, cwd)
+    reader = _TranscriptReader(paint, columns, full, results, cwd)
     for record in records:
         yield from reader.record(record)
     yield from _problems(loaded, paint)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _TranscriptReader:
     _paint: Paint
     _columns: int
     _full: bool
@@ -87,7 +87,7 @@ class _Reader:
             case TextBlock() if message.role == "assistant":
                 yield printable(block.text).strip() + "\n\n"
             case TextBlock() if block.origin.is_given and not meta:
-                yield _quoted(printable(block.text), paint) + "\n\n"
+                yield _quote(printable(block.text), paint) + "\n\n"
             case TextBlock() if not self._full and (letter := sender_and_text(block)) is not None:
                 yield f"  {paint.accent('✉')} {paint.bold(one_line(letter[0]))}: {one_line(letter[1], 400)}\n\n"
             case TextBlock() if self._full:
@@ -108,13 +108,13 @@ class _Reader:
         if result is None:
             yield f"  {paint.warning('?')} {said}  {paint.dim('no result was recorded')}\n\n"
             return
-        line = finished_line(said, result.text, bool(result.is_error), None, paint, self._columns - 2)
+        line = result_line(said, result.text, bool(result.is_error), None, paint, self._columns - 2)
         yield f"  {line}\n\n"
         if self._full and result.text.strip():
             yield paint.dim(_indented(printable(result.text).rstrip(), "    ")) + "\n\n"
 
 
-def _quoted(text: str, paint: Paint) -> str:
+def _quote(text: str, paint: Paint) -> str:
     first, *rest = text.strip().split("\n")
     return "\n".join([paint.bold(paint.accent("›") + " " + first), *(paint.bold(f"  {line}") for line in rest)])
 

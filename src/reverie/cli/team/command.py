@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reverie.cli.options import cwd_option, examples, here, json_lines_option, with_places
+from reverie.cli.options import cwd_option, examples, folder_options, json_lines_option, with_places
 
 if TYPE_CHECKING:
     from reverie.paths import Places
@@ -61,8 +61,8 @@ def command() -> None:
 def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
     """Start the team that FILE describes. The lead's answer goes to standard output."""
     from reverie.agents.team.team_file import load_team
-    from reverie.cli.running import run_async
-    from reverie.cli.team.run import run_team
+    from reverie.cli.event_loop import run_async
+    from reverie.cli.team.supervisor import run_team
 
     plan = load_team(file)
     return run_async(lambda signals: run_team(signals, plan, file.resolve(), cwd.resolve(), model, as_json=as_json))
@@ -73,17 +73,17 @@ def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
 @with_places
 def status_command(name: str | None, as_json: bool, places: Places) -> None:
     """Show who is in the team NAME and what each is doing; without a name, all teams."""
-    from reverie.cli.team.look import show_status
+    from reverie.cli.team.status import show_status
 
     show_status(name, as_json, places)
 
 
 @command.command("stop", epilog=examples("reverie team stop example"))
 @click.argument("name")
-@here
+@folder_options
 def stop_command(name: str, as_json: bool, cwd: Path) -> None:
     """End the team NAME in order: its lead asks, its teammates answer."""
-    from reverie.cli.team.look import stop_team
+    from reverie.cli.team.status import stop_team
 
     stop_team(name, as_json, cwd)
 
@@ -97,7 +97,7 @@ def stop_command(name: str, as_json: bool, cwd: Path) -> None:
 def member_command(file: Path, name: str, **options: Any) -> int:
     """One member of a team, started by `reverie team run`; ends when its standard input does."""
     from reverie.agents.team.team_file import load_team
-    from reverie.cli.running import run_async
+    from reverie.cli.event_loop import run_async
     from reverie.cli.team.member import run_member
 
     plan = load_team(file)

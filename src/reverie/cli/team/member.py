@@ -17,8 +17,8 @@ from pathlib import Path
 from reverie.agents.definition import AgentDefinition, load_definitions
 from reverie.agents.team.members import Team
 from reverie.agents.team.team_file import MemberPlan, TeamPlan, introduce
+from reverie.cli.event_loop import CommandSignals
 from reverie.cli.run_view import JsonView
-from reverie.cli.running import Signals
 from reverie.errors import UserError
 from reverie.paths import Places
 from reverie.session import Session
@@ -33,7 +33,7 @@ _ALWAYS = "SendMessage"
 
 
 async def run_member(
-    signals: Signals, plan: TeamPlan, member: MemberPlan, *, cwd: Path, model: str | None, ask: bool
+    signals: CommandSignals, plan: TeamPlan, member: MemberPlan, *, cwd: Path, model: str | None, ask: bool
 ) -> int:
     """Runs it. `ask`: somebody reads the lead's questions and answers them."""
     cwd = cwd.resolve()

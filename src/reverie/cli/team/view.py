@@ -68,14 +68,14 @@ class TeamView:
         """Something about the team as a whole."""
         self._write({"type": "team", "what": "notice", "text": text})
 
-    def started(self, name: str, pid: int) -> None:
+    def show_start(self, name: str, pid: int) -> None:
         self._write({"type": "team", "what": "started", "member": name, "pid": pid})
 
-    def heard(self, name: str, event: JsonObject) -> None:
+    def show_event(self, name: str, event: JsonObject) -> None:
         """An event of a member's session."""
         self._write({"member": name, **event})
 
-    def ended(self, name: str, why: str) -> None:
+    def show_end(self, name: str, why: str) -> None:
         """A member's process is over; `why` is empty if it was time."""
         self._write({"type": "team", "what": "failed" if why else "ended", "member": name, "why": why})
 
@@ -131,52 +131,52 @@ class TextTeamView(TeamView):
     def say(self, text: str) -> None:
         self._line(self._paint.dim(one_line(text)))
 
-    def started(self, name: str, pid: int) -> None:
-        self._line(f"{self._named(name)} started {self._paint.dim(f'(PID {pid})')}")
+    def show_start(self, name: str, pid: int) -> None:
+        self._line(f"{self._name_cell(name)} started {self._paint.dim(f'(PID {pid})')}")
 
-    def ended(self, name: str, why: str) -> None:
-        self._now(name, "failed" if why else "ended")
-        self._line(f"{self._named(name)} {self._paint.bad('failed: ' + one_line(why)) if why else 'ended'}")
+    def show_end(self, name: str, why: str) -> None:
+        self._set_activity(name, "failed" if why else "ended")
+        self._line(f"{self._name_cell(name)} {self._paint.bad('failed: ' + one_line(why)) if why else 'ended'}")
 
-    def heard(self, name: str, event: JsonObject) -> None:
+    def show_event(self, name: str, event: JsonObject) -> None:
         match event.get("type"):
             case "turn_started":
-                self._now(name, "thinking")
+                self._set_activity(name, "thinking")
             case "tool_started":
                 call = call_text(str(event.get("name")), event.get("input"), self._cwd)
-                self._now(name, call)
-                self._line(f"{self._named(name)} {call}")
+                self._set_activity(name, call)
+                self._line(f"{self._name_cell(name)} {call}")
             case "tool_finished":
-                self._now(name, "thinking")
+                self._set_activity(name, "thinking")
                 if event.get("is_error"):
-                    self._line(f"{self._named(name)} {self._paint.bad(one_line(str(event.get('text')), 200))}")
+                    self._line(f"{self._name_cell(name)} {self._paint.bad(one_line(str(event.get('text')), 200))}")
             case "notice" if event.get("level") != "info" or event.get("source") == "team":
-                self._line(f"{self._named(name)} {self._paint.warning(one_line(str(event.get('text'))))}")
+                self._line(f"{self._name_cell(name)} {self._paint.warning(one_line(str(event.get('text'))))}")
             case "permission_asked" if name == self._lead:
-                self._asked(event)
+                self._show_question(event)
             case "permission_asked":
-                self._now(name, "asks for a permission")
+                self._set_activity(name, "asks for a permission")
             case "turn_ended":
-                self._turn_ended(name, event)
+                self._show_turn_end(name, event)
             case _:
                 pass
 
-    def _turn_ended(self, name: str, event: JsonObject) -> None:
-        self._now(name, "idle")
+    def _show_turn_end(self, name: str, event: JsonObject) -> None:
+        self._set_activity(name, "idle")
         text, error = str(event.get("text") or ""), event.get("error")
         if name == self._lead and event.get("reason") in ("answered", "cut_off"):
             self._answer_text = text if event.get("reason") == "answered" else marked_cut_off(text)
         said = self._paint.bad(one_line(str(error))) if error else one_line(text, 200)
         if said:
-            self._line(f"{self._named(name)} {said}")
+            self._line(f"{self._name_cell(name)} {said}")
 
     # -- questions ------------------------------------------------------------------------------------------------
 
     def answer_with(self, answer: Answer) -> None:
         self._answer = answer
-        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._typed)
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_answer)
 
-    def _asked(self, event: JsonObject) -> None:
+    def _show_question(self, event: JsonObject) -> None:
         tool, given, cwd = str(event.get("tool")), event.get("input"), Path(str(event.get("cwd") or self._cwd))
         call = call_text(tool, given, self._cwd, columns() - 4)
         rule = rule_for(ToolCall("", tool, cast(JsonObject, given), False, cwd)) if isinstance(given, dict) else None
@@ -185,16 +185,16 @@ class TextTeamView(TeamView):
         self._questions.append(question)
         self._line(f"{self._paint.warning('?')} {self._paint.bold(call)}")
         self._line(self._paint.dim(f"  {one_line(str(event.get('reason')))}"))
-        self._page(question)
+        self._show_page(question)
 
-    def _page(self, question: _Question) -> None:
+    def _show_page(self, question: _Question) -> None:
         for line in question.pages.next():
             self._line(f"  {line}")
         if question.pages.left:
             self._line(self._paint.warning(f"  … {plural(question.pages.left, 'more line')}"))
         self._line(self._paint.dim(f"  {question.help}"))
 
-    def _typed(self) -> None:
+    def _read_answer(self) -> None:
         word = sys.stdin.readline().strip().lower()
         if not self._questions or self._answer is None:
             return
@@ -204,7 +204,7 @@ class TextTeamView(TeamView):
             self._line(self._paint.dim(f"  {question.help}"))
             return
         if key == "m":
-            self._page(question)
+            self._show_page(question)
             return
         self._questions.pop(0)
         self._line(self._paint.dim(f"  {'refused' if key == 'n' else 'allowed'}: {question.call}"))
@@ -213,10 +213,10 @@ class TextTeamView(TeamView):
 
     # -- the screen -----------------------------------------------------------------------------------------------
 
-    def _named(self, name: str) -> str:
+    def _name_cell(self, name: str) -> str:
         return self._paint.accent(pad(name, self._wide))
 
-    def _now(self, name: str, what: str) -> None:
+    def _set_activity(self, name: str, what: str) -> None:
         self._doing[name] = (what, time.monotonic())
 
     def _line(self, text: str) -> None:

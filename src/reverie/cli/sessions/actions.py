@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from reverie.cli.options import examples, here, places_of, session_option
+from reverie.cli.options import examples, folder_options, places_of, session_option
 from reverie.cli.output import answer
 from reverie.types import JsonObject
 
@@ -25,7 +25,7 @@ def _action(function: F) -> F:
     named = session_option(
         "Which session; the beginning of its id is enough.  [default: the newest session of this folder]"
     )
-    return named(here(function))
+    return named(folder_options(function))
 
 
 @click.command(
@@ -64,7 +64,7 @@ def compact_command(
     if text == ("undo",):
         if preview or from_ or up_to:
             raise click.UsageError("undo takes back the last compaction: it goes with --fit only.")
-        undone = cast(JsonObject, act(session, cwd, {"do": "undo", "fit": fit})["undone"])
+        undone = cast(JsonObject, act_on_session(session, cwd, {"do": "undo", "fit": fit})["undone"])
         answer(as_json, undone, undone["notice"])
         return
     if fit:
@@ -72,7 +72,7 @@ def compact_command(
     request: JsonObject = {"do": "compact", "text": " ".join(text), "preview": preview}
     request |= {"from": from_} if from_ is not None else {}
     request |= {"up_to": up_to} if up_to is not None else {}
-    done = cast(JsonObject, act(session, cwd, request, asks=not preview)["compacted"])
+    done = cast(JsonObject, act_on_session(session, cwd, request, asks=not preview)["compacted"])
     answer(as_json, done, done["text"] if preview else done["notice"])
     if preview and not as_json:
         click.echo(f"\n{done['notice']}", err=True)
@@ -90,10 +90,10 @@ def rewind_command(message: str | None, session: str, cwd: Path, as_json: bool) 
     undo` goes forward again. Files on disk do not change.
     """
     if message is not None:
-        done = act(session, cwd, {"do": "rewind", "message": message})
+        done = act_on_session(session, cwd, {"do": "rewind", "message": message})
         answer(as_json, done, f"Back to before: {done['rewound']}")
         return
-    listed = cast("list[JsonObject]", act(session, cwd, {"do": "messages"})["messages"])
+    listed = cast("list[JsonObject]", act_on_session(session, cwd, {"do": "messages"})["messages"])
     answer(as_json, listed, *(f"{one['back']:>4}  {str(one['uuid'])[:8]}  {one['text']}" for one in listed))
     if not listed and not as_json:
         click.echo("Nothing was said yet.", err=True)
@@ -110,13 +110,13 @@ def pin_command(text: tuple[str, ...], remove: str | None, session: str, cwd: Pa
     if remove is not None:
         if text:
             raise click.UsageError("give a text to pin, or --remove ID, not both.")
-        done = act(session, cwd, {"do": "unpin", "id": remove})
+        done = act_on_session(session, cwd, {"do": "unpin", "id": remove})
         answer(as_json, done, f"No longer pinned: {done['unpinned']}")
     elif text:
-        done = act(session, cwd, {"do": "pin", "text": " ".join(text)})
+        done = act_on_session(session, cwd, {"do": "pin", "text": " ".join(text)})
         answer(as_json, done, f"Pinned as {done['pin']}.")
     else:
-        pins = cast("dict[str, str]", act(session, cwd, {"do": "pins"})["pins"])
+        pins = cast("dict[str, str]", act_on_session(session, cwd, {"do": "pins"})["pins"])
         answer(as_json, pins, *(f"{name:>3}  {pinned}" for name, pinned in pins.items()))
         if not pins and not as_json:
             click.echo("Nothing is pinned.", err=True)
@@ -136,11 +136,11 @@ def btw_command(question: tuple[str, ...], session: str, cwd: Path, as_json: boo
     The answer rests on what the agent knows already; it calls no tools, and nothing of it is kept. A live session is
     asked while it works.
     """
-    said = act(session, cwd, {"do": "aside", "question": " ".join(question)}, asks=True)
+    said = act_on_session(session, cwd, {"do": "aside", "question": " ".join(question)}, asks=True)
     answer(as_json, said, said["answer"])
 
 
-def act(session: str, cwd: Path, request: JsonObject, *, asks: bool = False) -> JsonObject:
+def act_on_session(session: str, cwd: Path, request: JsonObject, *, asks: bool = False) -> JsonObject:
     """Has the session do what the request says and returns its answer. `asks`: its model, which is then opened."""
     from reverie.runtime.live_client import ask_live
     from reverie.storage.lease import Lease
@@ -151,12 +151,12 @@ def act(session: str, cwd: Path, request: JsonObject, *, asks: bool = False) -> 
     socket = cast(str | None, holder.get("socket")) if holder is not None else None
     if socket:
         return ask_live(Path(socket), request, timeout_s=_TIMEOUT_S)
-    return _beside(found.id, cwd, request, asks)
+    return _act_on_closed(found.id, cwd, request, asks)
 
 
-def _beside(session: str, cwd: Path, request: JsonObject, asks: bool) -> JsonObject:
+def _act_on_closed(session: str, cwd: Path, request: JsonObject, asks: bool) -> JsonObject:
     """The session is not open anywhere: opened, changed and closed."""
-    from reverie.cli.running import CANCELLED, Signals, run_async
+    from reverie.cli.event_loop import CANCELLED, CommandSignals, run_async
     from reverie.errors import Cancelled
     from reverie.session.agent_verbs import agent_verbs
     from reverie.session.context_verbs import context_verbs
@@ -164,7 +164,7 @@ def _beside(session: str, cwd: Path, request: JsonObject, asks: bool) -> JsonObj
 
     answer: JsonObject = {}
 
-    async def main(_signals: Signals) -> int:
+    async def main(_signals: CommandSignals) -> int:
         async with await Session.open(cwd=cwd, resume=session, own_model=asks) as opened:
             verbs = {
                 **context_verbs(opened.engine.compactor, opened.engine.notes),

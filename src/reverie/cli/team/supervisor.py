@@ -22,7 +22,7 @@ from reverie.agents.messages.structured import IdleNotification, IdleState, rend
 from reverie.agents.team.members import COLORS, Place, Team, TeamMember
 from reverie.agents.team.team_file import MemberPlan, TeamPlan
 from reverie.cli.app import PIPE_CLOSED
-from reverie.cli.running import CANCELLED, Signals
+from reverie.cli.event_loop import CANCELLED, CommandSignals
 from reverie.cli.team.view import TeamView, TextTeamView
 from reverie.errors import ReverieError
 from reverie.flags import Flags
@@ -42,7 +42,7 @@ _MARK = "_REVERIE_TEAM_MEMBER"
 
 
 @dataclass(slots=True)
-class _Running:
+class _MemberProcess:
     plan: MemberPlan
     process: asyncio.subprocess.Process
     log: Path
@@ -51,7 +51,9 @@ class _Running:
     code: int | None = None
 
 
-async def run_team(signals: Signals, plan: TeamPlan, file: Path, cwd: Path, model: str | None, *, as_json: bool) -> int:
+async def run_team(
+    signals: CommandSignals, plan: TeamPlan, file: Path, cwd: Path, model: str | None, *, as_json: bool
+) -> int:
     """Runs a team to its end; the exit code is the lead's."""
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
@@ -84,7 +86,7 @@ class Supervisor:
     _settings: Settings
     _flags: Flags
     _view: TeamView
-    _members: dict[str, _Running] = field(default_factory=dict[str, _Running])
+    _members: dict[str, _MemberProcess] = field(default_factory=dict[str, _MemberProcess])
     _stops: int = 0
     _unheard: bool = False
 
@@ -130,11 +132,11 @@ class Supervisor:
         with suppress(BrokenPipeError):
             self._view.say(text)
 
-    def _ended(self, name: str, why: str) -> None:
+    def _show_end(self, name: str, why: str) -> None:
         with suppress(BrokenPipeError):
-            self._view.ended(name, why)
+            self._view.show_end(name, why)
 
-    def _code(self, lead: _Running) -> int:
+    def _code(self, lead: _MemberProcess) -> int:
         if self._unheard:
             return PIPE_CLOSED
         if self._stops:
@@ -163,12 +165,12 @@ class Supervisor:
                 limit=_LONGEST_LINE,
                 env={**self._settings.env, _MARK: mark},
             )
-        self._members[member.name] = _Running(member, process, log, mark)
-        self._view.started(member.name, process.pid)
+        self._members[member.name] = _MemberProcess(member, process, log, mark)
+        self._view.show_start(member.name, process.pid)
 
-    async def _watch(self, one: _Running) -> None:
+    async def _watch(self, one: _MemberProcess) -> None:
         """Passes its events on until it has ended; then tells whoever must know."""
-        hearing = asyncio.create_task(self._hear(one))
+        hearing = asyncio.create_task(self._read_events(one))
         # Not `wait()`: it may also wait for whoever inherited the pipe, and so may the end of what is heard.
         while (code := one.process.returncode) is None:  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_S)
@@ -177,9 +179,9 @@ class Supervisor:
         hearing.cancel()
         if code < 0:
             await asyncio.to_thread(_end_what_it_left, one.mark)
-        await asyncio.to_thread(self._gone, one)
+        await asyncio.to_thread(self._record_end, one)
 
-    async def _hear(self, one: _Running) -> None:
+    async def _read_events(self, one: _MemberProcess) -> None:
         assert one.process.stdout is not None
         while True:
             try:
@@ -188,29 +190,29 @@ class Supervisor:
                 continue
             if not line:
                 break
-            self._heard(one.plan.name, line)
+            self._pass_on(one.plan.name, line)
 
-    def _heard(self, name: str, line: bytes) -> None:
+    def _pass_on(self, name: str, line: bytes) -> None:
         try:
             event: Any = load_json(line)
         except ValueError:
             return
         if isinstance(event, dict) and not self._unheard:
             try:
-                self._view.heard(name, cast(JsonObject, event))
+                self._view.show_event(name, cast(JsonObject, event))
             except BrokenPipeError:  # whoever read our output has gone: the team is for nobody any more
                 self._unheard = True
                 self.stop()
 
-    def _gone(self, one: _Running) -> None:
+    def _record_end(self, one: _MemberProcess) -> None:
         """Notes that a member ended. One that did not say goodbye has failed: the lead is told before anybody else."""
         name, lead = one.plan.name, self._plan.lead.name
         place = next((member.place for member in self._team.read()[1] if member.name == name), Place.EXPECTED)
         if place is Place.ENDED:  # killed after its goodbye: nobody waits for it, but its last background work is lost
-            self._ended(name, _why(one) if (one.code or 0) < 0 else "")
+            self._show_end(name, _end_reason(one) if (one.code or 0) < 0 else "")
             return
-        why = _why(one)
-        self._ended(name, why)
+        why = _end_reason(one)
+        self._show_end(name, why)
         with suppress(ReverieError):  # the lead may have ended as well
             if name != lead:
                 notice = render(IdleNotification(IdleState.FAILED, why))
@@ -237,7 +239,7 @@ class Supervisor:
 
     async def _end_all(self, watching: list[asyncio.Task[None]]) -> None:
         """Whoever is left: SIGTERM (unless it said goodbye), a while, SIGKILL; then what they said is shown."""
-        left = self._left()
+        left = self._still_running()
         if left:
             places = {member.name: member.place for member in self._team.read()[1]}
             staying = [name for name in left if places.get(name) is not Place.ENDED]
@@ -246,12 +248,12 @@ class Supervisor:
                 self._signal(staying, signal.SIGTERM)
             loop = asyncio.get_running_loop()
             until = loop.time() + self._flags.number("messages.kill_s", self._settings.messages.kill_s)
-            while self._left() and loop.time() < until:  # noqa: ASYNC110 (as above)
+            while self._still_running() and loop.time() < until:  # noqa: ASYNC110 (as above)
                 await asyncio.sleep(_LOOK_S)
-            self._signal(self._left(), signal.SIGKILL)
+            self._signal(self._still_running(), signal.SIGKILL)
         await asyncio.gather(*watching, return_exceptions=True)
 
-    def _left(self) -> list[str]:
+    def _still_running(self) -> list[str]:
         return [name for name, one in self._members.items() if one.process.returncode is None]
 
     def _signal(self, names: Iterable[str], number: signal.Signals) -> None:
@@ -272,7 +274,7 @@ def _end_what_it_left(mark: str) -> None:
                 os.kill(int(path.parent.name), signal.SIGKILL)
 
 
-def _why(one: _Running) -> str:
+def _end_reason(one: _MemberProcess) -> str:
     code = one.code or 0
     how = (
         f"its process was ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with code {code}"

@@ -62,7 +62,7 @@ def stop_team(name: str, as_json: bool, cwd: Path) -> None:
     team = Team(Places.of(cwd, settings), name)
     team.read()
     holder = Lease.holder(team.lock)
-    pids = [int(holder["pid"])] if holder is not None else _seated(team)
+    pids = [int(holder["pid"])] if holder is not None else _running_pids(team)
     if not pids:
         raise UserError(f"The team {name} is not running.")
     for pid in pids:
@@ -71,7 +71,7 @@ def stop_team(name: str, as_json: bool, cwd: Path) -> None:
     given = settings.messages
     until = time.monotonic() + given.shutdown_s + given.kill_s + _SPARE_S
     while time.monotonic() < until:
-        if Lease.holder(team.lock) is None and not _seated(team):
+        if Lease.holder(team.lock) is None and not _running_pids(team):
             answer(as_json, {"team": name, "ended": True}, f"The team {name} has ended.")
             return
         time.sleep(0.2)
@@ -111,7 +111,7 @@ def _unread(team: Team, name: str) -> int:
     return len(cast("list[Any]", found)) if isinstance(found, list) else 0
 
 
-def _seated(team: Team) -> list[int]:
+def _running_pids(team: Team) -> list[int]:
     return [there.pid for name in team.names() if (there := team.presence(name)) is not None]
 
 

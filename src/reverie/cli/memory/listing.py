@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from reverie.cli.memory.opening import TYPES, file_meant, file_names, with_memory
+from reverie.cli.memory.opening import TYPES, file_names, find_file, with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import age, answer, cut, line_width, one_line, pad, painted, plural, say, width
-from reverie.cli.screen import document as show_document
+from reverie.cli.output import answer, cut, format_age, get_paint, line_width, one_line, pad, plural, say, width
 from reverie.cli.screen import printable
+from reverie.cli.screen import write_document as show_document
 from reverie.errors import UserError
 from reverie.memory.age import age_days, age_words
 from reverie.memory.index import load_index
@@ -51,7 +51,7 @@ def list_command(kind: str | None, limit: int | None, as_json: bool, memory: Ope
         say(f'{what} in {memory.directory.root} yet: `reverie remember "…"` adds something.', err=True)
         return
     _print_by_type(found)
-    paint = painted()
+    paint = get_paint()
     index = load_index(memory.directory.index())
     cut_note = f", cut at its limit of {index.fired}" if index.fired else ""
     counted = plural(len(found), "memory", "memories")
@@ -62,7 +62,7 @@ def list_command(kind: str | None, limit: int | None, as_json: bool, memory: Ope
 
 
 def _print_by_type(found: Sequence[ScanEntry]) -> None:
-    paint, now = painted(), time()
+    paint, now = get_paint(), time()
     on_terminal = sys.stdout.isatty()
     wide = line_width()
     shown_as = {entry.name: _short_name(entry) if on_terminal else entry.name for entry in found}
@@ -72,7 +72,7 @@ def _print_by_type(found: Sequence[ScanEntry]) -> None:
         own = [entry for entry in found if entry.type is kind]
         say("\n" * bool(number) + paint.bold(kind.value if kind else _UNTYPED))
         for entry in own:
-            old = f"{age(entry.modified, now):>6}"
+            old = f"{format_age(entry.modified, now):>6}"
             room = wide - names - 12
             text = entry.description or f"({'; '.join(entry.problems) or 'no description'})"
             name = cut(one_line(shown_as[entry.name]), names)
@@ -90,7 +90,7 @@ def _as_json(entry: ScanEntry) -> dict[str, Any]:
     return {
         "file": entry.name,
         "name": entry.title,
-        **_head(entry),
+        **_head_json(entry),
         "modified": iso(entry.modified),
         "age_days": age_days(entry.modified, time()),
         "bytes": entry.size,
@@ -99,7 +99,7 @@ def _as_json(entry: ScanEntry) -> dict[str, Any]:
     }
 
 
-def _head(of: ScanEntry | TopicFile) -> dict[str, Any]:
+def _head_json(of: ScanEntry | TopicFile) -> dict[str, Any]:
     return {
         "description": of.description,
         "type": of.type.value if of.type else None,
@@ -126,28 +126,28 @@ def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     if at and given and not memory.directory.exists(f"{file.removesuffix('.md')}.md"):
         found = memory.directory.history.find(version)
         known = memory.directory.history.files(found.id)
-        name = file_meant(memory, given, also=known)
+        name = find_file(memory, given, also=known)
         text, modified, of = decode(memory.directory.history.show(name, found.id)), found.when.timestamp(), found.short
     else:
-        document = memory.directory.read(file_meant(memory, file))
+        document = memory.directory.read(find_file(memory, file))
         name, text, modified, of = document.name, document.text, document.modified, ""
     topic = TopicFile.parse(text)
     if as_json:
-        told = {"file": name, "version": of or None, "name": topic.name, **_head(topic), "modified": iso(modified)}
-        path, body = str(memory.directory.root / name), _sound(topic.body)
+        told = {"file": name, "version": of or None, "name": topic.name, **_head_json(topic), "modified": iso(modified)}
+        path, body = str(memory.directory.root / name), _encodable(topic.body)
         answer(True, {**told, "path": path, "body": body, "problems": list(topic.problems)})
     elif sys.stdout.isatty():
-        paint = painted()
+        paint = get_paint()
         parts = [age_words(modified, time()), *([f"version {of}"] if of else [])]
         say(f"{paint.bold(one_line(name))}  {paint.dim(' · '.join(parts))}")
         for problem in topic.problems:
             say(f"{paint.warning('!')} {one_line(problem)}")
         say("\n" + printable(text).rstrip("\n"))
     else:
-        show_document(_sound(text) + "\n" * (not text.endswith("\n")))
+        show_document(_encodable(text) + "\n" * (not text.endswith("\n")))
 
 
-def _sound(text: str) -> str:
+def _encodable(text: str) -> str:
     """Text that can be encoded: bytes that are not UTF-8 become question marks."""
     return text.encode("utf-8", "replace").decode()
 
@@ -167,15 +167,15 @@ def search_command(words: tuple[str, ...], as_json: bool, memory: OpenedMemory) 
     wanted = [word.casefold() for word in words if word.strip()]
     if not wanted:
         raise UserError("There is nothing to search for: the words are empty.")
-    found = _searched(memory, wanted)
+    found = _search(memory, wanted)
     if as_json:
         hits = [
-            {"file": name, "lines": [{"line": number, "text": _sound(text)} for number, text in lines]}
+            {"file": name, "lines": [{"line": number, "text": _encodable(text)} for number, text in lines]}
             for name, lines in found
         ]
         answer(True, {"matches": hits})
         return 0 if found else 1
-    paint = painted()
+    paint = get_paint()
     mark = re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))), re.IGNORECASE)
     for number, (name, lines) in enumerate(found):
         say("\n" * bool(number) + paint.accent(one_line(name)))
@@ -189,7 +189,7 @@ def search_command(words: tuple[str, ...], as_json: bool, memory: OpenedMemory) 
     return 0 if found else 1
 
 
-def _searched(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, list[tuple[int, str]]]]:
+def _search(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, list[tuple[int, str]]]]:
     """Files that hold every word, those that hold them most often first, with the lines; the same words once."""
     found: list[tuple[int, str, list[tuple[int, str]]]] = []
     indexes = [name for name in (INDEX, f"team/{INDEX}") if memory.directory.exists(name)]
@@ -223,7 +223,7 @@ def path_command(as_json: bool, memory: OpenedMemory) -> None:
         return
     show_document(f"{memory.directory.root}\n")
     if sys.stdout.isatty():
-        paint = painted(err=True)
+        paint = get_paint(err=True)
         state = "on" if memory.switch.on else "off"
         say(paint.dim(f"by: {memory.place.rule}; memory is {state} ({memory.switch.rule})"), err=True)
         say(paint.dim(f"history: {history}"), err=True)

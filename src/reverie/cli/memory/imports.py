@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.memory.opening import undo_line, version_json, with_memory
+from reverie.cli.memory.opening import undo_hint, version_json, with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, can_ask, columns, cut, one_line, painted, plural, say, say_all, warn, wrapped
+from reverie.cli.output import answer, can_ask, columns, cut, get_paint, one_line, plural, say, say_all, warn, wrap
 from reverie.errors import ReverieError, UserError
 from reverie.memory.taxonomy import TEAM
 
@@ -65,9 +65,9 @@ def import_command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: b
         left = [{"source": one.source, "reason": one.reason} for one in unread]
         answer(True, {"dry_run": dry_run, "pieces": listed, "unread": left, "version": version_json(version)})
     elif version is not None:
-        say_all([f"Took in {plural(len(new), 'memory', 'memories')}.", *undo_line(version)])
+        say_all([f"Took in {plural(len(new), 'memory', 'memories')}.", *undo_hint(version)])
     elif new:
-        say(painted().dim("A dry run: nothing was taken in."))
+        say(get_paint().dim("A dry run: nothing was taken in."))
     else:
         say("There was nothing new to take in.")
     for one in unread if not as_json else ():
@@ -76,14 +76,14 @@ def import_command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: b
 
 
 def _show(planned: list[Planned]) -> None:
-    paint, wide = painted(), columns()
+    paint, wide = get_paint(), columns()
     marks = {"add": paint.good("+"), "known": paint.dim("="), "refused": paint.bad("✗")}
     for one in planned:
         say(f"{marks[one.action]} {paint.accent(cut(one_line(one.name), wide - 2))}")
         if one.action == "add":
             say(f"  {cut(one_line(one.piece.topic.description), wide - 2)}")
         else:
-            for line in wrapped(f"{one.reason} (from {one.piece.source})", 2):
+            for line in wrap(f"{one.reason} (from {one.piece.source})", 2):
                 say(paint.dim(f"  {line}"))
     if planned:
         say()
