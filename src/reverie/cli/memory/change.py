@@ -1,7 +1,7 @@
-"""`reverie remember|forget` and `reverie memory add|edit`: a memory from a sentence, a file or an editor, and its end.
+"""`reverie remember|forget` and `reverie memory add|edit`: writes, edits and removes memories.
 
-What may not be worth keeping is saved with a warning. Edits happen in a copy and land through the gate. A file that
-somebody else changed meanwhile is not overwritten: the person's text is kept and they are told where.
+Edits happen in a copy and go through the write gate. A file that changed in the meantime is not overwritten: the user's
+text is saved elsewhere.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
 
 F = TypeVar("F", bound=Callable[..., Any])
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _TEMPLATE = """\
 ---
 name: {name}
@@ -41,11 +42,10 @@ type: {kind}
 
 
 def _note_options(function: F) -> F:
-    """What can be said of a new memory beside its text."""
-    kind = click.option("-t", "--type", "kind", type=TYPES, help="What kind of memory it is.  [default: by its words]")
+    kind = click.option("-t", "--type", "kind", type=TYPES, help="The type of the memory.  [default: by its words]")
     name = click.option("--name", default="", help="Its title.  [default: from its first sentence]")
-    new_help = "A memory of its own, also beside one that says much the same."
-    return kind(name(click.option("--new", "always_new", is_flag=True, help=new_help)(function)))
+    new = click.option("--new", "always_new", is_flag=True, help="Add a new memory, even if there is a similar one.")
+    return kind(name(new(function)))
 
 
 @click.command(
@@ -62,11 +62,11 @@ def _note_options(function: F) -> F:
 def remember_command(text: tuple[str, ...], memory: OpenedMemory, **more: Any) -> None:
     """Remember something, in your own words.
 
-    Becomes a file of its own with a line in the index; if a memory says much the same, that one is corrected instead
-    (on a terminal you are asked). Days such as "tomorrow" get their date. Secrets are refused. `-` or no TEXT reads
-    standard input.
+    The text becomes a new memory. If a similar memory exists, it is corrected instead; on a terminal you are asked.
+    Words like "tomorrow" become dates. Secrets are refused. Without TEXT, or with `-`, the text comes from standard
+    input.
 
-    Exit codes: 0 saved, or known already; 1 memory is off; 2 refused (a secret) or usage; 4 storage.
+    Exit codes: 0 saved or already known, 1 memory is off, 2 usage or refused (a secret), 4 storage.
     """
     _remember(memory, _read_text(text), "Asked for with `reverie remember`.", **more)
 
@@ -81,17 +81,15 @@ def remember_command(text: tuple[str, ...], memory: OpenedMemory, **more: Any) -
 )
 @click.argument("text", nargs=-1)
 @_note_options
-@click.option(
-    "-f", "--file", "source", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="From a file."
-)
+@click.option("-f", "--file", "source", type=_FILE, help="Read the text from this file.")
 @with_memory
 def add_command(
     text: tuple[str, ...], kind: str | None, name: str, source: Path | None, memory: OpenedMemory, **more: Any
 ) -> None:
-    """Add a memory: a sentence, a whole file with its frontmatter, or what you write in your editor.
+    """Add a memory: a sentence, a file with frontmatter, or a text from your editor.
 
-    Without TEXT and --file it reads standard input or, on a terminal, opens $VISUAL or $EDITOR. Otherwise as `reverie
-    remember`.
+    Without TEXT and --file, the command reads standard input or, on a terminal, opens $VISUAL or $EDITOR. Otherwise it
+    works like `reverie remember`.
     """
     memory.require_on("nothing is added")
     if source is not None:
@@ -99,14 +97,13 @@ def add_command(
     elif not text and sys.stdin.isatty():
         given = edit_text(_TEMPLATE.format(name=name, kind=kind or ""), "new memory")
         if not TopicFile.parse(given).body.strip():
-            raise ReverieError("Nothing was added: there was no text below the frontmatter.")
+            raise ReverieError("Nothing was added: there is no text below the frontmatter.")
     else:
         given = _read_text(text)
     _remember(memory, given, "Added with `reverie memory add`.", kind=kind, name=name, **more)
 
 
 def _read_text(words: tuple[str, ...]) -> str:
-    """What was given as arguments, else on standard input."""
     if words and words != ("-",):
         return " ".join(words)
     if sys.stdin.isatty():
@@ -117,7 +114,6 @@ def _read_text(words: tuple[str, ...]) -> str:
 def _remember(
     memory: OpenedMemory, text: str, why: str, *, kind: str | None, name: str, always_new: bool, as_json: bool
 ) -> None:
-    """Saves a text and tells what became of it."""
 
     def choose(near: Related, note: Note) -> Choice:
         if always_new:
@@ -138,7 +134,7 @@ def _remember(
     answer(as_json, told, *_result_lines(saved, note))
     if not as_json:
         for text in saved.warnings:
-            warn(f"{text} It was saved all the same.")
+            warn(f"{text} It was saved anyway.")
         say_all(undo_hint(saved.version))
 
 
@@ -151,7 +147,7 @@ def save_text(
     kind: str | None = None,
     name: str = "",
 ) -> tuple[Saved, Note]:
-    """Makes a memory of a person's text; `choose`: what to do where one says much the same."""
+    """Makes a memory of the user's text. `choose` decides what to do if there is a similar memory."""
     from datetime import datetime
 
     from reverie.memory.gate.saving import refuse_secrets, save_note
@@ -166,7 +162,7 @@ def save_text(
 
 def _ask_choice(near: Related, note: Note) -> Choice:
     paint = get_paint()
-    say(f"{paint.accent(near.file)} says much the same:")
+    say(f"{paint.accent(near.file)} is similar:")
     say(f"  {paint.dim('now')}  {near.statement}")
     say(f"  {paint.dim('new')}  {note.statement}")
     choices: dict[str, Choice] = {"correct": "update", "new": "new", "leave": "nothing"}
@@ -175,7 +171,6 @@ def _ask_choice(near: Related, note: Note) -> Choice:
 
 
 def _result_lines(saved: Saved, note: Note) -> list[str]:
-    """What became of it, in words."""
     paint = get_paint()
     match saved.action:
         case "added":
@@ -185,7 +180,7 @@ def _result_lines(saved: Saved, note: Note) -> list[str]:
             head = f"Corrected {paint.accent(saved.file)}:"
             return [head, f"  {paint.dim('before')}  {before}", f"  {paint.dim('now')}     {now}"]
         case "unchanged":
-            return [f"{paint.accent(saved.file)} says this already; nothing was changed."]
+            return [f"{paint.accent(saved.file)} already says this; nothing was changed."]
         case "nothing":
             return ["Nothing was changed."]
 
@@ -199,9 +194,9 @@ def _result_lines(saved: Saved, note: Note) -> list[str]:
 def edit_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     """Edit a memory, or MEMORY.md, in $VISUAL or $EDITOR.
 
-    You edit a copy. It is saved as one version when the editor ends, and its index line follows a new name or
-    description. An empty text forgets the memory. Changing files in the directory itself works as well: that becomes a
-    version at the next touch.
+    You edit a copy. When the editor ends, the copy is saved as one version, and the index line is updated. An empty
+    text forgets the memory. You can also change files in the memory directory itself: the next command makes a version
+    of such changes.
     """
     name = find_file(memory, file)
     before = memory.directory.read(name)
@@ -227,7 +222,7 @@ def edit_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
 
 
 def save_edit(memory: OpenedMemory, name: str, text: str, base: str, info: WriteInfo) -> Version | None:
-    """Saves what an editor made of a memory or an index, if it still is what `base` says."""
+    """Saves an edited memory or index, if the file still has the digest `base`."""
     if is_topic(name):
         return memory.directory.update(name, TopicFile.parse(text), info, base=base)
     if not is_index(name):
@@ -236,7 +231,7 @@ def save_edit(memory: OpenedMemory, name: str, text: str, base: str, info: Write
 
 
 def _keep_text(error: ReverieError, name: str, text: str) -> ReverieError:
-    """The same refusal, after the person's text was put where they find it; a secret is not kept."""
+    """Saves the user's text in a temporary file, unless it has a secret; returns the error with its path."""
     import tempfile
 
     from reverie.memory.gate.write_gate import Refused
@@ -249,7 +244,7 @@ def _keep_text(error: ReverieError, name: str, text: str) -> ReverieError:
 
 
 def edit_text(text: str, name: str) -> str:
-    """The text as the person left it in their editor."""
+    """The text after the user has edited it."""
     import shlex
     import subprocess
     import tempfile
@@ -261,7 +256,7 @@ def edit_text(text: str, name: str) -> str:
             words = shlex.split(editor())
             done = subprocess.run([*words, str(draft)], check=False)
         except ValueError as error:
-            raise UserError(f"EDITOR is set to {editor()!r}, which cannot be read: {error}.") from error
+            raise UserError(f"EDITOR ({editor()!r}) cannot be parsed: {error}.") from error
         except OSError as error:
             raise UserError(f"The editor {editor()!r} cannot be started ({error.strerror}); set EDITOR.") from error
         if done.returncode != 0:
@@ -274,15 +269,15 @@ def edit_text(text: str, name: str) -> str:
 
 @click.command("forget", epilog=examples('reverie forget "the staging port"', "reverie forget feedback_no_mocks --yes"))
 @click.argument("text", nargs=-1, required=True, shell_complete=file_names)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask, if it is clear which memory is meant.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask if only one memory matches clearly.")
 @with_memory
 def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: OpenedMemory) -> None:
-    """Forget a memory: its file and its index line go, as one version.
+    """Forget a memory: remove its file and its index line, as one version.
 
-    TEXT is a file name, a title, or words that tell which memory is meant. Shows what it found and asks first; with
-    --yes it goes only if one is clearly meant. `reverie memory undo` or `restore` bring it back.
+    TEXT is a file name, a title, or a few words of the memory. The command shows the memory and asks. With --yes it
+    does not ask, but removes a memory only if one matches clearly. `reverie memory undo` or `restore` restores it.
 
-    Exit codes: 0 forgotten, 1 nothing fits or you said no, 2 it is not clear which, 4 storage.
+    Exit codes: 0 forgotten, 1 no memory matches or you said no, 2 more than one matches, 4 storage.
     """
     name = _choose_to_forget(memory, " ".join(text), yes=yes, quiet=as_json)
     version = memory.directory.remove(name, WriteInfo(Writer.USER, "Asked for with `reverie forget`."))
@@ -291,20 +286,20 @@ def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: Open
 
 
 def _choose_to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> str:
-    """The file to forget, as confirmed; raises if none is."""
+    """The file that the user wants to forget; raises if there is none."""
     from reverie.memory.gate.saving import memories_meant
 
     found, is_clear = memories_meant(memory, given)
     if not found:
-        raise ReverieError(f"No memory fits {given[:60]!r}; `reverie memory list` shows what there is.")
+        raise ReverieError(f"No memory matches {given[:60]!r}; `reverie memory list` lists all memories.")
     if yes and is_clear:
         return found[0].file
     if not can_ask() or quiet:
         listed = ", ".join(one.file for one in found)
         if yes:
-            raise UserError(f"Nothing was forgotten: {given[:60]!r} may mean {listed}; say which.")
-        what = f"this would forget {found[0].file}" if is_clear else f"{given[:60]!r} may mean {listed}"
-        raise UserError(f"Nothing was forgotten: {what}, and nobody is there to confirm it; name the file with --yes.")
+            raise UserError(f"Nothing was forgotten: {given[:60]!r} matches {listed}; name one.")
+        what = f"this would forget {found[0].file}" if is_clear else f"{given[:60]!r} matches {listed}"
+        raise UserError(f"Nothing was forgotten: {what}. There is no terminal to ask on; name the file with --yes.")
     _show(found if not is_clear else found[:1])
     if is_clear or len(found) == 1:
         if click.confirm("Forget it?"):

@@ -1,4 +1,4 @@
-"""`reverie memory import|sync`: memories from elsewhere, looked at first, and the team's share."""
+"""`reverie memory import|sync`: imports memories, and shares the team's part of the memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from reverie.cli.memory.opening import undo_hint, version_json, with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, can_ask, columns, cut, get_paint, one_line, plural, say, say_all, warn, wrap
+from reverie.cli.output import answer, can_ask, columns, cut, get_paint, one_line, plural, say, say_all, say_dim, warn
 from reverie.errors import ReverieError, UserError
 from reverie.memory.taxonomy import TEAM
 
@@ -27,19 +27,18 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Only say what would be taken in.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @with_memory
 def import_command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: bool, memory: OpenedMemory) -> int:
-    """Take in memories and notes from elsewhere.
+    """Import memories and notes.
 
-    PATH is a memory directory such as Claude Code makes (or the project folder that holds one), a folder of Markdown
-    files, or a file of notes such as AGENTS.md, which is taken apart at its headings. What is known already is left
-    out, secrets are refused, nothing is overwritten, and the sources stay as they are. All of it is one version.
+    PATH is a memory directory as Claude Code makes it (or the project folder above it), a folder of Markdown files, or
+    a file of notes such as AGENTS.md, which is split at its headings. Memories that are already known are left out,
+    secrets are refused, nothing is overwritten, and the sources do not change. The import is one version. A file that
+    cannot be read is reported, and the others are imported.
 
-    A file that cannot be read is named with the reason, and the others are taken in.
-
-    Exit codes: 0 done, 1 you said no, all of it was refused or a file could not be read, 2 usage, 4 storage.
+    Exit codes: 0 done, 1 you said no, everything was refused or a file could not be read, 2 usage, 4 storage.
     """
     from reverie.memory.changes import WriteInfo, Writer
     from reverie.memory.upkeep.importing import carry_out, plan_import
@@ -52,10 +51,9 @@ def import_command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: b
     if not as_json:
         _show(planned)
     asks = bool(new) and not dry_run and not yes and not as_json and can_ask()
-    if asks and not click.confirm(f"Take in {plural(len(new), 'memory', 'memories')}?", default=True):
-        raise ReverieError("Nothing was taken in.")
-    sources = ", ".join(map(str, paths))
-    info = WriteInfo(Writer.IMPORT, f"Imported from {sources}.")
+    if asks and not click.confirm(f"Import {plural(len(new), 'memory', 'memories')}?", default=True):
+        raise ReverieError("Nothing was imported.")
+    info = WriteInfo(Writer.IMPORT, f"Imported from {', '.join(map(str, paths))}.")
     version = None if dry_run else carry_out(memory, planned, info)
     if as_json:
         listed = [
@@ -65,11 +63,11 @@ def import_command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: b
         left = [{"source": one.source, "reason": one.reason} for one in unread]
         answer(True, {"dry_run": dry_run, "pieces": listed, "unread": left, "version": version_json(version)})
     elif version is not None:
-        say_all([f"Took in {plural(len(new), 'memory', 'memories')}.", *undo_hint(version)])
+        say_all([f"Imported {plural(len(new), 'memory', 'memories')}.", *undo_hint(version)])
     elif new:
-        say(get_paint().dim("A dry run: nothing was taken in."))
+        say(get_paint().dim("A dry run: nothing was imported."))
     else:
-        say("There was nothing new to take in.")
+        say("There is nothing new to import.")
     for one in unread if not as_json else ():
         warn(f"Not read: {one.source}: {one.reason}.")
     return 1 if unread or (refused and not new) else 0
@@ -83,8 +81,7 @@ def _show(planned: list[Planned]) -> None:
         if one.action == "add":
             say(f"  {cut(one_line(one.piece.topic.description), wide - 2)}")
         else:
-            for line in wrap(f"{one.reason} (from {one.piece.source})", 2):
-                say(paint.dim(f"  {line}"))
+            say_dim(f"{one.reason} (from {one.piece.source})", 2)
     if planned:
         say()
 
@@ -94,15 +91,13 @@ def _show(planned: list[Planned]) -> None:
 def sync_command(as_json: bool, memory: OpenedMemory) -> None:
     """Share the team's part of the memory now.
 
-    A session does this by itself, at its start and after turns that changed something. How it is shared is the setting
-    `team.sharing`: through a folder or a git remote. What both sides changed is merged or kept twice, never lost, and
-    every arrival can be undone with `reverie memory undo`.
+    A session does this by itself, at its start and after turns that changed memory. The setting `team.sharing` selects
+    a folder or a git remote. If both sides changed a file, the changes are merged or both are kept. `reverie memory
+    undo` can undo every incoming change.
     """
     memory.require_on("nothing is shared")
     if memory.settings.team.sharing == "none":
-        raise UserError(
-            "The team's memory is shared through nothing: set `team.sharing`, and switch the flag `team_memory` on."
-        )
+        raise UserError("Sharing is not set up: set `team.sharing`, and switch the flag `team_memory` on.")
     from reverie.memory.sharing.team import sync
 
     done = sync(memory.directory, memory.settings, memory.places.team_sync(memory.directory.root), memory.gate)

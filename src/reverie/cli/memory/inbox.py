@@ -1,4 +1,4 @@
-"""`reverie memory inbox`: what waits for a person's decision, because no person said it or they once said otherwise."""
+"""`reverie memory inbox`: memories that wait for the user's decision."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reverie.memory.gate.inbox import Inbox, Item
     from reverie.memory.opening import OpenedMemory
 
-_WHY = {"evidence": "nobody said this", "contradiction": "you confirmed something else"}
+_WHY = {"evidence": "you did not say this", "contradiction": "you confirmed something else"}
 
 
 @click.command(
@@ -31,20 +31,20 @@ _WHY = {"evidence": "nobody said this", "contradiction": "you confirmed somethin
 @click.argument("ids", metavar="[ID...]", nargs=-1)
 @with_memory
 def command(verb: str, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory) -> None:
-    """See what waits for your decision; accept or reject it.
+    """Accept or reject memories that wait for your decision.
 
-    What an agent wanted to remember without your having said it waits here, and so does what contradicts a memory that
-    you confirmed. Accepting writes it as confirmed by you; rejecting drops it. ID may be the beginning of one; `all`
-    means everything that waits.
+    A memory waits here if an agent wanted to write it but you did not say it, or if it contradicts a memory that you
+    confirmed. `accept` writes it as confirmed by you; `reject` drops it. The beginning of an ID is enough; `all` means
+    every item.
     """
     inbox = memory.inbox
     if verb == "list":
         if ids:
-            raise UserError("`inbox list` takes no ID; `inbox show ID` shows one item.")
+            raise UserError("`inbox list` does not take an ID; `inbox show ID` shows one item.")
         _list(inbox, as_json)
         return
     if not ids:
-        raise UserError(f"Say which: reverie memory inbox {verb} ID.")
+        raise UserError(f"Give an ID: reverie memory inbox {verb} ID.")
     items = inbox.list() if ids == ("all",) else [inbox.show(one) for one in ids]
     if verb == "show":
         for item in items:
@@ -66,7 +66,7 @@ def command(verb: str, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory
 
 def _list(inbox: Inbox, as_json: bool) -> None:
     items = inbox.list()
-    answer(as_json, {"items": [item.to_json() for item in items]}, *([] if items else ["Nothing waits in the inbox."]))
+    answer(as_json, {"items": [item.to_json() for item in items]}, *([] if items else ["The inbox is empty."]))
     if as_json or not items:
         return
     for item in items:
@@ -95,7 +95,7 @@ def _show(item: Item, as_json: bool) -> None:
         say(f"  {one_line(line)}")
     if item.sources:
         say()
-        say(paint.dim("It was looked at in:"))
+        say(paint.dim("Checked against:"))
     for source in item.sources:
         for number, line in enumerate(wrap(source.excerpt, 14)):
             say(paint.dim(f"  {source.origin if number == 0 else '':<10}  {line}"))

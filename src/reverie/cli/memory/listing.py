@@ -1,4 +1,4 @@
-"""`reverie memory list|show|search|path`: what is there, as a person or a program wants to see it. Reads only."""
+"""`reverie memory list|show|search|path`: shows memories to the user or a program. Reads only."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ _VALUE = re.compile(r"^(?:name|description):\s*")
     ),
 )
 @click.option("-t", "--type", "kind", type=click.Choice([*TYPES.choices, _UNTYPED]), help="Only this type.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), help="Only the newest so many.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Show only the newest.")
 @with_memory
 def list_command(kind: str | None, limit: int | None, as_json: bool, memory: OpenedMemory) -> None:
-    """List what is remembered, by type, newest first."""
+    """List memories by type, newest first."""
     found = [entry for entry in memory.directory.list() if kind in (None, entry.type or _UNTYPED)][:limit]
     if as_json:
         answer(True, {"directory": str(memory.directory.root), "memories": [_as_json(entry) for entry in found]})
         return
     if not found:
-        what = "Nothing is remembered" if kind is None else f"Nothing of the type {kind} is remembered"
-        say(f'{what} in {memory.directory.root} yet: `reverie remember "…"` adds something.', err=True)
+        what = "memories" if kind is None else f"memories of the type {kind}"
+        say(f'There are no {what} in {memory.directory.root} yet; `reverie remember "…"` adds one.', err=True)
         return
     _print_by_type(found)
     paint = get_paint()
@@ -58,7 +58,7 @@ def list_command(kind: str | None, limit: int | None, as_json: bool, memory: Ope
     say("\n" + paint.dim(f"{counted}, index of {plural(index.lines, 'line')}{cut_note}"))
     say(paint.dim(str(memory.directory.root)))
     if not memory.switch.on:
-        say(paint.warning(f"Memory is off ({memory.switch.rule}): nothing of this is used now."))
+        say(paint.warning(f"Memory is off ({memory.switch.rule}): sessions do not use these memories."))
 
 
 def _print_by_type(found: Sequence[ScanEntry]) -> None:
@@ -81,7 +81,7 @@ def _print_by_type(found: Sequence[ScanEntry]) -> None:
 
 
 def _short_name(entry: ScanEntry) -> str:
-    """The name without what the heading says already; enough to name the file in every command."""
+    """The name without the type, which the heading shows. Every command accepts it."""
     prefix = f"{entry.type.value}_" if entry.type else ""
     return entry.name.removeprefix(prefix).removesuffix(".md") or entry.name
 
@@ -118,9 +118,9 @@ def _head_json(of: ScanEntry | TopicFile) -> dict[str, Any]:
 @click.argument("file", metavar="FILE[@V]", shell_complete=file_names)
 @with_memory
 def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Show a memory, also as it was in an earlier version.
+    """Show a memory, or an earlier version of it.
 
-    The text goes to standard output as it is; on a terminal a line about it goes before. MEMORY.md is the index.
+    The text goes to standard output unchanged; a terminal also shows its age. MEMORY.md is the index.
     """
     given, at, version = file.rpartition("@")
     if at and given and not memory.directory.exists(f"{file.removesuffix('.md')}.md"):
@@ -148,7 +148,6 @@ def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
 
 
 def _encodable(text: str) -> str:
-    """Text that can be encoded: bytes that are not UTF-8 become question marks."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -158,15 +157,15 @@ def _encodable(text: str) -> str:
 @click.argument("words", metavar="WORD...", nargs=-1, required=True)
 @with_memory
 def search_command(words: tuple[str, ...], as_json: bool, memory: OpenedMemory) -> int:
-    """Find words in memories: files that hold all of them, with the lines.
+    """Find memories that contain all the words, and show the lines.
 
-    Letter by letter, in any case; `reverie recall` finds what fits a question in other words.
+    Upper and lower case are the same. `reverie recall` finds memories that say it in other words.
 
     Exit codes: 0 found, 1 nothing found.
     """
     wanted = [word.casefold() for word in words if word.strip()]
     if not wanted:
-        raise UserError("There is nothing to search for: the words are empty.")
+        raise UserError("Give at least one word to search for.")
     found = _search(memory, wanted)
     if as_json:
         hits = [
@@ -185,12 +184,12 @@ def search_command(words: tuple[str, ...], as_json: bool, memory: OpenedMemory) 
         if len(lines) > _LINES_A_FILE:
             say(paint.dim(f"        and {plural(len(lines) - _LINES_A_FILE, 'more line')}"))
     if not found:
-        say(f"No memory holds {' and '.join(words)}.", err=True)
+        say(f"No memory contains {' and '.join(words)}.", err=True)
     return 0 if found else 1
 
 
 def _search(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, list[tuple[int, str]]]]:
-    """Files that hold every word, those that hold them most often first, with the lines; the same words once."""
+    """Files that contain every word, with the lines; files with the most hits first, equal lines once."""
     found: list[tuple[int, str, list[tuple[int, str]]]] = []
     indexes = [name for name in (INDEX, f"team/{INDEX}") if memory.directory.exists(name)]
     for name in [*indexes, *memory.directory.names()]:
@@ -214,7 +213,7 @@ def _search(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, list
 @click.command("path", epilog=examples("reverie memory path", 'grep -ri postgres "$(reverie memory path)"'))
 @with_memory
 def path_command(as_json: bool, memory: OpenedMemory) -> None:
-    """Print where the memory directory is; on a terminal also which rule decided, and where its history is."""
+    """Print the path of the memory directory; on a terminal also the rule that chose it, and its history."""
     history = memory.directory.history.git_dir
     if as_json:
         place = {"directory": str(memory.directory.root), "rule": memory.place.rule}

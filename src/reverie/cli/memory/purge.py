@@ -1,7 +1,7 @@
-"""`reverie memory purge`: a secret goes out of memories, all their versions, transcripts, tool results and logs.
+"""`reverie memory purge`: removes a secret from memories, their versions, transcripts, tool results and logs.
 
-Looks first, says where it stands and asks. The secret is read from a prompt or standard input, never shown, and kept
-out of the shell's history unless somebody insists.
+Searches first, shows where the secret is, and asks. It reads the secret from a prompt or standard input and never shows
+it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _TO_DO = {
     "yours": "it is your own file, so change it yourself",
     "worktree": "it is your own file, so change it yourself",
-    "remote": "the newest files there are sent without it, but only the owner of the remote can rewrite its history",
+    "remote": "its newest files are replaced, but only the owner of the remote can rewrite its history",
 }
 
 
@@ -40,11 +40,9 @@ _TO_DO = {
     ),
 )
 @click.argument("text", required=False)
-@click.option("--pattern", metavar="REGEX", help="Purge everything that this regular expression matches.")
-@click.option(
-    "--everywhere", is_flag=True, help="In the memories and transcripts of every project, not of this one alone."
-)
-@click.option("--dry-run", is_flag=True, help="Only say where it stands.")
+@click.option("--pattern", metavar="REGEX", help="Purge every match of this regular expression.")
+@click.option("--everywhere", is_flag=True, help="Purge the memories and transcripts of every project.")
+@click.option("--dry-run", is_flag=True, help="Only show where it is.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @with_memory
 def command(
@@ -56,24 +54,26 @@ def command(
     as_json: bool,
     memory: OpenedMemory,
 ) -> int:
-    """Take a secret out of everything that was kept.
+    """Remove a secret from all files of Reverie.
 
-    Out of memory files and their names (those of agents too), every version of them, the inbox, the search index,
-    transcripts, tool results, notes, mailboxes, the request log and every other file of Reverie's home, and of the
-    folder that your team shares; versions get new names. A later sync does not bring it back. The history of a git
-    remote cannot be purged from here. Without --everywhere, other projects are only searched. Files that you wrote
-    yourself (settings, instructions) are named and left to you. This cannot be undone.
-    You are asked for the secret, or it is read from standard input: given as TEXT it would stay in your shell's
-    history. It refuses while a session that holds the secret is open. If it is interrupted, run it again.
+    Purges memory files and their names (also those of agents), all their versions, the inbox, the search index,
+    transcripts, tool results, notes, messages, the request log, all other files of Reverie's home, and the folder that
+    your team shares. Versions get new names, and a later sync does not restore the secret. This cannot be undone.
 
-    Exit codes: 0 gone (or nowhere), 1 you said no, or something is left; 2 usage, 3 a session is open, 4 storage.
+    The history of a git remote cannot be purged from here. Other projects are only searched, unless you give
+    --everywhere. Files that you wrote yourself (settings, instructions) are reported, and you must change them.
+
+    The command asks for the secret or reads it from standard input. As TEXT it stays in the history of your shell. The
+    command refuses to run while a session with the secret is open. If it is interrupted, run it again.
+
+    Exit codes: 0 the secret is gone, 1 you said no or something is left, 2 usage, 3 a session is open, 4 storage.
     """
     from reverie.memory.upkeep.purge_forms import Wanted
 
     if text is not None and pattern is not None:
         raise UserError("Give a text or --pattern, not both.")
     if text is not None:
-        warn("The text was given as an argument, so your shell may keep it in its history: clear it there as well.")
+        warn("The secret is an argument, so it may be in the history of your shell. Remove it there too.")
     wanted = Wanted.of_pattern(pattern) if pattern is not None else Wanted.of_text(text or _read_secret(yes or dry_run))
     reports = list(_purge_all(memory, wanted, everywhere, dry_run=True))
     elsewhere = [] if everywhere else list(_find_elsewhere(memory, wanted))
@@ -85,10 +85,10 @@ def command(
         _show_reports(reports, [], False, dry_run=True)
     if not yes:
         if not can_ask():
-            raise UserError("Nothing was purged: nobody is there to confirm it; give --yes.")
+            raise UserError("Nothing was purged: there is no terminal to ask on; give --yes.")
         kinds = {place.kind for _, report in reports for place in report.places}
-        others = " Files that your team shares are changed for everybody." if kinds & {"shared", "remote"} else ""
-        if not click.confirm(f"Take it out of all these places?{others} This cannot be undone."):
+        others = " Shared files change for the whole team." if kinds & {"shared", "remote"} else ""
+        if not click.confirm(f"Remove it from all these places?{others} This cannot be undone."):
             raise ReverieError("Nothing was purged.")
     reports = list(_purge_all(memory, wanted, everywhere, dry_run=False))
     _show_reports(reports, elsewhere, as_json, dry_run=False)
@@ -100,14 +100,14 @@ def _read_secret(quiet: bool) -> str:
         return str(click.prompt("Text to purge (not shown)", hide_input=True))
     given = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
     if not quiet:
-        raise UserError("Nothing was purged: nobody is there to confirm it; give --yes, or --dry-run to look.")
+        raise UserError("Nothing was purged: there is no terminal to ask on; give --yes, or --dry-run to search.")
     return given
 
 
 def _purge_all(
     memory: OpenedMemory, wanted: Wanted, everywhere: bool, *, dry_run: bool
 ) -> Iterator[tuple[MemoryDirectory, PurgeReport]]:
-    """This project with the memories of its agents, then, if asked for, every other one with its own memory."""
+    """Purges this project and the memories of its agents; with `everywhere`, every other project too."""
     from reverie.memory.directory import MemoryDirectory
     from reverie.memory.gate.inbox import Inbox
     from reverie.memory.sharing.agent_memory import agent_memory_folders, snapshot_files
@@ -144,7 +144,7 @@ def _purge_all(
 
 
 def _find_elsewhere(memory: OpenedMemory, wanted: Wanted) -> Iterator[PurgedPlace]:
-    """Where it stands in other projects of the home, which are left alone without --everywhere."""
+    """Where the secret is in other projects, which only --everywhere changes."""
     from reverie.memory.directory import MemoryDirectory
     from reverie.memory.gate.inbox import Inbox
     from reverie.memory.upkeep.purge import PurgeScope, purge
@@ -175,9 +175,9 @@ def _show_reports(
     paint = get_paint()
     if not found:
         where = "nowhere in this project" if elsewhere else "nowhere"
-        lines = [f"It stands {where}: not in memories, their versions, transcripts, tool results, logs or mailboxes."]
+        lines = [f"It is {where}: not in memories, their versions, transcripts, tool results, logs or messages."]
     elif dry_run:
-        lines = [f"It stands {plural(found, 'time')} in {plural(len(places), 'place')}:"]
+        lines = [f"Found {plural(found, 'time')} in {plural(len(places), 'place')}:"]
         for _, place in places:
             times = paint.dim(plural(place.found, "time"))
             lines.append(f"  {place.kind:<10}  {paint.accent(one_line(place.where))}  {times}")
@@ -192,4 +192,4 @@ def _show_reports(
         todo = f"; {_TO_DO[place.kind]}" if place.kind in _TO_DO else ""
         warn(f"It is still in {place.kind} {one_line(place.where)}{todo}.")
     if elsewhere:
-        warn(f"It is in {plural(len(elsewhere), 'place')} of other projects too: purge it there with --everywhere.")
+        warn(f"It is also in {plural(len(elsewhere), 'place')} of other projects; --everywhere purges it there.")

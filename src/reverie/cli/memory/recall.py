@@ -1,6 +1,6 @@
-"""`reverie recall`: which memories a message would bring back, how sure that is, and why others stay away.
+"""`reverie recall`: shows which memories a message recalls, and why.
 
-The same ranking as in a session without a selecting model. Reads only (but for its derived index): no event loop.
+Uses the ranking of a session without a selecting model. Writes only the search index.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import click
 
 from reverie.cli.memory.opening import with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, cut, get_paint, line_width, one_line, plural, say, warn, wrap, wrap_hanging
+from reverie.cli.output import answer, cut, get_paint, line_width, one_line, plural, say, say_dim, warn, wrap_hanging
 from reverie.memory.age import age_days, age_words
 from reverie.memory.recall.ranker import Candidate, Ranker, Ranking
 from reverie.memory.recall.showing import MAX_FILES, why_not
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
 
 FindMissing = Callable[[str], tuple[str, ...]]
+_TIERS = click.Choice(["auto", "builtin", "semantic"])
 
 
 @click.command(
@@ -34,17 +35,9 @@ FindMissing = Callable[[str], tuple[str, ...]]
     ),
 )
 @click.argument("query", nargs=-1, required=True)
-@click.option("--why", is_flag=True, help="Scores and signals, what was left out and why, and how sure it is.")
-@click.option(
-    "--tool", "tools", metavar="NAME", multiple=True, help="A tool in use, as in 'Bash(kubectl get)'. Repeatable."
-)
-@click.option(
-    "--tier",
-    type=click.Choice(["auto", "builtin", "semantic"]),
-    default="auto",
-    show_default=True,
-    help="By words alone, or with a sentence encoder (`reverie models add minilm`).",
-)
+@click.option("--why", is_flag=True, help="Show scores, signals, confidence, and the memories left out.")
+@click.option("--tool", "tools", metavar="NAME", multiple=True, help="A tool in use: 'Bash(kubectl get)'. Repeatable.")
+@click.option("--tier", type=_TIERS, default="auto", show_default=True, help="With words only, or with an encoder.")
 @with_memory
 def command(
     query: tuple[str, ...],
@@ -54,13 +47,13 @@ def command(
     as_json: bool,
     memory: OpenedMemory,
 ) -> None:
-    """Show which memories a message would bring back.
+    """Show which memories a message recalls.
 
-    At most five, and none where nothing fits. What a memory names in the repository and is not there any more is said
-    with it. With a model that selects (any but the embedded one), a session asks it first, and this ranking stands in
-    where it is slow or fails.
+    Shows at most five memories, or none if nothing matches. If a memory names files or symbols that the repository does
+    not have any more, they are listed. A session with a real model asks the model first and uses this ranking if the
+    model is slow or fails. The semantic tier needs an encoder (`reverie models add minilm`).
 
-    Exit codes: 0 (also when nothing fits), 1 memory is off, 2 usage.
+    Exit codes: 0 done, even if nothing matches; 1 memory is off, 2 usage.
     """
     memory.require_on("nothing is recalled")
     text = " ".join(query)
@@ -87,7 +80,7 @@ def command(
 def _missing_names_in(memory: OpenedMemory) -> FindMissing:
     from reverie.memory.recall.verify import RepoNames
 
-    def ripgrep() -> Path:  # loaded only for a memory that names a symbol
+    def ripgrep() -> Path:  # imported only for a memory that names a symbol
         from reverie.tools.ripgrep import find_ripgrep
 
         return find_ripgrep()
@@ -133,7 +126,7 @@ def _candidate(one: Candidate) -> dict[str, Any]:
 def _show(ranking: Ranking, memory: OpenedMemory, gone: FindMissing, *, why: bool) -> None:
     paint, wide = get_paint(), line_width()
     if not ranking.files:
-        say(f"Nothing is remembered in {memory.directory.root} yet.", err=True)
+        say(f"There are no memories in {memory.directory.root} yet.", err=True)
         return
     if not ranking.shown:
         reason = ranking.silent if why else ranking.silent.partition(" (")[0]
@@ -147,11 +140,10 @@ def _show(ranking: Ranking, memory: OpenedMemory, gone: FindMissing, *, why: boo
         if one.description:
             say(f"{indent}{cut(one_line(one.description), wide - len(indent))}")
         if why:
-            for line in wrap(one.why, len(indent)):
-                say(paint.dim(f"{indent}{line}"))
+            say_dim(one.why, len(indent))
         if missing := gone(one.path):
-            told = f"names what is not in the repository: {', '.join(missing)}"
-            say(wrap_hanging(told, f"{indent}{paint.warning('!')} ", len(indent) + 2))
+            text = f"not in the repository any more: {', '.join(missing)}"
+            say(wrap_hanging(text, f"{indent}{paint.warning('!')} ", len(indent) + 2))
     if why:
         _show_left_out(ranking)
 
@@ -164,12 +156,10 @@ def _show_left_out(ranking: Ranking) -> None:
     for out in ranking.left_out:
         one = out.candidate
         say(f"{one.score:.2f}  {paint.accent(one_line(one.path))}  {paint.dim(age_words(one.mtime, time()))}")
-        for line in wrap(f"{out.reason} ({one.why})", 6):
-            say(paint.dim(f"      {line}"))
+        say_dim(f"{out.reason} ({one.why})", 6)
     say()
     left = f", {ranking.not_encoded} not encoded yet" if ranking.not_encoded else ""
-    said = f"{ranking.tier} ranker over {plural(ranking.files, 'memory', 'memories')}{left}"
-    say(paint.dim(f"{said}; something fits with {ranking.confidence:.0%}"))
+    counted = f"{ranking.tier} ranker, {plural(ranking.files, 'memory', 'memories')}{left}"
+    say(paint.dim(f"{counted}; {ranking.confidence:.0%} confident that a memory matches"))
     if ranking.grounds:
-        for line in wrap(", ".join(f"{name} {value:.2f}" for name, value in ranking.grounds)):
-            say(paint.dim(line))
+        say_dim(", ".join(f"{name} {value:.2f}" for name, value in ranking.grounds))

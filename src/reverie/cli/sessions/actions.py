@@ -1,7 +1,4 @@
-"""`reverie compact|rewind|pin|btw`: acts on a conversation from another terminal.
-
-Through its socket if the session is live, else by opening it for a moment.
-"""
+"""`reverie compact|rewind|pin|btw`: acts on a conversation, through the socket of a live session or by opening it."""
 
 from __future__ import annotations
 
@@ -22,10 +19,8 @@ _CHANGING = frozenset({"compact", "undo", "rewind", "clear", "pin", "unpin", "no
 
 def _action(function: F) -> F:
     """Adds `--session`, `--cwd` and `--json`."""
-    named = session_option(
-        "Which session; the beginning of its id is enough.  [default: the newest session of this folder]"
-    )
-    return named(folder_options(function))
+    help = "The session; the beginning of its id is enough.  [default: the newest session of this folder]"
+    return session_option(help)(folder_options(function))
 
 
 @click.command(
@@ -40,10 +35,10 @@ def _action(function: F) -> F:
     ),
 )
 @click.argument("text", nargs=-1)
-@click.option("--preview", is_flag=True, help="Show what would stand for the conversation; change nothing.")
-@click.option("--from", "from_", metavar="MSG", help="Summarise only from this message on; what is earlier stays.")
-@click.option("--up-to", metavar="MSG", help="Summarise only up to this message; what is later stays.")
-@click.option("--fit", is_flag=True, help="With undo: bring back as much as fits the window.")
+@click.option("--preview", is_flag=True, help="Show the summary without using it.")
+@click.option("--from", "from_", metavar="MSG", help="Summarise only from this message on; earlier messages stay.")
+@click.option("--up-to", metavar="MSG", help="Summarise only up to this message; later messages stay.")
+@click.option("--fit", is_flag=True, help="With undo: restore as much as fits into the window.")
 @_action
 def compact_command(
     text: tuple[str, ...],
@@ -55,20 +50,20 @@ def compact_command(
     cwd: Path,
     as_json: bool,
 ) -> None:
-    """Summarise a conversation to make room; or take the last compaction back with `undo`.
+    """Summarise a conversation to make room, or undo the last compaction with `undo`.
 
-    TEXT says what the summary is to mind. What you said, what was done and your pins stay word for word. MSG is a
-    message's uuid, the beginning of one, or -1 for your last message. A live session does it itself, at the end of the
-    round if a turn is running.
+    TEXT says what the summary must contain. Your messages, the list of what was done and your pins stay word for word.
+    MSG is the uuid of a message, its beginning, or -1 for your last message. A live session compacts itself, at the end
+    of the round if a turn is running.
     """
     if text == ("undo",):
         if preview or from_ or up_to:
-            raise click.UsageError("undo takes back the last compaction: it goes with --fit only.")
+            raise click.UsageError("undo can only be combined with --fit.")
         undone = cast(JsonObject, act_on_session(session, cwd, {"do": "undo", "fit": fit})["undone"])
         answer(as_json, undone, undone["notice"])
         return
     if fit:
-        raise click.UsageError("--fit goes with undo: `reverie compact undo --fit`.")
+        raise click.UsageError("--fit needs undo: `reverie compact undo --fit`.")
     request: JsonObject = {"do": "compact", "text": " ".join(text), "preview": preview}
     request |= {"from": from_} if from_ is not None else {}
     request |= {"up_to": up_to} if up_to is not None else {}
@@ -84,10 +79,10 @@ def compact_command(
 @click.argument("message", metavar="[MSG]", required=False)
 @_action
 def rewind_command(message: str | None, session: str, cwd: Path, as_json: bool) -> None:
-    """Go back to before one of your messages; without MSG, list them.
+    """Continue a conversation from before one of your messages; without MSG, list your messages.
 
-    MSG is a message's uuid, the beginning of one, or -1 for your last message. Nothing is deleted, and `reverie compact
-    undo` goes forward again. Files on disk do not change.
+    MSG is the uuid of a message, its beginning, or -1 for your last message. Nothing is deleted: `reverie compact undo`
+    reverses a rewind. Files on disk do not change.
     """
     if message is not None:
         done = act_on_session(session, cwd, {"do": "rewind", "message": message})
@@ -96,20 +91,20 @@ def rewind_command(message: str | None, session: str, cwd: Path, as_json: bool) 
     listed = cast("list[JsonObject]", act_on_session(session, cwd, {"do": "messages"})["messages"])
     answer(as_json, listed, *(f"{one['back']:>4}  {str(one['uuid'])[:8]}  {one['text']}" for one in listed))
     if not listed and not as_json:
-        click.echo("Nothing was said yet.", err=True)
+        click.echo("There are no messages yet.", err=True)
 
 
 @click.command(
     "pin", epilog=examples('reverie pin "Never touch the generated files"', "reverie pin", "reverie pin --remove 1")
 )
 @click.argument("text", nargs=-1)
-@click.option("--remove", metavar="ID", help="Take this pin away: its number, or the beginning of its text.")
+@click.option("--remove", metavar="ID", help="Remove this pin: its number, or the beginning of its text.")
 @_action
 def pin_command(text: tuple[str, ...], remove: str | None, session: str, cwd: Path, as_json: bool) -> None:
-    """Pin TEXT, so that it survives every compaction word for word. Without TEXT, list the pins."""
+    """Keep TEXT word for word through every compaction. Without TEXT, list the pins."""
     if remove is not None:
         if text:
-            raise click.UsageError("give a text to pin, or --remove ID, not both.")
+            raise click.UsageError("Give a text to pin or --remove ID, not both.")
         done = act_on_session(session, cwd, {"do": "unpin", "id": remove})
         answer(as_json, done, f"No longer pinned: {done['unpinned']}")
     elif text:
@@ -131,17 +126,17 @@ def pin_command(text: tuple[str, ...], remove: str | None, session: str, cwd: Pa
 @click.argument("question", nargs=-1, required=True)
 @_action
 def btw_command(question: tuple[str, ...], session: str, cwd: Path, as_json: bool) -> None:
-    """Ask something about a conversation without it noticing.
+    """Ask about a conversation without changing it.
 
-    The answer rests on what the agent knows already; it calls no tools, and nothing of it is kept. A live session is
-    asked while it works.
+    The agent answers from what it already knows, without tools. The question and the answer are not saved. A live
+    session answers while it works.
     """
     said = act_on_session(session, cwd, {"do": "aside", "question": " ".join(question)}, asks=True)
     answer(as_json, said, said["answer"])
 
 
 def act_on_session(session: str, cwd: Path, request: JsonObject, *, asks: bool = False) -> JsonObject:
-    """Has the session do what the request says and returns its answer. `asks`: its model, which is then opened."""
+    """Sends a request to the session and returns the reply. `asks`: the request needs the session's model."""
     from reverie.runtime.live_client import ask_live
     from reverie.storage.lease import Lease
     from reverie.storage.transcript.sessions import find_session
@@ -155,7 +150,7 @@ def act_on_session(session: str, cwd: Path, request: JsonObject, *, asks: bool =
 
 
 def _act_on_closed(session: str, cwd: Path, request: JsonObject, asks: bool) -> JsonObject:
-    """The session is not open anywhere: opened, changed and closed."""
+    """Opens the session, carries out the request, and closes it."""
     from reverie.cli.event_loop import CANCELLED, CommandSignals, run_async
     from reverie.errors import Cancelled
     from reverie.session.agent_verbs import agent_verbs
@@ -171,10 +166,10 @@ def _act_on_closed(session: str, cwd: Path, request: JsonObject, asks: bool) -> 
                 **agent_verbs(opened.agents.spawner, opened.tasks, opened.ask_aside),
             }
             if str(request["do"]) in _CHANGING and not request.get("preview"):
-                opened.log.confirm()  # before a model is asked for something that could not be stored
+                opened.log.confirm()  # the disk must accept writes before a model is asked
             answer.update(await verbs[str(request["do"])](request))
             if opened.log.unsaved:
-                click.echo("What this cost could not be recorded: the disk refused it.", err=True)
+                click.echo("The cost of this could not be saved: the disk refused it.", err=True)
         return 0
 
     if run_async(main) == CANCELLED:

@@ -1,6 +1,6 @@
-"""`reverie sessions`: list, show, find and delete conversations, ours and Claude Code's alike.
+"""`reverie sessions`: lists, shows, imports and deletes conversations of Reverie and Claude Code.
 
-Only reads (but for delete): no event loop, no SDK, no flags, so that it starts in a blink.
+Loads no event loop, no SDK and no flags, so that it starts fast.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from reverie.errors import ReverieError, UserError
 from reverie.moments import iso
 from reverie.paths import Places, check_session_id
 from reverie.storage.lease import Lease
-from reverie.storage.transcript.file import Transcript, parse_record, read_records
+from reverie.storage.transcript.file import Transcript, dump_record, parse_record, read_records
 from reverie.storage.transcript.foreign import as_imported
 from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
 from reverie.storage.transcript.sessions import SessionInfo, delete_session, find_session, list_sessions
@@ -60,8 +60,8 @@ _ID_SHOWN = 8
 def command() -> None:
     """List, show and delete conversations.
 
-    SESSION is a session's id, the beginning of one, or `last`; without it, `last` is meant: the one
-    used last in this folder. It is looked for in this folder first, then everywhere.
+    SESSION is the id of a session, its beginning, or `last`: the session that was used last in this folder. The default
+    is `last`. The command looks in this folder first, then in all others.
     """
 
 
@@ -73,14 +73,14 @@ def command() -> None:
         "reverie sessions list --json | jq -r '.sessions[].id'",
     ),
 )
-@click.option("-a", "--all", "everywhere", is_flag=True, help="The sessions of every folder.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), help="Only the newest so many.")
+@click.option("-a", "--all", "everywhere", is_flag=True, help="List the sessions of all folders.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Show only the newest.")
 @with_places
 def list_command(everywhere: bool, limit: int | None, as_json: bool, places: Places) -> None:
-    """List the conversations held in this folder, newest first by when something was last said in them.
+    """List the conversations of this folder, sorted by their last message, newest first.
 
-    `last` means the one used last here: an old conversation that was just imported is `last`, but not the first of the
-    list. A dot marks those that are open in some process.
+    `last` is the session that was used last. An old conversation that you just imported is `last`, but not the first of
+    the list. A dot marks sessions that are open in a process.
     """
     found = _list_everywhere(places) if everywhere else list_sessions(places.project)
     found = sorted(found, key=lambda info: info.said, reverse=True)[:limit]
@@ -89,7 +89,7 @@ def list_command(everywhere: bool, limit: int | None, as_json: bool, places: Pla
         return
     if not found:
         where = "There are no sessions yet" if everywhere else f"There are no sessions of {places.cwd} yet"
-        click.echo(f"{where}: start one with `reverie chat`.", err=True)
+        click.echo(f"{where}; `reverie chat` starts one.", err=True)
         return
     say_all(_table(found, get_paint(), columns(200) if sys.stdout.isatty() else 10_000, everywhere))
 
@@ -103,7 +103,7 @@ def _list_everywhere(places: Places) -> list[SessionInfo]:
 
 
 def _holder_pid(info: SessionInfo) -> int | None:
-    """The PID of the process that has the session open, if one has; 0 if it does not say who it is."""
+    """The PID of the process that has the session open; None if there is none, 0 if it is unknown."""
     try:
         holder = Lease.holder(info.lease)
     except ReverieError:
@@ -144,7 +144,7 @@ def _table(found: list[SessionInfo], paint: Paint, wide: int, everywhere: bool) 
 
 
 def _distinct_length(ids: list[str]) -> int:
-    """How much of the ids must be shown to tell them apart."""
+    """How many characters distinguish the ids."""
     short = _ID_SHOWN
     while short < max(map(len, ids)) and len({one[:short] for one in ids}) < len(set(ids)):
         short += 1
@@ -157,7 +157,6 @@ def _from_home(folder: str) -> str:
 
 
 def _find(wanted: str, cwd: Path) -> SessionInfo:
-    """The session meant: one of this folder, else the only one anywhere whose id begins so."""
     return find_session(places_of(cwd).project, wanted, everywhere=True)
 
 
@@ -170,16 +169,14 @@ def _find(wanted: str, cwd: Path) -> SessionInfo:
     ),
 )
 @session_choice()
-@click.option("--full", is_flag=True, help="With whole tool results, thinking, and what was put in beside them.")
+@click.option("--full", is_flag=True, help="Also show tool results, thinking and inserted messages.")
 @json_lines_option
 @cwd_option
 def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
-    """Show a conversation: who said what, tool calls on one line each.
+    """Show a conversation: messages, and one line per tool call.
 
-    SESSION may also be the path of a transcript file. Lines that cannot be read are named at the end.
+    SESSION can also be the path of a transcript. Lines that cannot be read are listed at the end.
     """
-    from reverie.storage.transcript.file import dump_record, read_records
-
     path = Path(session) if session.endswith(".jsonl") else _find(session, cwd).path
     loaded = read_records(path)
     if as_json:
@@ -198,7 +195,7 @@ def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
 
 
 def _show_paged(text: str, paint: Paint) -> None:
-    """Through the user's pager where it would run off the screen."""
+    """Shows a long text in the user's pager."""
     import shutil
 
     if text.count("\n") < shutil.get_terminal_size().lines - 2:
@@ -211,7 +208,7 @@ def _show_paged(text: str, paint: Paint) -> None:
 @session_choice()
 @folder_options
 def path_command(session: str, as_json: bool, cwd: Path) -> None:
-    """Print where the transcript of a conversation is."""
+    """Print the path of a transcript."""
     found = _find(session, cwd)
     shown = json_text({"session": found.id, "path": str(found.path)}) if as_json else str(found.path)
     write_document(f"{shown}\n")
@@ -223,21 +220,21 @@ def path_command(session: str, as_json: bool, cwd: Path) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @folder_options
 def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, as_json: bool, cwd: Path) -> None:
-    """Delete conversations with all they left on disk.
+    """Delete conversations and all their files.
 
-    Says what goes and asks first. A conversation that is open in some process is not deleted (exit code 3).
+    Shows what will be deleted, and asks. A conversation that is open in a process is not deleted (exit code 3).
     """
     if not sessions and not also:
-        raise click.UsageError("Name the sessions to delete; `last` is the newest session of this folder.")
+        raise click.UsageError("Name the sessions to delete; `last` is the last session of this folder.")
     found = list({info.path: info for info in (_find(one, cwd) for one in (*sessions, *also))}.values())
     for info in found:
         files, held = _measure_folder(info)
-        beside = f" and {plural(files, 'file')} beside it ({format_size(held)})" if files else ""
-        line = f"{info.id[:_ID_SHOWN]}  {cut(one_line(info.title), 50)}  transcript ({format_size(info.size)}){beside}"
+        more = f" and {plural(files, 'more file')} ({format_size(held)})" if files else ""
+        line = f"{info.id[:_ID_SHOWN]}  {cut(one_line(info.title), 50)}  transcript ({format_size(info.size)}){more}"
         click.echo(line, err=as_json)
     if not yes:
         if not sys.stdin.isatty():
-            raise UserError("Nothing was deleted: nobody is there to confirm it; give --yes.")
+            raise UserError("Nothing was deleted: there is no terminal to ask on; give --yes.")
         if not click.confirm(f"Delete {plural(len(found), 'session')}? This cannot be undone."):
             click.echo("Nothing was deleted.")
             return
@@ -264,15 +261,15 @@ def _measure_folder(info: SessionInfo) -> tuple[int, int]:
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
 @with_places
 def import_command(files: tuple[Path, ...], as_json: bool, places: Places) -> None:
-    """Take in conversations of Claude Code or pi, so that they can be gone on with here.
+    """Import conversations of Claude Code or pi, so that you can continue them here.
 
-    The file is read, not changed. A session that is here already is not overwritten.
+    The file does not change. A session that already exists is not overwritten.
     """
     taken, failed = list[dict[str, object]](), list[ReverieError]()
     for file in files:
         try:
             taken.append(_import_file(file, places, quiet=as_json))
-        except ReverieError as error:  # the other files are taken in all the same
+        except ReverieError as error:  # the other files are still imported
             failed.append(error)
     answer(as_json, {"imported": taken})
     for error in failed[:-1]:
@@ -287,10 +284,10 @@ def _import_file(file: Path, places: Places, *, quiet: bool) -> dict[str, object
     name = check_session_id(next(ids, "") or file.stem)
     target = places.transcript(name)
     if target.exists():
-        raise UserError(f"{file}: session {name} is here already; delete it first with `reverie sessions delete`")
+        raise UserError(f"{file}: session {name} already exists; delete it first with `reverie sessions delete`")
     held = sum(record.message is not None for record in records)
     if not held:
-        raise UserError(f"{file}: there is no conversation in it")
+        raise UserError(f"{file}: the file has no conversation")
     transcript = Transcript(target)
     transcript.append(parse_record(as_imported(record.stored())) for record in records)
     transcript.close()

@@ -1,7 +1,4 @@
-"""`reverie context`: what fills the window of a session, by source.
-
-Asks a live session over its socket; for any other it reads the transcript. No event loop, no SDK, no flags.
-"""
+"""`reverie context`: shows what fills the window of a session, from a live session or from the transcript."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import examples, folder_options, session_choice
+from reverie.cli.options import examples, folder_options, load_places, session_choice
 from reverie.cli.output import Paint, answer, format_size, format_tokens, get_paint, line_width, pad, plural, width
 from reverie.cli.sessions.cost import find_transcript
 
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
 
 _BAR = 60
 _OFF = 0.05
-"""Of what is used: from here on it is said that the parts do not add up."""
+"""Above this share of the used tokens, a line says that the parts do not add up."""
 _LABEL = 34
 
 
@@ -40,14 +37,10 @@ _LABEL = 34
 def command(session: str, as_json: bool, cwd: Path) -> None:
     """Show what fills the window of a conversation.
 
-    System prompt, tools, instructions, what was said, thought, called and returned, what is free and what is kept
-    back. SESSION is a session's id, its beginning, `last`, or the path of a transcript.
+    Shows the tokens of system prompt, tools, instructions, messages, thinking, tool calls and results, and the free and
+    reserved space. SESSION is the id of a session, its beginning, `last`, or the path of a transcript.
     """
-    from reverie.paths import Places
-    from reverie.settings import load_settings
-
-    settings = load_settings(cwd)
-    places = Places.of(cwd, settings)
+    settings, places = load_places(cwd)
     path = find_transcript(session, places)
     found = _ask_live_session(path, places) or _read_transcript(path, settings)
     lines = context_lines(found, get_paint(), line_width(100))
@@ -55,7 +48,7 @@ def command(session: str, as_json: bool, cwd: Path) -> None:
 
 
 def _ask_live_session(path: Path, places: Places) -> WindowFill | None:
-    """What a live session says about itself; None if it is not live, or does not answer."""
+    """The report of a live session; None if the session is not live or does not answer."""
     from reverie.context.window_fill import WindowFill
     from reverie.errors import ReverieError
     from reverie.runtime.live_client import ask_live, live_sessions
@@ -64,7 +57,7 @@ def _ask_live_session(path: Path, places: Places) -> WindowFill | None:
         if live.id == path.stem and live.socket is not None:
             try:
                 return WindowFill.from_json(ask_live(live.socket, {"do": "context"})["context"])
-            except (ReverieError, KeyError, TypeError):  # an older one, or one that is ending: its transcript will do
+            except (ReverieError, KeyError, TypeError):  # an older version, or a session that is closing
                 return None
     return None
 
@@ -87,7 +80,7 @@ def _read_transcript(path: Path, settings: Settings) -> WindowFill:
 
 
 def context_text(session: Session, *, paint: Paint | None = None, wide: int = 100) -> str:
-    """What fills the window of a live session, as the chat shows it."""
+    """The same for the session of a chat."""
     from reverie.context.window_fill import fill
 
     found = fill(session.view, session.conversation.thresholds)
@@ -95,7 +88,7 @@ def context_text(session: Session, *, paint: Paint | None = None, wide: int = 10
 
 
 def context_lines(found: WindowFill, paint: Paint, wide: int) -> Iterator[str]:
-    """The bar, a line a source, and how long the cache is kept."""
+    """The bar, one line per source, and the lifetime of the cache."""
     left = f"{found.percent_left}% left before compaction"
     yield f"{paint.bold(found.model or 'no model yet')}: {found.used:,} of {found.window:,} tokens, {left}"
     yield _bar(found, paint, min(_BAR, wide - 2))
@@ -130,7 +123,7 @@ def _line(name: str, count: int, window: int, bar: str, label: int) -> str:
 
 
 def _bar(found: WindowFill, paint: Paint, wide: int) -> str:
-    """Used, free, buffer and reserve in proportion; what is there at all is at least one column."""
+    """Used, free, buffer and reserve in proportion, each at least one column."""
     pieces = ((found.used, "█"), (found.free, "·"), (found.buffer, "░"), (found.reserve, "▒"))
     total = sum(size for size, _ in pieces) or 1
     spans = [max(1, round(wide * size / total)) if size else 0 for size, _ in pieces]

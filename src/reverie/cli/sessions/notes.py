@@ -1,7 +1,4 @@
-"""`reverie notes`: what the session's notes say, how old they are, what is missing; or bring them up to date now.
-
-Looking loads no event loop, no SDK and no flags. An update is made by a live session itself, else by code.
-"""
+"""`reverie notes`: shows the notes of a session, how old they are and what is missing; or updates them."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import examples, folder_options, session_choice
+from reverie.cli.options import examples, folder_options, load_places, session_choice
 from reverie.cli.output import answer, format_age, get_paint, say
 from reverie.cli.screen import printable
 from reverie.moments import iso
@@ -27,30 +24,28 @@ if TYPE_CHECKING:
     "notes", epilog=examples("reverie notes", "reverie notes 3f2a --update", "reverie notes --json | jq -r .path")
 )
 @session_choice()
-@click.option("--update", is_flag=True, help="Bring them up to date first, whatever the size of the conversation.")
+@click.option("--update", is_flag=True, help="Update them first, even in a short conversation.")
 @folder_options
 def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
-    """Show the notes that are kept of a conversation while it runs.
+    """Show or update the notes of a conversation.
 
-    SESSION is a session's id, its beginning, or `last`. The file is yours to edit: only its headings, and the lines in
-    italics under them, must stay. A live session updates it with its own model, any other is read by code.
+    SESSION is the id of a session, its beginning, or `last`. You can edit the file, but keep its headings and the lines
+    in italics below them. A live session updates its notes with its model; the notes of other sessions are updated by
+    code.
     """
     from reverie.cli.sessions.actions import act_on_session
     from reverie.errors import ReverieError
     from reverie.layers.l3_session_notes.numbers import NoteNumbers
-    from reverie.paths import Places
-    from reverie.settings import load_settings
     from reverie.storage.transcript.chain import conversation
     from reverie.storage.transcript.file import read_records
     from reverie.storage.transcript.sessions import find_session
     from reverie.storage.transcript.view import View
 
     cwd = cwd.resolve()
-    settings = load_settings(cwd)
-    places = Places.of(cwd, settings)
+    settings, places = load_places(cwd)
     found = find_session(places.project, session)
     if update and (failed := act_on_session(found.id, cwd, {"do": "notes"}).get("error")):
-        raise ReverieError(f"the notes were not brought up to date: {failed}")
+        raise ReverieError(f"The notes were not updated: {failed}")
     path = places.session_notes(found.id)
     numbers = NoteNumbers(**{field.name: getattr(settings.notes, field.name) for field in fields(NoteNumbers)})
     view = View.of(conversation(read_records(found.path).records))
@@ -63,7 +58,7 @@ def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NotesReport:
-    """The notes as they are looked at. `text` and `modified` are None if there are none yet."""
+    """The notes of a session and their state. `text` and `modified` are None if there are no notes yet."""
 
     path: Path
     text: str | None
@@ -72,12 +67,10 @@ class NotesReport:
     first_tokens: int
 
     def about(self) -> list[str]:
-        """Where they are and what is missing, a line each."""
+        """Where the notes are and what is missing."""
         if self.modified is None:
-            return [
-                f"There are no notes yet: they begin at {self.first_tokens:,} tokens of conversation. "
-                "`reverie notes --update`, or /notes update in the chat, takes them now."
-            ]
+            when = f"There are no notes yet: they begin at {self.first_tokens:,} tokens of conversation."
+            return [f"{when} `reverie notes --update`, or /notes update in the chat, writes them now."]
         return [f"{self.path}, {format_age(self.modified)} old", *self.standing.in_words()]
 
     def to_json(self) -> dict[str, object]:
@@ -86,7 +79,7 @@ class NotesReport:
 
 
 def read_notes(path: Path, template: Path, view: View, numbers: NoteNumbers) -> NotesReport:
-    """The notes of a conversation as they stand on disk."""
+    """Reads the notes of a conversation from disk."""
     from reverie.layers.l3_session_notes.standing import standing
     from reverie.layers.l3_session_notes.writer import template_or_default
     from reverie.storage.atomic import storage_error

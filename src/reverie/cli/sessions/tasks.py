@@ -1,7 +1,4 @@
-"""`reverie tasks`: the background tasks of every live session, and how to end one.
-
-Asks the sessions over their sockets and changes nothing beside them; loads no event loop.
-"""
+"""`reverie tasks`: lists and kills the background tasks of live sessions, over their sockets."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from reverie.cli.options import examples, session_option, with_places
-from reverie.cli.output import answer, table
+from reverie.cli.output import answer, format_seconds, table
 
 if TYPE_CHECKING:
     from reverie.paths import Places
@@ -35,9 +32,9 @@ def _options(function: F) -> F:
 @_options
 @click.pass_context
 def command(context: click.Context, session: str | None, as_json: bool, places: Places) -> None:
-    """List or kill the background tasks of live sessions.
+    """List and kill the background tasks of live sessions.
 
-    Notes, extraction, dreams and agents run in the background of a session. Without a sub-command, lists them.
+    Notes, extraction, dreams and agents run in the background. Without a sub-command, the command lists them.
     """
     if context.invoked_subcommand is None:
         _show_list(session, as_json, places)
@@ -46,7 +43,7 @@ def command(context: click.Context, session: str | None, as_json: bool, places: 
 @command.command("list", epilog=examples("reverie tasks list --json"))
 @_options
 def list_command(session: str | None, as_json: bool, places: Places) -> None:
-    """Show running tasks and the last finished ones of every live session."""
+    """Show the running tasks and the last finished tasks of every live session."""
     _show_list(session, as_json, places)
 
 
@@ -54,7 +51,7 @@ def list_command(session: str | None, as_json: bool, places: Places) -> None:
 @click.argument("id")
 @_options
 def kill_command(id: str, session: str | None, as_json: bool, places: Places) -> None:
-    """End the running task ID; the beginning of an id is enough. What it had begun is rolled back."""
+    """End the running task ID and undo what it began. The beginning of an ID is enough."""
     from reverie.errors import UserError
     from reverie.runtime.live_client import ask_live
 
@@ -66,14 +63,14 @@ def kill_command(id: str, session: str | None, as_json: bool, places: Places) ->
     if len(exact or matching) != 1:
         what = f"{len(matching)} running tasks begin with {id!r}" if matching else f"No running task is called {id!r}"
         known = ", ".join(str(task.get("id")) for _, task in matching or running)
-        raise UserError(f"{what}; {'there are: ' + known if known else 'none is running'}.")
+        raise UserError(f"{what}; {'running tasks: ' + known if known else 'no task is running'}.")
     live, task = (exact or matching)[0]
     assert live.socket is not None
     ended = cast("JsonObject", ask_live(live.socket, {"do": "kill", "id": task["id"]}, timeout_s=30).get("task") or {})
     state = str(ended.get("state"))
-    verb = "Killed" if state == "killed" else f"Too late, it has {state}:"
-    told = f"{verb} {ended.get('id')} ({ended.get('title')})."
-    answer(as_json, {"session": live.id, "pid": live.pid, **ended}, told)
+    verb = "Killed" if state == "killed" else f"Too late, already {state}:"
+    text = f"{verb} {ended.get('id')} ({ended.get('title')})."
+    answer(as_json, {"session": live.id, "pid": live.pid, **ended}, text)
 
 
 def _show_list(session: str | None, as_json: bool, places: Places) -> None:
@@ -104,14 +101,14 @@ def _find_tasks(session: str | None, places: Places) -> list[tuple[LiveSession, 
 
     asked = list(ask_all(places, {"do": "tasks"}, beginning_of(session, places.project)))
     if session is not None and not asked:
-        raise UserError(f"No live session begins with {session!r}; `reverie tasks` shows those there are.")
+        raise UserError(f"No live session begins with {session!r}; `reverie tasks` lists all live sessions.")
     return [(live, task) for live, found in asked for task in cast("list[JsonObject]", found.get("tasks") or [])]
 
 
 def ask_all(
     places: Places, request: JsonObject, session: str | None = None
 ) -> Iterator[tuple[LiveSession, JsonObject]]:
-    """What all live sessions answer; one that does not is named on standard error."""
+    """The replies of all live sessions; a session that does not reply is reported on standard error."""
     from reverie.errors import ReverieError
     from reverie.runtime.live_client import ask_live, live_sessions
 
@@ -125,6 +122,4 @@ def ask_all(
 
 def _seconds(task: JsonObject) -> str:
     seconds = task.get("seconds")
-    if not isinstance(seconds, int | float):
-        return ""
-    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds // 60:.0f} min"
+    return format_seconds(seconds) if isinstance(seconds, int | float) else ""

@@ -1,4 +1,4 @@
-"""`reverie team`: a lead and teammates as processes of their own, from a team file to an orderly end."""
+"""`reverie team`: runs a lead and its teammates, each in its own process, from a team file."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ class _Group(click.Group):
 
 @click.group("team", cls=_Group, epilog=_EPILOG)
 def command() -> None:
-    """Let several agents work on one task, each in a process of its own.
+    """Let several agents work on one task, each in its own process.
 
-    `reverie team FILE` starts the lead and its teammates, shows who is doing what, and ends them in order: the lead
-    asks, each teammate answers. Ctrl-C does the same at once; a second one ends them without asking.
+    `reverie team FILE` starts the lead and its teammates and shows what each of them does. At the end, the lead asks
+    every teammate to end. Ctrl-C does this at once; a second Ctrl-C ends them without asking.
     """
 
 
 @command.command("run", epilog=examples("reverie team run examples/team/team.toml"))
 @click.argument("file", type=click.Path(path_type=Path))
 @json_lines_option
-@click.option("-m", "--model", metavar="NAME", help="For members whose model the file does not name.")
+@click.option("-m", "--model", metavar="NAME", help="The model, where FILE names none.")
 @cwd_option
 def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
     """Start the team that FILE describes. The lead's answer goes to standard output."""
@@ -72,7 +72,7 @@ def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
 @click.argument("name", required=False)
 @with_places
 def status_command(name: str | None, as_json: bool, places: Places) -> None:
-    """Show who is in the team NAME and what each is doing; without a name, all teams."""
+    """Show the members of the team NAME and what they do. Without NAME, show all teams."""
     from reverie.cli.team.status import show_status
 
     show_status(name, as_json, places)
@@ -82,7 +82,7 @@ def status_command(name: str | None, as_json: bool, places: Places) -> None:
 @click.argument("name")
 @folder_options
 def stop_command(name: str, as_json: bool, cwd: Path) -> None:
-    """End the team NAME in order: its lead asks, its teammates answer."""
+    """End the team NAME: its lead asks every teammate to end."""
     from reverie.cli.team.status import stop_team
 
     stop_team(name, as_json, cwd)
@@ -95,7 +95,7 @@ def stop_command(name: str, as_json: bool, cwd: Path) -> None:
 @click.option("--ask", is_flag=True)
 @cwd_option
 def member_command(file: Path, name: str, **options: Any) -> int:
-    """One member of a team, started by `reverie team run`; ends when its standard input does."""
+    """Run one member of a team; `reverie team run` starts it. It ends when standard input ends."""
     from reverie.agents.team.team_file import load_team
     from reverie.cli.event_loop import run_async
     from reverie.cli.team.member import run_member

@@ -1,7 +1,7 @@
-"""Starts the processes of a team, watches them and reaps them. It runs no model and takes part in nothing.
+"""Starts and watches the processes of a team. It does not run a model.
 
-A teammate that dies is told to the lead, and what it had not read goes back to its senders. When the lead has ended,
-whoever is left is ended too: SIGTERM, a while, SIGKILL. A member that was killed leaves no command running.
+If a teammate dies, the lead gets a message, and unread messages return to their senders. When the lead has ended, the
+others are ended too: SIGTERM, then SIGKILL. The commands of a killed member are killed as well.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from reverie.agents.team.members import COLORS, Place, Team, TeamMember
 from reverie.agents.team.team_file import MemberPlan, TeamPlan
 from reverie.cli.app import PIPE_CLOSED
 from reverie.cli.event_loop import CANCELLED, CommandSignals
+from reverie.cli.options import load_places
 from reverie.cli.team.view import TeamView, TextTeamView
 from reverie.errors import ReverieError
 from reverie.flags import Flags
 from reverie.parsing import load_json
-from reverie.paths import Places
 from reverie.regular_files import read_regular_text
-from reverie.settings import Settings, load_settings
+from reverie.settings import Settings
 from reverie.storage.atomic import make_private_dir
 from reverie.storage.lease import Lease
 from reverie.types import JsonObject
@@ -47,16 +47,15 @@ class _MemberProcess:
     process: asyncio.subprocess.Process
     log: Path
     mark: str
-    """Stands in the environment of all that stems from it."""
+    """An environment variable of this process and of all processes below it."""
     code: int | None = None
 
 
 async def run_team(
     signals: CommandSignals, plan: TeamPlan, file: Path, cwd: Path, model: str | None, *, as_json: bool
 ) -> int:
-    """Runs a team to its end; the exit code is the lead's."""
-    settings = load_settings(cwd)
-    places = Places.of(cwd, settings)
+    """Runs a team to its end and returns the exit code of the lead."""
+    settings, places = load_places(cwd)
     team = Team(places, plan.team)
     on_terminal = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
     view = TeamView() if as_json else TextTeamView(plan, cwd)
@@ -91,11 +90,11 @@ class Supervisor:
     _unheard: bool = False
 
     def stop(self) -> bool:
-        """Ctrl-C: the lead ends the team in order. Again: everybody is asked by a signal. Again: nobody is asked."""
+        """Ctrl-C: the lead ends the team. Second time: SIGTERM to all members. Third time: SIGKILL."""
         self._stops += 1
         match self._stops:
             case 1:
-                self._say("ending the team in order; Ctrl-C again ends it at once")
+                self._say("ending the team; Ctrl-C again ends it at once")
                 self._signal([self._plan.lead.name], signal.SIGTERM)
             case 2:
                 self._signal(self._members, signal.SIGTERM)
@@ -104,7 +103,7 @@ class Supervisor:
         return True
 
     async def run(self, *, ask: bool) -> int:
-        """To the end of the lead, and then of everybody."""
+        """Runs until the lead and then all others have ended."""
         watching = list[asyncio.Task[None]]()
         try:
             for member in self._plan.members:
@@ -161,7 +160,7 @@ class Supervisor:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
-                start_new_session=True,  # Ctrl-C is for us alone, and what a member starts ends with it
+                start_new_session=True,  # Ctrl-C reaches only this process
                 limit=_LONGEST_LINE,
                 env={**self._settings.env, _MARK: mark},
             )
@@ -169,9 +168,9 @@ class Supervisor:
         self._view.show_start(member.name, process.pid)
 
     async def _watch(self, one: _MemberProcess) -> None:
-        """Passes its events on until it has ended; then tells whoever must know."""
+        """Passes on the events of a member until it ends, then records its end."""
         hearing = asyncio.create_task(self._read_events(one))
-        # Not `wait()`: it may also wait for whoever inherited the pipe, and so may the end of what is heard.
+        # Not `wait()`: it also waits for other processes that inherited the pipe.
         while (code := one.process.returncode) is None:  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_S)
         one.code = code
@@ -200,20 +199,20 @@ class Supervisor:
         if isinstance(event, dict) and not self._unheard:
             try:
                 self._view.show_event(name, cast(JsonObject, event))
-            except BrokenPipeError:  # whoever read our output has gone: the team is for nobody any more
+            except BrokenPipeError:  # nobody reads our output any more
                 self._unheard = True
                 self.stop()
 
     def _record_end(self, one: _MemberProcess) -> None:
-        """Notes that a member ended. One that did not say goodbye has failed: the lead is told before anybody else."""
+        """Records that a member ended. A member that did not say goodbye has failed, and the lead gets a message."""
         name, lead = one.plan.name, self._plan.lead.name
         place = next((member.place for member in self._team.read()[1] if member.name == name), Place.EXPECTED)
-        if place is Place.ENDED:  # killed after its goodbye: nobody waits for it, but its last background work is lost
+        if place is Place.ENDED:  # if it was killed after its goodbye, only its background work is lost
             self._show_end(name, _end_reason(one) if (one.code or 0) < 0 else "")
             return
         why = _end_reason(one)
         self._show_end(name, why)
-        with suppress(ReverieError):  # the lead may have ended as well
+        with suppress(ReverieError):  # the lead may have ended too
             if name != lead:
                 notice = render(IdleNotification(IdleState.FAILED, why))
                 letter = new_letter(name, lead, notice, summary=f"{name} has failed")
@@ -222,7 +221,7 @@ class Supervisor:
             self._team.depart(name, Place.FAILED, why)
 
     async def _permit(self, id: str, allow: bool, always: bool) -> None:
-        """Answers a question of the lead's."""
+        """Answers a question of the lead."""
         from reverie.runtime.live_client import ask_live
 
         there = await asyncio.to_thread(self._team.presence, self._plan.lead.name)
@@ -238,7 +237,7 @@ class Supervisor:
     # -- the end --------------------------------------------------------------------------------------------------
 
     async def _end_all(self, watching: list[asyncio.Task[None]]) -> None:
-        """Whoever is left: SIGTERM (unless it said goodbye), a while, SIGKILL; then what they said is shown."""
+        """Ends all running members: SIGTERM (unless they said goodbye), then SIGKILL."""
         left = self._still_running()
         if left:
             places = {member.name: member.place for member in self._team.read()[1]}
@@ -266,10 +265,10 @@ class Supervisor:
 
 
 def _end_what_it_left(mark: str) -> None:
-    """Kills the commands of a member that was killed before it could. Without /proc they end by themselves."""
+    """Kills the commands of a killed member, where there is /proc."""
     wanted = f"{_MARK}={mark}".encode()
     for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):  # another user's, or gone
+        with suppress(OSError):  # a process of another user, or one that is gone
             if wanted in path.read_bytes().split(b"\0"):
                 os.kill(int(path.parent.name), signal.SIGKILL)
 

@@ -1,6 +1,6 @@
-"""What `reverie team` shows: who is doing what, as lines, as a table that moves on a terminal, or as JSON.
+"""Shows what the members of a team do: as lines, as a live table on a terminal, or as JSON.
 
-The lead's last answer is what standard output gets; everything else goes to standard error.
+Standard output gets only the last answer of the lead; everything else goes to standard error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WORDS = {"y": "yes", "a": "always", "m": "more", "n": "no"}
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A question of the lead's that is open, and the answers that mean something for it."""
+    """An open question of the lead, and its possible answers."""
 
     id: str
     call: str
@@ -44,7 +44,7 @@ class _Question:
     @property
     def keys(self) -> list[str]:
         if self.pages.left:
-            return ["m", "n"]  # nobody can allow what was not shown to the end
+            return ["m", "n"]  # the user can only allow a call that was shown in full
         return ["y", "a", "n"] if self.has_rule else ["y", "n"]
 
     @property
@@ -53,10 +53,7 @@ class _Question:
 
 
 class TeamView:
-    """Is told everything that happens; used in a `with`.
-
-    Writes JSON: every event of every member, with `member` added; the team's own have the type `team`.
-    """
+    """Writes every event of every member as JSON with the field `member`. Events of the team have the type `team`."""
 
     def __enter__(self) -> TeamView:
         return self
@@ -65,31 +62,31 @@ class TeamView:
         return None
 
     def say(self, text: str) -> None:
-        """Something about the team as a whole."""
+        """Shows a notice about the team."""
         self._write({"type": "team", "what": "notice", "text": text})
 
     def show_start(self, name: str, pid: int) -> None:
         self._write({"type": "team", "what": "started", "member": name, "pid": pid})
 
     def show_event(self, name: str, event: JsonObject) -> None:
-        """An event of a member's session."""
+        """Shows an event of a member's session."""
         self._write({"member": name, **event})
 
     def show_end(self, name: str, why: str) -> None:
-        """A member's process is over; `why` is empty if it was time."""
+        """Shows that a member ended; `why` is empty if it did not fail."""
         self._write({"type": "team", "what": "failed" if why else "ended", "member": name, "why": why})
 
     def answer_with(self, answer: Answer) -> None:
-        """From now on the lead's questions can be answered here."""
+        """Lets the user answer the lead's questions here."""
         del answer
 
     def _write(self, value: JsonObject) -> None:
-        sys.stdout.write(json.dumps(value) + "\n")  # in one piece: members write at the same time
+        sys.stdout.write(json.dumps(value) + "\n")  # one write per line: members write at the same time
         sys.stdout.flush()
 
 
 class TextTeamView(TeamView):
-    """Lines on standard error, below them a table of everybody while it is a terminal."""
+    """Lines on standard error, and on a terminal a table of all members below them."""
 
     def __init__(self, plan: TeamPlan, cwd: Path) -> None:
         self._lead = plan.lead.name
