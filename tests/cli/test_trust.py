@@ -55,7 +55,7 @@ def test_run_ignores_what_an_archive_brings_until_it_is_trusted(reverie: Command
     assert "`reverie trust`" in line
     done = reverie("trust", code=2)
     assert 'hooks.SessionStart = {"command": "touch ran"}  could run' in done.stdout
-    assert "nobody is there to ask" in done.stderr
+    assert "there is no terminal to ask on" in done.stderr
     assert "trusted, until" in reverie("trust", "--yes").stdout
     done = reverie("run", "-q", "hi")
     assert (reverie.work / "ran").exists() and "ignored" not in done.stderr

@@ -225,7 +225,7 @@ def test_it_says_how_much_was_not_written_by_the_user(reverie: Command) -> None:
     path = transcript(reverie.work / "a.jsonl", [*TURNS, ("2026-03-10T09:00:00.000Z", put_in)])
     model = mind(reverie, root(reverie))
     told = reverie("extract", str(path), "--model", model).stdout
-    line = f"Nothing is learnt from what you did not write yourself: {len(put_in)} characters put in by another agent."
+    line = f"Ignored, because you did not write it: {len(put_in)} characters put in by another agent."
     assert line in told.splitlines()
     again = json.loads(reverie("extract", str(path), "--model", model, "--json", "--again").stdout)
     assert again["not_yours"] == {"imported": len(put_in)}

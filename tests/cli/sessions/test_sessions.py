@@ -82,7 +82,7 @@ def test_show_names_the_lines_it_cannot_read(reverie: Command) -> None:
     shown = reverie("sessions", "show", "last").stdout
     assert "Where is it?" in shown
     assert "! line 1 cannot be read" in shown
-    assert "! the last line is torn" in shown
+    assert "! the last line is not complete" in shown
 
 
 def test_path_prints_the_path_alone(reverie: Command) -> None:

@@ -40,7 +40,7 @@ def show_proposal(proposal: Proposal, paint: Paint) -> Iterator[str]:
         yield paint.warning(f"Lost statements ({len(proposal.lost)} of {proposal.statements}):")
         yield from (f"  {one_line(text)}" for text in proposal.lost)
     elif proposal.statements:
-        yield paint.dim(f"None of {proposal.statements} statements is lost.")
+        yield paint.dim(f"The text is complete: none of {proposal.statements} statements is lost.")
 
 
 def show_version(directory: MemoryDirectory, version: Version, paint: Paint) -> Iterator[str]:
