@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from reverie.types import JsonObject
 
 
-@click.group(
-    "agents",
-    invoke_without_command=True,
-    epilog=examples("reverie agents", "reverie agents list --json", "reverie agents snapshot reviewer --make"),
-)
+@examples("reverie agents", "reverie agents list --json", "reverie agents snapshot reviewer --make")
+@click.group("agents", invoke_without_command=True)
 @folder_options
 @click.pass_context
 def command(context: click.Context, cwd: Path, as_json: bool) -> None:
@@ -34,14 +31,16 @@ def command(context: click.Context, cwd: Path, as_json: bool) -> None:
         _show_list(cwd, as_json)
 
 
-@command.command("list", epilog=examples("reverie agents list --json"))
+@examples("reverie agents list --json")
+@command.command("list")
 @folder_options
 def list_command(cwd: Path, as_json: bool) -> None:
     """Show agent definitions, errors in their files, and the agents of live sessions."""
     _show_list(cwd, as_json)
 
 
-@command.command("snapshot", epilog=examples("reverie agents snapshot reviewer --take"))
+@examples("reverie agents snapshot reviewer --take")
+@command.command("snapshot")
 @click.argument("kind")
 @folder_options
 @click.option("--make", "what", flag_value="make", help="Write the memory into the project, as a start for colleagues.")

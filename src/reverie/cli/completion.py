@@ -13,15 +13,13 @@ _HOW = {
 }
 
 
-@click.command(
-    "completion",
-    epilog=examples(
-        "reverie completion bash > ~/.local/share/bash-completion/completions/reverie",
-        "source <(reverie completion bash)",
-        "reverie completion zsh > ~/.zfunc/_reverie",
-        "reverie completion fish > ~/.config/fish/completions/reverie.fish",
-    ),
+@examples(
+    "reverie completion bash > ~/.local/share/bash-completion/completions/reverie",
+    "source <(reverie completion bash)",
+    "reverie completion zsh > ~/.zfunc/_reverie",
+    "reverie completion fish > ~/.config/fish/completions/reverie.fish",
 )
+@click.command("completion")
 @click.argument("shell", type=click.Choice(list(_HOW)))
 def command(shell: str) -> None:
     """Print a completion script for your shell.

@@ -17,15 +17,23 @@ if TYPE_CHECKING:
     from reverie.paths import Places
     from reverie.settings import Settings
 
+C = TypeVar("C", bound=click.Command)
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 _BOTH = "Two sessions are given, {} and {}. Give only one."
 
 
-def examples(*lines: str) -> str:
-    """The examples at the end of a command's help."""
-    return "\n".join(["\b", "Examples:" if len(lines) > 1 else "Example:", *(f"  {line}" for line in lines)])
+def examples(*lines: str) -> Callable[[C], C]:
+    """Puts examples at the end of the help of a command."""
+
+    def add(command: C) -> C:
+        command.epilog = "\n".join(
+            ["\b", "Examples:" if len(lines) > 1 else "Example:", *(f"  {line}" for line in lines)]
+        )
+        return command
+
+    return add
 
 
 def _inherit(ctx: click.Context, param: click.Parameter, value: Any) -> Any:

@@ -24,16 +24,14 @@ if TYPE_CHECKING:
     from reverie.types import TextBlock
 
 
-@click.command(
-    "run",
-    epilog=examples(
-        'reverie run "What does this project do?"',
-        'git diff | reverie run "Write a commit message for this" --quiet',
-        'reverie run --continue "And the tests?"',
-        'reverie run "Fix the typo in README.md" --permission-mode accept_edits',
-        'reverie run "Which port is used?" --json | jq -r \'select(.type == "turn_ended").text\'',
-    ),
+@examples(
+    'reverie run "What does this project do?"',
+    'git diff | reverie run "Write a commit message for this" --quiet',
+    'reverie run --continue "And the tests?"',
+    'reverie run "Fix the typo in README.md" --permission-mode accept_edits',
+    'reverie run "Which port is used?" --json | jq -r \'select(.type == "turn_ended").text\'',
 )
+@click.command("run")
 @click.argument("prompt", required=False)
 @json_lines_option
 @click.option("-q", "--quiet", is_flag=True, help="Print only the answer: no tool calls, no retries.")

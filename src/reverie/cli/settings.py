@@ -18,12 +18,10 @@ from reverie.settings.reference import default_text, plain, reference_page, toml
 from reverie.settings.schema import value_of
 
 
-@click.command(
-    "settings",
-    epilog=examples(
-        "reverie settings", "reverie settings window", "reverie settings model.name --json", "reverie settings --flags"
-    ),
+@examples(
+    "reverie settings", "reverie settings window", "reverie settings model.name --json", "reverie settings --flags"
 )
+@click.command("settings")
 @click.argument("key", required=False)
 @json_option
 @click.option("--flags", "show_flags", is_flag=True, help="Show the kill switches instead.")

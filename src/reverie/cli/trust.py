@@ -29,16 +29,14 @@ _STATES = {
 }
 
 
-@click.command(
-    "trust",
-    epilog=examples(
-        "reverie trust",
-        "reverie trust ~/app --status",
-        "reverie trust --yes",
-        "reverie trust --remove ~/app",
-        "reverie trust --list --json",
-    ),
+@examples(
+    "reverie trust",
+    "reverie trust ~/app --status",
+    "reverie trust --yes",
+    "reverie trust --remove ~/app",
+    "reverie trust --list --json",
 )
+@click.command("trust")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @cwd_option
 @click.option("-y", "--yes", is_flag=True, help="Trust it without asking, for scripts.")

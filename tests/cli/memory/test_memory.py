@@ -253,7 +253,7 @@ def test_doctor_tells_how_memory_is_doing(reverie: Command) -> None:
     checks = {one["name"]: one for one in asked(reverie, "doctor")["checks"]}
     assert "on (default)" in checks["memory"]["found"] and "1 file (1 project)" in checks["memories"]["found"]
     assert checks["index"]["state"] == "warning" and "limit of lines" in checks["index"]["found"]
-    assert "by user" in checks["versions"]["found"] and checks["inbox"]["found"] == "nothing waits"
+    assert "by user" in checks["versions"]["found"] and checks["inbox"]["found"] == "empty"
 
 
 def test_looking_loads_no_event_loop_and_no_sdk(reverie: Command) -> None:

@@ -17,15 +17,13 @@ if TYPE_CHECKING:
     from reverie.cli.event_loop import CommandSignals
 
 
-@click.command(
-    "chat",
-    epilog=examples(
-        "reverie chat",
-        "reverie chat --continue",
-        "reverie chat --model openai:gpt-5.5 --allow 'Bash(npm test:*)'",
-        "printf 'Which port is used?\\n/cost\\n' | reverie chat",
-    ),
+@examples(
+    "reverie chat",
+    "reverie chat --continue",
+    "reverie chat --model openai:gpt-5.5 --allow 'Bash(npm test:*)'",
+    "printf 'Which port is used?\\n/cost\\n' | reverie chat",
 )
+@click.command("chat")
 @session_options
 def command(**options: Any) -> int:
     """Talk to the agent in this folder.

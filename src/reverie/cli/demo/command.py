@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from reverie.cli.event_loop import CommandSignals
 
 
-@click.command("demo", epilog=examples("reverie demo", "reverie demo --keep", "reverie demo --svg demo.svg"))
+@examples("reverie demo", "reverie demo --keep", "reverie demo --svg demo.svg")
+@click.command("demo")
 @click.option("--keep", is_flag=True, help="Keep the folder with project, memory and transcripts, and print its path.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Also write an animated picture.")
 @click.option("--no-chat", is_flag=True, help="Do not open a chat after the story.")

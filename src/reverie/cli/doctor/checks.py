@@ -44,9 +44,8 @@ class Check:
     todo: str = ""
 
 
-@click.command(
-    "doctor", epilog=examples("reverie doctor", "reverie doctor --json | jq '.checks[] | select(.state != \"ok\")'")
-)
+@examples("reverie doctor", "reverie doctor --json | jq '.checks[] | select(.state != \"ok\")'")
+@click.command("doctor")
 @folder_options
 def command(as_json: bool, cwd: Path) -> int:
     """Check that Reverie has everything it needs.

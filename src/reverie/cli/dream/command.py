@@ -19,13 +19,10 @@ if TYPE_CHECKING:
     from reverie.types import JsonObject
 
 
-@click.group(
-    "dream",
-    invoke_without_command=True,
-    epilog=examples(
-        "reverie dream", "reverie dream --now", "reverie dream --dry-run", "reverie dream review", "reverie dream undo"
-    ),
+@examples(
+    "reverie dream", "reverie dream --now", "reverie dream --dry-run", "reverie dream review", "reverie dream undo"
 )
+@click.group("dream", invoke_without_command=True)
 @click.option("--now", is_flag=True, help="Dream even if it is not time yet.")
 @click.option("--dry-run", is_flag=True, help="Dream and show the changes without making them.")
 @click.option("-m", "--model", metavar="NAME", help="The model that dreams.  [default: from the settings]")
@@ -99,7 +96,8 @@ def _show_event(event: Any, *, quiet: bool) -> None:
         show_progress(text if event.state in ("starting", "running") else "")
 
 
-@command.command("status", epilog=examples("reverie dream status --json"))
+@examples("reverie dream status --json")
+@command.command("status")
 @with_memory
 def status_command(as_json: bool, memory: OpenedMemory) -> None:
     """Show when the last dream ran, its result and its cost, and why the next one waits."""
@@ -133,7 +131,8 @@ def _find_running(memory: OpenedMemory) -> list[tuple[JsonObject, Path]]:
     return found
 
 
-@command.command("log", epilog=examples("reverie dream log -n 5"))
+@examples("reverie dream log -n 5")
+@command.command("log")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many dreams.")
 @with_memory
 def log_command(limit: int, as_json: bool, memory: OpenedMemory) -> None:
@@ -151,7 +150,8 @@ def log_command(limit: int, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, log_json(versions, runs, limit), *lines)
 
 
-@command.command("review", epilog=examples("reverie dream review", "reverie dream review 3f2a"))
+@examples("reverie dream review", "reverie dream review 3f2a")
+@command.command("review")
 @click.argument("id", required=False, default="")
 @with_memory
 def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
@@ -174,7 +174,8 @@ def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, told, *show_version(memory.directory, version, paint))
 
 
-@command.command("accept", epilog=examples("reverie dream accept"))
+@examples("reverie dream accept")
+@command.command("accept")
 @click.argument("id", required=False, default="")
 @with_memory
 def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
@@ -189,7 +190,8 @@ def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, told, *show_landed(landed, get_paint()))
 
 
-@command.command("reject", epilog=examples("reverie dream reject"))
+@examples("reverie dream reject")
+@command.command("reject")
 @click.argument("id", required=False, default="")
 @with_memory
 def reject_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
@@ -201,7 +203,8 @@ def reject_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, {"rejected": proposal.id}, f"Dropped dream {proposal.id}.")
 
 
-@command.command("undo", epilog=examples("reverie dream undo"))
+@examples("reverie dream undo")
+@command.command("undo")
 @click.argument("version", metavar="[V]", required=False, default="")
 @with_memory
 def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
@@ -213,7 +216,8 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, {"undone": version_json(undone), "version": version_json(made)}, text)
 
 
-@command.command("kill", epilog=examples("reverie dream kill"))
+@examples("reverie dream kill")
+@command.command("kill")
 @with_memory
 def kill_command(as_json: bool, memory: OpenedMemory) -> None:
     """End a running dream without changing memory."""

@@ -15,7 +15,8 @@ from reverie.cli.output import answer, show_progress
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@click.group(name="lab", epilog=examples("reverie lab tokens ~/.claude/projects --json"))
+@examples("reverie lab tokens ~/.claude/projects --json")
+@click.group(name="lab")
 def command() -> None:
     """Measure Reverie on recorded work."""
 
@@ -32,7 +33,8 @@ _AT_HELP = "Cut sessions without a compaction at so many tokens."
 _cut_option = click.option("--at", default=100_000, show_default=True, type=click.IntRange(min=1), help=_AT_HELP)
 
 
-@command.command("tokens", epilog=examples("reverie lab tokens ~/.claude/projects/my-project"))
+@examples("reverie lab tokens ~/.claude/projects/my-project")
+@command.command("tokens")
 @_files("DIR...")
 @json_option
 def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
@@ -49,7 +51,8 @@ def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
     answer(as_json, summary(sessions), table(sessions))
 
 
-@command.command("startup", epilog=examples("reverie lab startup --runs 31"))
+@examples("reverie lab startup --runs 31")
+@command.command("startup")
 @click.option("--runs", default=15, show_default=True, type=click.IntRange(min=1), help="Runs per command.")
 @json_option
 def startup(runs: int, as_json: bool) -> None:
@@ -69,7 +72,8 @@ def startup(runs: int, as_json: bool) -> None:
     )
 
 
-@command.command("billing", epilog=examples("reverie lab billing"))
+@examples("reverie lab billing")
+@command.command("billing")
 @json_option
 def billing(as_json: bool) -> None:
     """Measure how fast the simulator bills a session of 200 rounds and 150,000 tokens."""
@@ -80,7 +84,8 @@ def billing(as_json: bool) -> None:
     answer(as_json, found.summary(), f"{text}; {found.hit_rate:.1%} read from the cache")
 
 
-@command.command("survival", epilog=examples("reverie lab survival ~/.claude/projects/my-project/*.jsonl --json"))
+@examples("reverie lab survival ~/.claude/projects/my-project/*.jsonl --json")
+@command.command("survival")
 @_files("FILES...")
 @_cut_option
 @json_option
@@ -97,7 +102,8 @@ def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     answer(as_json, summary(compacted), table(compacted))
 
 
-@command.command("forks", epilog=examples("reverie lab forks --children 4 --json"))
+@examples("reverie lab forks --children 4 --json")
+@command.command("forks")
 @click.option("--children", default=8, show_default=True, type=click.IntRange(1, 10), help="Forks of one message.")
 @click.option("--tokens", default=100_000, show_default=True, type=click.IntRange(1_000, 140_000), help="Its length.")
 @json_option
@@ -113,7 +119,8 @@ def forks(children: int, tokens: int, as_json: bool) -> None:
     answer(as_json, found.summary(), table(found))
 
 
-@command.command("mind", epilog=examples("reverie lab mind ~/.claude/projects/my-project/*.jsonl"))
+@examples("reverie lab mind ~/.claude/projects/my-project/*.jsonl")
+@command.command("mind")
 @_files("FILES...")
 @_cut_option
 @json_option
@@ -129,13 +136,11 @@ def mind(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     answer(as_json, summary(written), table(written))
 
 
-@command.command(
-    "replay",
-    epilog=examples(
-        "reverie lab replay ~/.claude/projects/my-project/*.jsonl --policy reverie --plot costs.png",
-        "reverie lab replay ~/.claude/projects/my-project/*.jsonl --window 64000",
-    ),
+@examples(
+    "reverie lab replay ~/.claude/projects/my-project/*.jsonl --policy reverie --plot costs.png",
+    "reverie lab replay ~/.claude/projects/my-project/*.jsonl --window 64000",
 )
+@command.command("replay")
 @_files("FILES...")
 @click.option("--policy", "names", metavar="NAME", multiple=True, help="Only this policy. Repeatable.")
 @click.option("--prefix-tokens", default=8_000, show_default=True, type=click.IntRange(min=0), help="System and tools.")
@@ -180,7 +185,8 @@ def replay(
     answer(as_json, summary(found, prefix_tokens, window), table(found))
 
 
-@command.command("overhead", epilog=examples("reverie lab overhead --json"))
+@examples("reverie lab overhead --json")
+@command.command("overhead")
 @json_option
 def overhead(as_json: bool) -> None:
     """Measure how long preparing a request takes, compared with LangChain's middlewares.

@@ -27,12 +27,8 @@ def _show_gates(found: JsonObject, as_json: bool) -> None:
     answer(as_json, found, *(f"{gate:<14} {taken:>9.1f} µs" for gate, taken in found["microseconds"].items()))
 
 
-@click.command(
-    "extraction",
-    epilog=examples(
-        "reverie lab extraction tests/data/extraction-own.jsonl --model embedded", "reverie lab extraction --gates"
-    ),
-)
+@examples("reverie lab extraction tests/data/extraction-own.jsonl --model embedded", "reverie lab extraction --gates")
+@click.command("extraction")
 @click.argument("file", metavar="[FILE]", required=False, type=_FILE)
 @click.option("-m", "--model", metavar="NAME", help="The model; `embedded` needs no key.  [default: from the settings]")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Cases at once.")
@@ -64,16 +60,14 @@ def extraction(file: Path | None, model: str | None, jobs: int, split: str | Non
     answer(as_json, found, table(found))
 
 
-@click.command(
-    "dream",
-    epilog=examples(
-        "reverie lab dream scenarios --mind right",
-        "reverie lab dream scenarios --model anthropic:claude-sonnet-5-5",
-        "reverie lab dream tests/data/dream-own/tune --model embedded --json",
-        "reverie lab dream --gates",
-        "reverie lab dream --files 150",
-    ),
+@examples(
+    "reverie lab dream scenarios --mind right",
+    "reverie lab dream scenarios --model anthropic:claude-sonnet-5-5",
+    "reverie lab dream tests/data/dream-own/tune --model embedded --json",
+    "reverie lab dream --gates",
+    "reverie lab dream --files 150",
 )
+@click.command("dream")
 @click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
 @click.option("-m", "--model", metavar="NAME", help="The model that dreams.  [default: from the settings]")
 @click.option("--mind", type=click.Choice(_MINDS), help="An artificial mind that dreams instead of a model.")
@@ -134,14 +128,12 @@ def dream(
     answer(as_json, summary(scored), table(scored))
 
 
-@click.command(
-    "recall",
-    epilog=examples(
-        "reverie lab recall my-queries --json",
-        "reverie lab recall --locomo locomo10.json",
-        "reverie lab recall --scale 200,10000 --json",
-    ),
+@examples(
+    "reverie lab recall my-queries --json",
+    "reverie lab recall --locomo locomo10.json",
+    "reverie lab recall --scale 200,10000 --json",
 )
+@click.command("recall")
 @click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
 @click.option("--locomo", type=_FILE, help="Measure on a LoCoMo file: session level, categories 1 to 4.")
 @click.option("--scale", metavar="N,N", help="Measure the cost on generated directories with so many files.")

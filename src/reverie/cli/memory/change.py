@@ -48,14 +48,12 @@ def _note_options(function: F) -> F:
     return kind(name(new(function)))
 
 
-@click.command(
-    "remember",
-    epilog=examples(
-        'reverie remember "Integration tests use a real database, because a mock hid a broken migration"',
-        'reverie remember "The freeze begins on Thursday" --type project',
-        'git log -1 --format=%B | reverie remember --name "Last change"',
-    ),
+@examples(
+    'reverie remember "Integration tests use a real database, because a mock hid a broken migration"',
+    'reverie remember "The freeze begins on Thursday" --type project',
+    'git log -1 --format=%B | reverie remember --name "Last change"',
 )
+@click.command("remember")
 @click.argument("text", nargs=-1)
 @_note_options
 @with_memory
@@ -71,14 +69,12 @@ def remember_command(text: tuple[str, ...], memory: OpenedMemory, **more: Any) -
     _remember(memory, _read_text(text), "Asked for with `reverie remember`.", **more)
 
 
-@click.command(
-    "add",
-    epilog=examples(
-        'reverie memory add "Anna owns the billing service"',
-        "reverie memory add --file README.md --type project",
-        "reverie memory add --type feedback",
-    ),
+@examples(
+    'reverie memory add "Anna owns the billing service"',
+    "reverie memory add --file README.md --type project",
+    "reverie memory add --type feedback",
 )
+@click.command("add")
 @click.argument("text", nargs=-1)
 @_note_options
 @click.option("-f", "--file", "source", type=_FILE, help="Read the text from this file.")
@@ -185,10 +181,8 @@ def _result_lines(saved: Saved, note: Note) -> list[str]:
             return ["Nothing was changed."]
 
 
-@click.command(
-    "edit",
-    epilog=examples("reverie memory edit feedback_no_mocks", 'EDITOR="code --wait" reverie memory edit MEMORY.md'),
-)
+@examples("reverie memory edit feedback_no_mocks", 'EDITOR="code --wait" reverie memory edit MEMORY.md')
+@click.command("edit")
 @click.argument("file", metavar="FILE", shell_complete=file_names)
 @with_memory
 def edit_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
@@ -267,7 +261,8 @@ def edit_text(text: str, name: str) -> str:
             raise ReverieError("The editor removed the draft; nothing was changed.") from None
 
 
-@click.command("forget", epilog=examples('reverie forget "the staging port"', "reverie forget feedback_no_mocks --yes"))
+@examples('reverie forget "the staging port"', "reverie forget feedback_no_mocks --yes")
+@click.command("forget")
 @click.argument("text", nargs=-1, required=True, shell_complete=file_names)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask if only one memory matches clearly.")
 @with_memory

@@ -20,14 +20,12 @@ if TYPE_CHECKING:
 _OF_A_KIND = 3
 
 
-@click.command(
-    "check",
-    epilog=examples(
-        "reverie memory check",
-        "reverie memory check --fix",
-        "reverie memory check --json | jq -r '.findings[].problem' | sort | uniq -c",
-    ),
+@examples(
+    "reverie memory check",
+    "reverie memory check --fix",
+    "reverie memory check --json | jq -r '.findings[].problem' | sort | uniq -c",
 )
+@click.command("check")
 @click.option("-a", "--all", "everything", is_flag=True, help="Show all findings, even many of one kind in a file.")
 @click.option("--fix", is_flag=True, help="Repair without asking.")
 @with_memory

@@ -34,13 +34,8 @@ class MemoryCommands(Commands):
     }
 
 
-@click.group(
-    "memory",
-    cls=MemoryCommands,
-    epilog=examples(
-        "reverie memory list", "reverie memory show no_mocks", "reverie memory log", "reverie memory undo latest"
-    ),
-)
+@examples("reverie memory list", "reverie memory show no_mocks", "reverie memory log", "reverie memory undo latest")
+@click.group("memory", cls=MemoryCommands)
 def command() -> None:
     """List, change and restore memories.
 

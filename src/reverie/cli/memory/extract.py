@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     from reverie.layers.l5_extraction.transcripts import Report
 
 
-@click.command(
-    "extract",
-    epilog=examples(
-        "reverie extract ~/.claude/projects/-home-me-shop --dry-run",
-        "reverie extract ~/.claude/projects/-home-me-shop --model anthropic:claude-haiku-4-5",
-    ),
+@examples(
+    "reverie extract ~/.claude/projects/-home-me-shop --dry-run",
+    "reverie extract ~/.claude/projects/-home-me-shop --model anthropic:claude-haiku-4-5",
 )
+@click.command("extract")
 @click.argument("paths", metavar="TRANSCRIPT...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-m", "--model", metavar="NAME", help="The model that extracts.  [default: from the settings]")
 @click.option("--dry-run", is_flag=True, help="Show what would be written, without writing it.")

@@ -41,14 +41,12 @@ def _known_files(memory: OpenedMemory) -> set[str]:
     return {change.name for version in memory.directory.log() for change in version.files}
 
 
-@click.command(
-    "log",
-    epilog=examples(
-        "reverie memory log",
-        "reverie memory log feedback_no_mocks",
-        "reverie memory log --json | jq -r '.versions[] | select(.writer == \"dream\").short'",
-    ),
+@examples(
+    "reverie memory log",
+    "reverie memory log feedback_no_mocks",
+    "reverie memory log --json | jq -r '.versions[] | select(.writer == \"dream\").short'",
 )
+@click.command("log")
 @click.argument("file", metavar="[FILE]", required=False, shell_complete=file_names)
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=_VERSIONS, show_default=True, help="How many.")
 @with_memory
@@ -77,12 +75,10 @@ def log_command(file: str | None, limit: int, as_json: bool, memory: OpenedMemor
         say(paint.dim(f"… older versions: -n {limit * 2}"))
 
 
-@click.command(
-    "diff",
-    epilog=examples(
-        "reverie memory diff", "reverie memory diff 3f2a", "reverie memory diff 3f2a MEMORY.md | patch --dry-run -R -p1"
-    ),
+@examples(
+    "reverie memory diff", "reverie memory diff 3f2a", "reverie memory diff 3f2a MEMORY.md | patch --dry-run -R -p1"
 )
+@click.command("diff")
 @click.argument("version", metavar="[V]", default="latest")
 @click.argument("file", metavar="[FILE]", required=False, shell_complete=file_names)
 @with_memory
@@ -114,7 +110,8 @@ def _show_about(version: Version) -> None:
     say()
 
 
-@click.command("undo", epilog=examples("reverie memory undo", "reverie memory undo 3f2a"))
+@examples("reverie memory undo", "reverie memory undo 3f2a")
+@click.command("undo")
 @click.argument("version", metavar="[V]", default="latest")
 @with_memory
 def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
@@ -134,10 +131,8 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, {"undone": version_json(found), "version": version_json(made)}, *lines, *undo_hint(made))
 
 
-@click.command(
-    "restore",
-    epilog=examples("reverie memory restore feedback_no_mocks.md", "reverie memory restore feedback_no_mocks.md@3f2a"),
-)
+@examples("reverie memory restore feedback_no_mocks.md", "reverie memory restore feedback_no_mocks.md@3f2a")
+@click.command("restore")
 @click.argument("file", metavar="FILE[@V]", shell_complete=file_names)
 @with_memory
 def restore_command(file: str, as_json: bool, memory: OpenedMemory) -> None:

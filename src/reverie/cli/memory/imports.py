@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     from reverie.memory.upkeep.importing import Planned
 
 
-@click.command(
-    "import",
-    epilog=examples(
-        "reverie memory import ~/.claude/projects/-home-me-app/memory --dry-run",
-        "reverie memory import ../old-app/.claude/memory ~/notes/app.md",
-    ),
+@examples(
+    "reverie memory import ~/.claude/projects/-home-me-app/memory --dry-run",
+    "reverie memory import ../old-app/.claude/memory ~/notes/app.md",
 )
+@click.command("import")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
@@ -86,7 +84,8 @@ def _show(planned: list[Planned]) -> None:
         say()
 
 
-@click.command("sync", epilog=examples("reverie memory sync", "reverie memory sync --json"))
+@examples("reverie memory sync", "reverie memory sync --json")
+@click.command("sync")
 @with_memory
 def sync_command(as_json: bool, memory: OpenedMemory) -> None:
     """Share the team's part of the memory now.

@@ -18,15 +18,13 @@ if TYPE_CHECKING:
 _WHY = {"evidence": "you did not say this", "contradiction": "you confirmed something else"}
 
 
-@click.command(
-    "inbox",
-    epilog=examples(
-        "reverie memory inbox",
-        "reverie memory inbox show 3f2a",
-        "reverie memory inbox accept 3f2a",
-        "reverie memory inbox reject all",
-    ),
+@examples(
+    "reverie memory inbox",
+    "reverie memory inbox show 3f2a",
+    "reverie memory inbox accept 3f2a",
+    "reverie memory inbox reject all",
 )
+@click.command("inbox")
 @click.argument("verb", type=click.Choice(["list", "show", "accept", "reject"]), default="list")
 @click.argument("ids", metavar="[ID...]", nargs=-1)
 @with_memory

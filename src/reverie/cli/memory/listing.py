@@ -29,14 +29,12 @@ _LINES_A_FILE = 3
 _VALUE = re.compile(r"^(?:name|description):\s*")
 
 
-@click.command(
-    "list",
-    epilog=examples(
-        "reverie memory list",
-        "reverie memory list --type feedback",
-        "reverie memory list --json | jq -r '.memories[].file'",
-    ),
+@examples(
+    "reverie memory list",
+    "reverie memory list --type feedback",
+    "reverie memory list --json | jq -r '.memories[].file'",
 )
+@click.command("list")
 @click.option("-t", "--type", "kind", type=click.Choice([*TYPES.choices, _UNTYPED]), help="Only this type.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="Show only the newest.")
 @with_memory
@@ -107,14 +105,12 @@ def _head_json(of: ScanEntry | TopicFile) -> dict[str, Any]:
     }
 
 
-@click.command(
-    "show",
-    epilog=examples(
-        "reverie memory show feedback_no_mocks",
-        "reverie memory show feedback_no_mocks@3f2a",
-        "reverie memory show MEMORY.md",
-    ),
+@examples(
+    "reverie memory show feedback_no_mocks",
+    "reverie memory show feedback_no_mocks@3f2a",
+    "reverie memory show MEMORY.md",
 )
+@click.command("show")
 @click.argument("file", metavar="FILE[@V]", shell_complete=file_names)
 @with_memory
 def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
@@ -151,9 +147,8 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-@click.command(
-    "search", epilog=examples("reverie memory search staging port", 'reverie memory search "smoke test" --json')
-)
+@examples("reverie memory search staging port", 'reverie memory search "smoke test" --json')
+@click.command("search")
 @click.argument("words", metavar="WORD...", nargs=-1, required=True)
 @with_memory
 def search_command(words: tuple[str, ...], as_json: bool, memory: OpenedMemory) -> int:
@@ -210,7 +205,8 @@ def _search(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, list
     return [(name, lines) for _, name, lines in sorted(found)]
 
 
-@click.command("path", epilog=examples("reverie memory path", 'grep -ri postgres "$(reverie memory path)"'))
+@examples("reverie memory path", 'grep -ri postgres "$(reverie memory path)"')
+@click.command("path")
 @with_memory
 def path_command(as_json: bool, memory: OpenedMemory) -> None:
     """Print the path of the memory directory; on a terminal also the rule that chose it, and its history."""

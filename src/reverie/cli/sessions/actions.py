@@ -23,17 +23,15 @@ def _action(function: F) -> F:
     return session_option(help)(folder_options(function))
 
 
-@click.command(
-    "compact",
-    epilog=examples(
-        "reverie compact",
-        'reverie compact "Keep everything about the parser"',
-        "reverie compact --preview",
-        "reverie compact --up-to -3",
-        "reverie compact undo",
-        "reverie compact undo --fit",
-    ),
+@examples(
+    "reverie compact",
+    'reverie compact "Keep everything about the parser"',
+    "reverie compact --preview",
+    "reverie compact --up-to -3",
+    "reverie compact undo",
+    "reverie compact undo --fit",
 )
+@click.command("compact")
 @click.argument("text", nargs=-1)
 @click.option("--preview", is_flag=True, help="Show the summary without using it.")
 @click.option("--from", "from_", metavar="MSG", help="Summarise only from this message on; earlier messages stay.")
@@ -73,9 +71,8 @@ def compact_command(
         click.echo(f"\n{done['notice']}", err=True)
 
 
-@click.command(
-    "rewind", context_settings={"ignore_unknown_options": True}, epilog=examples("reverie rewind", "reverie rewind -1")
-)
+@examples("reverie rewind", "reverie rewind -1")
+@click.command("rewind", context_settings={"ignore_unknown_options": True})
 @click.argument("message", metavar="[MSG]", required=False)
 @_action
 def rewind_command(message: str | None, session: str, cwd: Path, as_json: bool) -> None:
@@ -94,9 +91,8 @@ def rewind_command(message: str | None, session: str, cwd: Path, as_json: bool) 
         click.echo("There are no messages yet.", err=True)
 
 
-@click.command(
-    "pin", epilog=examples('reverie pin "Never touch the generated files"', "reverie pin", "reverie pin --remove 1")
-)
+@examples('reverie pin "Never touch the generated files"', "reverie pin", "reverie pin --remove 1")
+@click.command("pin")
 @click.argument("text", nargs=-1)
 @click.option("--remove", metavar="ID", help="Remove this pin: its number, or the beginning of its text.")
 @_action
@@ -117,12 +113,8 @@ def pin_command(text: tuple[str, ...], remove: str | None, session: str, cwd: Pa
             click.echo("Nothing is pinned.", err=True)
 
 
-@click.command(
-    "btw",
-    epilog=examples(
-        'reverie btw "Which file are you changing, and why?"', 'reverie btw -s 3f2a "What is left to do?" --json'
-    ),
-)
+@examples('reverie btw "Which file are you changing, and why?"', 'reverie btw -s 3f2a "What is left to do?" --json')
+@click.command("btw")
 @click.argument("question", nargs=-1, required=True)
 @_action
 def btw_command(question: tuple[str, ...], session: str, cwd: Path, as_json: bool) -> None:

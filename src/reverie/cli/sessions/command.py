@@ -53,10 +53,8 @@ from reverie.storage.transcript.sessions import SessionInfo, delete_session, fin
 _ID_SHOWN = 8
 
 
-@click.group(
-    "sessions",
-    epilog=examples("reverie sessions list", "reverie sessions show last", "reverie sessions delete 3f2a --yes"),
-)
+@examples("reverie sessions list", "reverie sessions show last", "reverie sessions delete 3f2a --yes")
+@click.group("sessions")
 def command() -> None:
     """List, show and delete conversations.
 
@@ -65,14 +63,12 @@ def command() -> None:
     """
 
 
-@command.command(
-    "list",
-    epilog=examples(
-        "reverie sessions list",
-        "reverie sessions list --all --limit 20",
-        "reverie sessions list --json | jq -r '.sessions[].id'",
-    ),
+@examples(
+    "reverie sessions list",
+    "reverie sessions list --all --limit 20",
+    "reverie sessions list --json | jq -r '.sessions[].id'",
 )
+@command.command("list")
 @click.option("-a", "--all", "everywhere", is_flag=True, help="List the sessions of all folders.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="Show only the newest.")
 @with_places
@@ -160,14 +156,12 @@ def _find(wanted: str, cwd: Path) -> SessionInfo:
     return find_session(places_of(cwd).project, wanted, everywhere=True)
 
 
-@command.command(
-    "show",
-    epilog=examples(
-        "reverie sessions show last",
-        "reverie sessions show 3f2a --full | less -R",
-        "reverie sessions show last --json | jq .type",
-    ),
+@examples(
+    "reverie sessions show last",
+    "reverie sessions show 3f2a --full | less -R",
+    "reverie sessions show last --json | jq .type",
 )
+@command.command("show")
 @session_choice()
 @click.option("--full", is_flag=True, help="Also show tool results, thinking and inserted messages.")
 @json_lines_option
@@ -204,7 +198,8 @@ def _show_paged(text: str, paint: Paint) -> None:
         click.echo_via_pager(clean(text), color=paint.on)
 
 
-@command.command("path", epilog=examples('grep -c tool_use "$(reverie sessions path last)"'))
+@examples('grep -c tool_use "$(reverie sessions path last)"')
+@command.command("path")
 @session_choice()
 @folder_options
 def path_command(session: str, as_json: bool, cwd: Path) -> None:
@@ -214,7 +209,8 @@ def path_command(session: str, as_json: bool, cwd: Path) -> None:
     write_document(f"{shown}\n")
 
 
-@command.command("delete", epilog=examples("reverie sessions delete 3f2a 77b0", "reverie sessions delete last --yes"))
+@examples("reverie sessions delete 3f2a 77b0", "reverie sessions delete last --yes")
+@command.command("delete")
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1, shell_complete=session_ids)
 @session_option("The same as SESSION. Repeatable.", "also", multiple=True)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
@@ -257,7 +253,8 @@ def _measure_folder(info: SessionInfo) -> tuple[int, int]:
     return files, held
 
 
-@command.command("import", epilog=examples("reverie sessions import ~/.pi/agent/sessions/my-project/*.jsonl"))
+@examples("reverie sessions import ~/.pi/agent/sessions/my-project/*.jsonl")
+@command.command("import")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
 @with_places
 def import_command(files: tuple[Path, ...], as_json: bool, places: Places) -> None:

@@ -24,14 +24,12 @@ _OFF = 0.05
 _LABEL = 34
 
 
-@click.command(
-    "context",
-    epilog=examples(
-        "reverie context",
-        "reverie context 3f2a",
-        "reverie context last --json | jq '.sources[] | select(.source == \"tool_results\")'",
-    ),
+@examples(
+    "reverie context",
+    "reverie context 3f2a",
+    "reverie context last --json | jq '.sources[] | select(.source == \"tool_results\")'",
 )
+@click.command("context")
 @session_choice()
 @folder_options
 def command(session: str, as_json: bool, cwd: Path) -> None:

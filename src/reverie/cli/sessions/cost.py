@@ -24,16 +24,14 @@ _BY = ("layer", "run", "day", "session", "model", "project")
 _HEADS = ("", "requests", "input", "cache write", "cache read", "output", "cached", "cost")
 
 
-@click.command(
-    "cost",
-    epilog=examples(
-        "reverie cost",
-        "reverie cost last --by model",
-        "reverie cost last --by run",
-        "reverie cost --today",
-        "reverie cost --all --by day --json | jq '.parts'",
-    ),
+@examples(
+    "reverie cost",
+    "reverie cost last --by model",
+    "reverie cost last --by run",
+    "reverie cost --today",
+    "reverie cost --all --by day --json | jq '.parts'",
 )
+@click.command("cost")
 @session_choice(None, otherwise="all of this folder")
 @click.option("--today", is_flag=True, help="Only since midnight, in all folders unless -C names one.")
 @click.option("--by", type=click.Choice(_BY), default="layer", show_default=True, help="One line per layer, run, ….")

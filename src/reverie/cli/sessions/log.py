@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from reverie.runtime.background_log import LogEntry
 
 
-@click.command(
-    "log", epilog=examples("reverie log", "reverie log -n 200 --kind task_failed", "reverie log --session 3f2a --json")
-)
+@examples("reverie log", "reverie log -n 200 --kind task_failed", "reverie log --session 3f2a --json")
+@click.command("log")
 @click.option("-n", "number", type=click.IntRange(1), default=50, show_default=True, help="How many lines.")
 @session_option("Only this session; the beginning of its id is enough.  [default: all]", default=None)
 @click.option("--kind", metavar="KIND", help="Only kinds that begin with KIND, e.g. task or task_failed.")

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from reverie.storage.transcript.view import View
 
 
-@click.command(
-    "notes", epilog=examples("reverie notes", "reverie notes 3f2a --update", "reverie notes --json | jq -r .path")
-)
+@examples("reverie notes", "reverie notes 3f2a --update", "reverie notes --json | jq -r .path")
+@click.command("notes")
 @session_choice()
 @click.option("--update", is_flag=True, help="Update them first, even in a short conversation.")
 @folder_options

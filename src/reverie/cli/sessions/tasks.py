@@ -24,11 +24,8 @@ def _options(function: F) -> F:
     return named(with_places(function))
 
 
-@click.group(
-    "tasks",
-    invoke_without_command=True,
-    epilog=examples("reverie tasks", "reverie tasks -s 3f2a --json", "reverie tasks kill notes-5d09af"),
-)
+@examples("reverie tasks", "reverie tasks -s 3f2a --json", "reverie tasks kill notes-5d09af")
+@click.group("tasks", invoke_without_command=True)
 @_options
 @click.pass_context
 def command(context: click.Context, session: str | None, as_json: bool, places: Places) -> None:
@@ -40,14 +37,16 @@ def command(context: click.Context, session: str | None, as_json: bool, places: 
         _show_list(session, as_json, places)
 
 
-@command.command("list", epilog=examples("reverie tasks list --json"))
+@examples("reverie tasks list --json")
+@command.command("list")
 @_options
 def list_command(session: str | None, as_json: bool, places: Places) -> None:
     """Show the running tasks and the last finished tasks of every live session."""
     _show_list(session, as_json, places)
 
 
-@command.command("kill", epilog=examples("reverie tasks kill notes-5d09af"))
+@examples("reverie tasks kill notes-5d09af")
+@command.command("kill")
 @click.argument("id")
 @_options
 def kill_command(id: str, session: str | None, as_json: bool, places: Places) -> None:

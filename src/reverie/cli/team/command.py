@@ -53,7 +53,8 @@ def command() -> None:
     """
 
 
-@command.command("run", epilog=examples("reverie team run examples/team/team.toml"))
+@examples("reverie team run examples/team/team.toml")
+@command.command("run")
 @click.argument("file", type=click.Path(path_type=Path))
 @json_lines_option
 @click.option("-m", "--model", metavar="NAME", help="The model, where FILE names none.")
@@ -68,7 +69,8 @@ def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
     return run_async(lambda signals: run_team(signals, plan, file.resolve(), cwd.resolve(), model, as_json=as_json))
 
 
-@command.command("status", epilog=examples("reverie team status example --json"))
+@examples("reverie team status example --json")
+@command.command("status")
 @click.argument("name", required=False)
 @with_places
 def status_command(name: str | None, as_json: bool, places: Places) -> None:
@@ -78,7 +80,8 @@ def status_command(name: str | None, as_json: bool, places: Places) -> None:
     show_status(name, as_json, places)
 
 
-@command.command("stop", epilog=examples("reverie team stop example"))
+@examples("reverie team stop example")
+@command.command("stop")
 @click.argument("name")
 @folder_options
 def stop_command(name: str, as_json: bool, cwd: Path) -> None:
