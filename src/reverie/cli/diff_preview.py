@@ -77,12 +77,7 @@ def make_visible(line: str) -> str:
 def count_blanks(value: object) -> object:
     """The same for a value that is shown as JSON: line breaks stay, JSON escapes them."""
     if isinstance(value, str):
-        lines = [
-            line
-            for empty, group in groupby(value.split("\n"), _is_empty)
-            for line in _shorten_empty(empty, list(group))
-        ]
-        return _BLANKS.sub(_describe_blanks, _name_hidden("\n".join(lines)))
+        return _BLANKS.sub(_describe_blanks, _name_hidden("\n".join(_short_lines(value))))
     if isinstance(value, dict):
         return {count_blanks(key): count_blanks(item) for key, item in cast("dict[object, object]", value).items()}
     if isinstance(value, list):
@@ -94,8 +89,11 @@ def _is_empty(line: str) -> bool:
     return not line.strip(" \t")
 
 
-def _shorten_empty(empty: bool, lines: list[str]) -> list[str]:
-    return [f"⟨{len(lines):,} empty lines⟩"] if empty and len(lines) >= _EMPTY_LINES else lines
+def _short_lines(text: str) -> Iterator[str]:
+    """The lines of a text; many empty lines become one line that counts them."""
+    for empty, group in groupby(text.split("\n"), _is_empty):
+        lines = list(group)
+        yield from [f"⟨{len(lines):,} empty lines⟩"] if empty and len(lines) >= _EMPTY_LINES else lines
 
 
 def _name_hidden(text: str) -> str:
@@ -115,9 +113,8 @@ def _describe_blanks(found: re.Match[str]) -> str:
 def text_lines(text: str, columns: int) -> list[str]:
     """The whole text in lines that fit the width; many empty lines become one line that counts them."""
     shown: list[str] = []
-    for empty, group in groupby(text.split("\n"), _is_empty):
-        for line in _shorten_empty(empty, list(group)):
-            shown += [""] if _is_empty(line) else _wrap(make_visible(line), columns)
+    for line in _short_lines(text):
+        shown += [""] if _is_empty(line) else _wrap(make_visible(line), columns)
     while shown and not shown[-1]:
         shown.pop()
     return shown

@@ -28,9 +28,8 @@ def examples(*lines: str) -> Callable[[C], C]:
     """Puts examples at the end of the help of a command."""
 
     def add(command: C) -> C:
-        command.epilog = "\n".join(
-            ["\b", "Examples:" if len(lines) > 1 else "Example:", *(f"  {line}" for line in lines)]
-        )
+        head = "Examples:" if len(lines) > 1 else "Example:"
+        command.epilog = "\n".join(["\b", head, *(f"  {line}" for line in lines)])
         return command
 
     return add

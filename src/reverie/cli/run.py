@@ -21,7 +21,6 @@ from reverie.types import Origin, TextBlock
 if TYPE_CHECKING:
     from reverie.cli.event_loop import CommandSignals
     from reverie.cli.run_view import RunView
-    from reverie.types import TextBlock
 
 
 @examples(

@@ -33,11 +33,7 @@ class Opening:
         from reverie.session.session import Session
 
         return await Session.open(
-            cwd=self.cwd,
-            model=self.model,
-            resume=self.resume,
-            interactive=interactive,
-            overrides=self.overrides,
+            cwd=self.cwd, model=self.model, resume=self.resume, interactive=interactive, overrides=self.overrides
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from reverie.cli.app import unknown_name
 from reverie.cli.options import cwd_option, examples, json_option
 from reverie.cli.output import answer
 from reverie.cli.screen import json_text, printable
@@ -127,9 +128,7 @@ def _show_flags(settings: Settings, cwd: Path, key: str | None, as_json: bool) -
         warnings = (*settings.warnings, *flags.warnings)
     if key is not None:
         if key not in found:
-            from reverie.settings.loading import nearest
-
-            raise UserError(f"There is no flag {key!r}; did you mean {nearest(key, found)}?")
+            raise UserError(unknown_name("flag", key, found))
         found, numbers = {key: found[key]}, {}
     if as_json:
         listed = [

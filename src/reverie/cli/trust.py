@@ -16,6 +16,8 @@ from reverie.cli.options import cwd_option, examples, json_option, load_places
 from reverie.cli.output import Paint, answer, can_ask, columns, exact, get_paint, plural
 from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
+from reverie.paths import find_repo
+from reverie.settings import home_folder
 
 if TYPE_CHECKING:
     from reverie.settings.trust import Part
@@ -64,7 +66,7 @@ def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listin
     if not path.is_dir():
         raise UserError(f"{path} is not a folder. Give the folder that you want to trust.")
     parts, state = find_parts(path)
-    folder = _folder(path)
+    folder = find_repo(path).checkout
     if status or state in ("trusted", "nothing"):
         _show_state(folder, state, parts, as_json)
         return int(status and state not in ("nothing", "trusted"))
@@ -79,7 +81,7 @@ def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listin
             return 1
     from reverie.storage.trust_file import trust
 
-    trust(_home(), parts, folder)
+    trust(home_folder(), parts, folder)
     _show_state(folder, "trusted", find_parts(path)[0] if as_json else (), as_json)
     return 0
 
@@ -97,9 +99,9 @@ def ask_once(cwd: Path) -> None:
     answer = click.confirm(_question(parts), default=False)
     try:
         if answer:
-            trust(_home(), parts, _folder(cwd))
+            trust(home_folder(), parts, find_repo(cwd).checkout)
         else:
-            decline(_home(), parts)
+            decline(home_folder(), parts)
     except ReverieError as error:
         click.echo(f"{str(error).rstrip('.')}; your answer is not saved, and the folder is not trusted.", err=True)
         return
@@ -189,7 +191,7 @@ def _as_json(part: Part) -> dict[str, Any]:
 def _list(as_json: bool) -> int:
     from reverie.settings.trust import TrustBook
 
-    book = TrustBook.read(_home())
+    book = TrustBook.read(home_folder())
     if book.problem:
         raise ReverieError(book.problem)
     folders = sorted(book.trusted)
@@ -204,22 +206,9 @@ def _remove(path: Path, as_json: bool) -> int:
 
     # A folder that does not exist any more is removed by its name: its repository is another folder.
     named = Path(os.path.realpath(path))
-    folder = named if str(named) in TrustBook.read(_home()).trusted else _folder(path)
-    done = revoke(_home(), folder)
+    folder = named if str(named) in TrustBook.read(home_folder()).trusted else find_repo(path).checkout
+    done = revoke(home_folder(), folder)
     if not done and not as_json:
         raise ReverieError(f"{folder} was not trusted; `reverie trust --list` shows which folders are.")
     answer(as_json, {"folder": str(folder), "removed": done}, f"{exact(str(folder))}: no longer trusted.")
     return 0 if done else 1
-
-
-def _folder(path: Path) -> Path:
-    """The folder that is trusted or not: the checkout around `path`, else `path` itself."""
-    from reverie.paths import find_repo
-
-    return find_repo(path).checkout
-
-
-def _home() -> Path:
-    from reverie.settings import home_folder
-
-    return home_folder()

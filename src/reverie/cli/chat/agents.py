@@ -36,7 +36,6 @@ async def ask_aside(chat: Chat, rest: str) -> None:
 
 
 def complete_answers(chat: Chat) -> Iterable[tuple[str, str]]:
-    """Completes /agents."""
     for question in chat.session.gate.questions():
         for what in ("allow", "deny"):
             yield f"{what} {question.id}", one_line(question.reason, 60)

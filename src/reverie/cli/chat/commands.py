@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reverie.cli.chat import agents as chat_agents
-from reverie.cli.chat import context as chat_context
-from reverie.cli.chat import dream as chat_dream
-from reverie.cli.chat import memory as chat_memory
+from reverie.cli.chat.agents import ask_aside, complete_answers, show_agents
+from reverie.cli.chat.context import clear, compact, complete_pin, complete_rewind, notes, pin, rewind, undo
+from reverie.cli.chat.dream import complete_dream, dream
+from reverie.cli.chat.memory import forget, memory_files, remember, show_memory
 from reverie.cli.output import columns, format_seconds, format_tokens, one_line, table
 from reverie.errors import UserError
 
@@ -103,6 +103,7 @@ async def _exit(chat: Chat, _rest: str) -> None:
     chat.leaving = True
 
 
+_COMPACT_OPTIONS = (("--preview", "show it first"), ("--from", "only later messages"), ("--up-to", "only earlier ones"))
 COMMANDS: dict[str, SlashCommand] = {
     "help": SlashCommand("/help", "this list", _help),
     "context": SlashCommand("/context", "how full the window is", _context),
@@ -110,46 +111,26 @@ COMMANDS: dict[str, SlashCommand] = {
     "model": SlashCommand("/model [NAME]", "show or change the model", _model, _model_names),
     "tasks": SlashCommand("/tasks [kill ID]", "what runs in the background", _tasks, _task_ids),
     "agents": SlashCommand(
-        "/agents [allow|deny ID]",
-        "running agents and their questions",
-        chat_agents.show_agents,
-        chat_agents.complete_answers,
+        "/agents [allow|deny ID]", "running agents and their questions", show_agents, complete_answers
     ),
-    "btw": SlashCommand("/btw QUESTION", "ask without changing the conversation", chat_agents.ask_aside),
+    "btw": SlashCommand("/btw QUESTION", "ask without changing the conversation", ask_aside),
     "compact": SlashCommand(
         "/compact [TEXT | --preview | --from MSG | --up-to MSG]",
         "summarise to make room; TEXT says what matters",
-        chat_context.compact,
-        lambda _chat: (
-            ("--preview", "show it first"),
-            ("--from", "only what is later"),
-            ("--up-to", "only what is earlier"),
-        ),
+        compact,
+        lambda _chat: _COMPACT_OPTIONS,
     ),
     "notes": SlashCommand(
-        "/notes [update]",
-        "the notes of this conversation",
-        chat_context.notes,
-        lambda _chat: (("update", "update them now"),),
+        "/notes [update]", "the notes of this conversation", notes, lambda _chat: [("update", "update them now")]
     ),
-    "undo": SlashCommand("/undo [--fit]", "undo the last compaction, rewind or clear", chat_context.undo),
-    "rewind": SlashCommand(
-        "/rewind [MSG]", "continue from an earlier message", chat_context.rewind, chat_context.complete_rewind
-    ),
-    "memory": SlashCommand(
-        "/memory [[edit] FILE]", "all memories, or one of them", chat_memory.show_memory, chat_memory.memory_files
-    ),
-    "remember": SlashCommand("/remember TEXT", "remember something, in your own words", chat_memory.remember),
-    "forget": SlashCommand(
-        "/forget TEXT", "forget a memory; it can be restored", chat_memory.forget, chat_memory.memory_files
-    ),
-    "dream": SlashCommand(
-        "/dream [status|review|…]", "tidy up memory in the background", chat_dream.dream, chat_dream.complete_dream
-    ),
-    "pin": SlashCommand(
-        "/pin [TEXT | remove ID]", "keep a text through every compaction", chat_context.pin, chat_context.complete_pin
-    ),
-    "clear": SlashCommand("/clear", "start a new conversation; /undo restores the old one", chat_context.clear),
+    "undo": SlashCommand("/undo [--fit]", "undo the last compaction, rewind or clear", undo),
+    "rewind": SlashCommand("/rewind [MSG]", "continue from an earlier message", rewind, complete_rewind),
+    "memory": SlashCommand("/memory [[edit] FILE]", "all memories, or one of them", show_memory, memory_files),
+    "remember": SlashCommand("/remember TEXT", "remember something, in your own words", remember),
+    "forget": SlashCommand("/forget TEXT", "forget a memory; it can be restored", forget, memory_files),
+    "dream": SlashCommand("/dream [status|review|…]", "tidy up memory in the background", dream, complete_dream),
+    "pin": SlashCommand("/pin [TEXT | remove ID]", "keep a text through every compaction", pin, complete_pin),
+    "clear": SlashCommand("/clear", "start a new conversation; /undo restores the old one", clear),
     "exit": SlashCommand("/exit", "leave (also /quit, Ctrl-D)", _exit),
 }
 ALIASES = {"quit": "exit", "q": "exit", "?": "help", "new": "clear"}

@@ -112,5 +112,4 @@ async def pin(chat: Chat, rest: str) -> None:
 
 
 def complete_pin(chat: Chat) -> Iterable[tuple[str, str]]:
-    """Completes /pin."""
     return ((f"remove {name}", one_line(text, 60)) for name, text in chat.session.pins.items())

@@ -56,7 +56,6 @@ async def dream(chat: Chat, rest: str) -> None:
 
 
 def complete_dream(_chat: Chat) -> Iterable[tuple[str, str]]:
-    """Completes /dream."""
     return _WORDS.items()
 
 

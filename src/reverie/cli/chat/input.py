@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import termios
 import threading
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Protocol
 
 from reverie.cli.diff_preview import Pages
 from reverie.origins import split_material
@@ -26,34 +28,35 @@ class PermissionAnswer:
     reason: str = ""
 
 
-class ChatInput(Protocol):
-    interactive: bool
+class ChatInput(ABC):
+    """The input of a chat. The methods here are for an input without a user."""
+
+    interactive = False
     """Whether a user can be asked."""
 
+    @abstractmethod
     async def next(self) -> list[TextBlock] | None:
         """The next message, with the origin of each part; None when the user leaves."""
-        ...
 
-    def note_interrupt(self) -> None:
+    def note_interrupt(self) -> None:  # noqa: B027
         """Records that Ctrl-C stopped a turn: at the prompt it counts as the first of two."""
-        ...
 
     async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
         """Asks about the call that was shown; None as the answer stops the turn.
 
         `rule` is what "always" would allow, if there is such a rule. `show` shows the next page while `pages` has one.
         """
-        ...
+        del rule, pages, show
+        return PermissionAnswer(False, reason="No user can be asked.")
 
     async def confirm(self, question: str) -> bool:
         """Asks yes or no. Without a user, the answer is yes."""
-        ...
+        del question
+        return True
 
 
-class PipedInput:
+class PipedInput(ChatInput):
     """Lines from standard input; its end is the end of the chat. Bytes that are not UTF-8 are replaced."""
-
-    interactive = False
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -79,13 +82,20 @@ class PipedInput:
         except RuntimeError:  # the loop is closed: the chat ended before its input
             return
 
-    def note_interrupt(self) -> None:
-        pass
 
-    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
-        del rule, pages, show
-        return PermissionAnswer(False, reason="No user can be asked.")
-
-    async def confirm(self, question: str) -> bool:
-        del question
-        return True
+@contextmanager
+def no_echo() -> Generator[None]:
+    """Hides keys that are typed while a turn runs; they wait for the next prompt."""
+    try:
+        before = termios.tcgetattr(sys.stdin)
+        quiet = termios.tcgetattr(sys.stdin)
+        quiet[3] &= ~(termios.ECHO | termios.ECHONL)
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, quiet)
+    except (termios.error, ValueError, OSError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        with suppress(termios.error):
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

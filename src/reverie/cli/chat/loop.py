@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from contextlib import aclosing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from reverie import __version__
 from reverie.cli.chat.agents import agents_line
 from reverie.cli.chat.commands import COMMANDS, command_in
-from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer
+from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, no_echo
 from reverie.cli.chat.view import ChatView
 from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.event_loop import CommandSignals
@@ -88,7 +88,7 @@ class Chat:
         view: RunView = self.view if terminal else TextView(self.session.places.cwd, quiet=False)
         if terminal:
             self.view.begin()
-        with _no_echo() if terminal else nullcontext():
+        with no_echo() if terminal else nullcontext():
             try:
                 async with aclosing(self.session.send(said)) as events:
                     async for event in events:
@@ -252,12 +252,6 @@ class Chat:
         for mark, text in (("›", asked), ("·", answered)):
             if text.strip():
                 view.say(view.paint.dim(f"  {mark} {one_line(text, columns() - 5)}"))
-
-
-def _no_echo() -> AbstractContextManager[None]:
-    from reverie.cli.chat.prompt import no_echo
-
-    return no_echo()
 
 
 def _short_model_name(model: str) -> str:

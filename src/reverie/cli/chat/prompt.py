@@ -10,8 +10,8 @@ import re
 import sys
 import termios
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
-from reverie.cli.chat.input import TWICE_S, PermissionAnswer
+from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer
 from reverie.cli.diff_preview import Pages
 from reverie.cli.output import Paint, one_line, plural
 from reverie.cli.screen import clean, guard_streams, printable, raw_stream
@@ -57,7 +57,7 @@ _DRAWN = (*range(0x80, 0x3000), *range(0xD800, 0xE000), *range(0xFE00, 0x10000),
 Char.display_mappings |= {chr(code): shown for code in _DRAWN if (shown := printable(chr(code))) != chr(code)}
 
 
-class TerminalInput:
+class TerminalInput(ChatInput):
     """Reads from the terminal. `toolbar` gives the line below the prompt, `slash` completes commands."""
 
     interactive = True
@@ -192,18 +192,12 @@ class TerminalInput:
             if answer != "more":
                 break
             show()
-        match answer:
-            case "always":
-                return PermissionAnswer(True, always=True)
-            case "yes":
-                return PermissionAnswer(True)
-            case "no":
-                reason = await self._why.prompt_async(_ansi(paint.dim("  Why not? (Enter: no reason) ")))
-                return None if reason == _STOP else PermissionAnswer(False, reason=reason)
-            case "stop":  # Ctrl-C
-                return None
-            case _:
-                return PermissionAnswer(False)
+        if answer in ("yes", "always"):
+            return PermissionAnswer(True, always=answer == "always")
+        reason = ""
+        if answer == "no":
+            reason = await self._why.prompt_async(_ansi(paint.dim("  Why not? (Enter: no reason) ")))
+        return None if _STOP in (answer, reason) else PermissionAnswer(False, reason=reason)
 
 
 def _ansi(text: str) -> ANSI:
@@ -287,21 +281,3 @@ class _ChatCompleter(Completer):
             if entry.name.lower().startswith(name.lower()) and (name.startswith(".") or not entry.name.startswith(".")):
                 end = "/" if entry.is_dir() else ""
                 yield Completion(entry.name + end, start_position=-len(name), display=one_line(entry.name + end))
-
-
-@contextmanager
-def no_echo() -> Generator[None]:
-    """Hides keys that are typed while a turn runs; they wait for the next prompt."""
-    try:
-        before = termios.tcgetattr(sys.stdin)
-        quiet = termios.tcgetattr(sys.stdin)
-        quiet[3] &= ~(termios.ECHO | termios.ECHONL)
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, quiet)
-    except (termios.error, ValueError, OSError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        with suppress(termios.error):
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

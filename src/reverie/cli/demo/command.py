@@ -127,7 +127,6 @@ def _show_ending(run: DemoRun, took: float, keep: bool) -> None:
 
 
 def _open_chat(folder: Path) -> None:
-    """Opens a chat in the folder of the story."""
     import os
     import signal
     import subprocess

@@ -99,11 +99,7 @@ OLDER_LINES = """- [Times in the 24-hour clock](feedback_clock.md) — always us
 
 def write_project(folder: Path) -> None:
     """Writes the project's files into `folder`."""
-    files = {
-        **_FILES,
-        "data/departures.csv": _departures(),
-        **{f"logs/day-{day}.log": _log(day) for day in _EVENTS},
-    }
+    files = {**_FILES, "data/departures.csv": _departures(), **{f"logs/day-{day}.log": _log(day) for day in _EVENTS}}
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -78,7 +78,6 @@ def _count_changes(changes: Sequence[ProposedChange]) -> str:
 
 
 def _files(changes: Sequence[ProposedChange], paint: Paint) -> Iterator[str]:
-    """Each file, indexes last."""
     trail = _Trail(changes)
     for change in sorted(changes, key=lambda one: is_index(one.name)):
         yield ""
@@ -127,7 +126,6 @@ def show_dreamt(dreamt: Dreamt, paint: Paint) -> Iterator[str]:
 
 
 def show_landed(landed: Landed, paint: Paint) -> Iterator[str]:
-    """The result of an accepted dream."""
     files = ", ".join(landed.files) or "the index"
     yield f"Changed: {files}." if landed.version is not None else "Nothing was left to change."
     yield from (paint.warning(f"left: {one_line(why)}") for why in landed.left.values())

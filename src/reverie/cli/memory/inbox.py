@@ -44,14 +44,12 @@ def command(verb: str, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory
     if not ids:
         raise UserError(f"Give an ID: reverie memory inbox {verb} ID.")
     items = inbox.list() if ids == ("all",) else [inbox.show(one) for one in ids]
-    if verb == "show":
-        for item in items:
-            _show(item, as_json)
-        return
     if verb == "accept":
         memory.require_on("nothing is accepted")
     for item in items:
-        if verb == "accept":
+        if verb == "show":
+            _show(item, as_json)
+        elif verb == "accept":
             version = inbox.accept(item.id, memory.directory)
             told = {"accepted": item.id, "file": item.file, "version": version_json(version)}
             said = f"Accepted {item.id}: {get_paint().accent(one_line(item.file))}, confirmed by you."

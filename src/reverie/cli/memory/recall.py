@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
 
 FindMissing = Callable[[str], tuple[str, ...]]
-_TIERS = click.Choice(["auto", "builtin", "semantic"])
+Tier = Literal["auto", "builtin", "semantic"]
+_TIERS = click.Choice(get_args(Tier))
 
 
 @examples(
@@ -38,12 +39,7 @@ _TIERS = click.Choice(["auto", "builtin", "semantic"])
 @click.option("--tier", type=_TIERS, default="auto", show_default=True, help="With words only, or with an encoder.")
 @with_memory
 def command(
-    query: tuple[str, ...],
-    why: bool,
-    tools: tuple[str, ...],
-    tier: Literal["auto", "builtin", "semantic"],
-    as_json: bool,
-    memory: OpenedMemory,
+    query: tuple[str, ...], why: bool, tools: tuple[str, ...], tier: Tier, as_json: bool, memory: OpenedMemory
 ) -> None:
     """Show which memories a message recalls.
 

@@ -140,7 +140,6 @@ def _table(found: list[SessionInfo], paint: Paint, wide: int, everywhere: bool) 
 
 
 def _distinct_length(ids: list[str]) -> int:
-    """How many characters distinguish the ids."""
     short = _ID_SHOWN
     while short < max(map(len, ids)) and len({one[:short] for one in ids}) < len(set(ids)):
         short += 1
@@ -189,7 +188,6 @@ def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
 
 
 def _show_paged(text: str, paint: Paint) -> None:
-    """Shows a long text in the user's pager."""
     import shutil
 
     if text.count("\n") < shutil.get_terminal_size().lines - 2:

@@ -23,7 +23,6 @@ from reverie.types import (
     ImageBlock,
     Message,
     Origin,
-    OtherBlock,
     Record,
     TextBlock,
     ThinkingBlock,
@@ -101,7 +100,7 @@ class _TranscriptReader:
                 yield from self._call(block)
             case ImageBlock() | DocumentBlock() if message.role == "user":
                 yield paint.dim(f"[{'image' if isinstance(block, ImageBlock) else 'document'}]\n\n")
-            case TextBlock() | ThinkingBlock() | ToolResultBlock() | ImageBlock() | DocumentBlock() | OtherBlock():
+            case _:
                 return
 
     def _call(self, call: ToolUseBlock) -> Iterator[str]:

@@ -221,7 +221,6 @@ class Supervisor:
             self._team.depart(name, Place.FAILED, why)
 
     async def _permit(self, id: str, allow: bool, always: bool) -> None:
-        """Answers a question of the lead."""
         from reverie.runtime.live_client import ask_live
 
         there = await asyncio.to_thread(self._team.presence, self._plan.lead.name)
