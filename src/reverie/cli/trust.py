@@ -8,19 +8,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import click
 
+from reverie.agents.definition import acting_parts
+from reverie.cli.diff_preview import Pages, count_blanks, text_lines
 from reverie.cli.options import cwd_option, examples, json_option, load_places
 from reverie.cli.output import Paint, answer, can_ask, columns, exact, get_paint, plural
 from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
 from reverie.paths import find_repo
 from reverie.settings import home_folder
-
-if TYPE_CHECKING:
-    from reverie.settings.trust import Part
+from reverie.settings.trust import CHANGED, Part, TrustBook
+from reverie.storage.trust_file import decline, revoke, trust
 
 _STATES = {
     "nothing": "nothing here needs your trust.",
@@ -79,8 +80,6 @@ def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listin
         if not click.confirm(_question(parts), default=False):
             click.echo("Not trusted: these parts have no effect.")
             return 1
-    from reverie.storage.trust_file import trust
-
     trust(home_folder(), parts, folder)
     _show_state(folder, "trusted", find_parts(path)[0] if as_json else (), as_json)
     return 0
@@ -88,8 +87,6 @@ def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listin
 
 def ask_once(cwd: Path) -> None:
     """Asks whether to trust this folder, if a part of it needs trust and the user has not answered yet."""
-    from reverie.storage.trust_file import decline, trust
-
     parts, state = find_parts(cwd)
     if state not in ("not trusted", "changed"):
         return
@@ -111,9 +108,6 @@ def ask_once(cwd: Path) -> None:
 
 def find_parts(cwd: Path) -> tuple[list[Part], str]:
     """The parts of this folder's files that need trust, and whether they are trusted."""
-    from reverie.agents.definition import acting_parts
-    from reverie.settings.trust import CHANGED, TrustBook
-
     settings, places = load_places(cwd)
     found = [*settings.parts, *acting_parts(places)]
     parts = [part for part in found if part.can_be_trusted]
@@ -127,8 +121,6 @@ def find_parts(cwd: Path) -> tuple[list[Part], str]:
 
 def show_parts(parts: Sequence[Part], *, paged: bool = False) -> None:
     """Shows every part in full. `paged`: the next page comes when the user presses Enter."""
-    from reverie.cli.diff_preview import Pages
-
     paint = get_paint()
     pages = Pages([*_part_lines(parts, paint)])
     while pages.left:
@@ -139,8 +131,6 @@ def show_parts(parts: Sequence[Part], *, paged: bool = False) -> None:
 
 
 def _part_lines(parts: Sequence[Part], paint: Paint) -> Iterator[str]:
-    from reverie.cli.diff_preview import text_lines
-
     file = ""
     for part in parts:
         if file != (file := str(part.folder / part.file)):
@@ -155,8 +145,6 @@ def _part_lines(parts: Sequence[Part], paint: Paint) -> Iterator[str]:
 
 def _values(part: Part) -> Iterator[tuple[str, str]]:
     """Each item of a part as text, and why a change of the program it runs may go unnoticed."""
-    from reverie.cli.diff_preview import count_blanks
-
     value = part.value
     items = cast("list[object]", value) if isinstance(value, list) else [value]
     for item, unchecked in zip(items, part.unchecked or [""] * len(items), strict=True):
@@ -189,8 +177,6 @@ def _as_json(part: Part) -> dict[str, Any]:
 
 
 def _list(as_json: bool) -> int:
-    from reverie.settings.trust import TrustBook
-
     book = TrustBook.read(home_folder())
     if book.problem:
         raise ReverieError(book.problem)
@@ -201,9 +187,6 @@ def _list(as_json: bool) -> int:
 
 
 def _remove(path: Path, as_json: bool) -> int:
-    from reverie.settings.trust import TrustBook
-    from reverie.storage.trust_file import revoke
-
     # A folder that does not exist any more is removed by its name: its repository is another folder.
     named = Path(os.path.realpath(path))
     folder = named if str(named) in TrustBook.read(home_folder()).trusted else find_repo(path).checkout

@@ -20,13 +20,24 @@ from typing import Literal
 import click
 
 from reverie import __version__
+from reverie.cli.dream.status import read_status_from_disk
 from reverie.cli.options import examples, folder_options, load_places
 from reverie.cli.output import answer, format_size, get_paint, pad, plural, wrap_hanging
+from reverie.context.ledger import Ledger
 from reverie.errors import ReverieError
+from reverie.flags import FLAGS, Flags
+from reverie.memory.opening import open_memory
+from reverie.models.catalogue import Catalogue
+from reverie.models.limits import limits_of, window_of
+from reverie.models.registry import default_model_name, model_access, open_model, split_name
 from reverie.paths import Places, find_repo
 from reverie.paths.repo import current_branch
+from reverie.runtime.background_log import BackgroundLog
+from reverie.runtime.live_client import live_sessions
 from reverie.settings import Settings
 from reverie.storage.atomic import cause_of
+from reverie.tools.ripgrep import find_ripgrep
+from reverie.types import Purpose
 
 State = Literal["ok", "warning", "broken"]
 _LITTLE_SPACE = 1_000_000_000
@@ -155,10 +166,6 @@ def _disk(_settings: Settings, places: Places) -> Iterator[Check]:
 
 
 def _model(settings: Settings, _places: Places) -> Iterator[Check]:
-    from reverie.models.catalogue import Catalogue
-    from reverie.models.limits import limits_of, window_of
-    from reverie.models.registry import default_model_name, model_access, open_model, split_name
-
     access, catalogue = model_access(settings), Catalogue.load(settings.catalogue.files)
     name = settings.model.name or default_model_name(access)
     source = ", ".join(map(str, settings.sources.get("model.name", ())))
@@ -188,14 +195,10 @@ def _why_default(name: str) -> str:
 
 
 def _search(_settings: Settings, _places: Places) -> Iterator[Check]:
-    from reverie.tools.ripgrep import find_ripgrep
-
     yield Check("search", "ok", f"ripgrep at {find_ripgrep()}")
 
 
 def _flags(settings: Settings, places: Places) -> Iterator[Check]:
-    from reverie.flags import FLAGS, Flags
-
     with closing(Flags.open(places, settings)) as flags:
         found = {name: on for name, (on, _) in flags.all().items() if on != FLAGS[name].default}
         warnings = flags.warnings
@@ -214,8 +217,6 @@ def _git(_settings: Settings, places: Places) -> Iterator[Check]:
 
 
 def _live(_settings: Settings, places: Places) -> Iterator[Check]:
-    from reverie.runtime.live_client import live_sessions
-
     found = live_sessions(places.projects)
     named = ", ".join(f"{live.id[:8]} (PID {live.pid})" for live in found[:5])
     yield Check("live", "ok", f"{plural(len(found), 'session')} open{': ' + named if found else ''}")
@@ -223,9 +224,6 @@ def _live(_settings: Settings, places: Places) -> Iterator[Check]:
 
 def _cache(settings: Settings, places: Places) -> Iterator[Check]:
     """How well the prompt cache works here, for conversations and for background work."""
-    from reverie.context.ledger import Ledger
-    from reverie.models.catalogue import Catalogue
-
     since = (datetime.now(UTC) - _RECENT).timestamp()
     transcripts = sorted(places.project.glob("*.jsonl")) if places.project.is_dir() else []
     ledger = Ledger.of_transcripts(transcripts, Catalogue.load(settings.catalogue.files), since=since)
@@ -243,8 +241,6 @@ def _cache(settings: Settings, places: Places) -> Iterator[Check]:
 
 
 def _background(_settings: Settings, places: Places) -> Iterator[Check]:
-    from reverie.runtime.background_log import BackgroundLog
-
     since = datetime.now(UTC) - _RECENT
     log = BackgroundLog(places.background_log)
     entries = log.read(since=since)  # a failed dream is also a failed task
@@ -260,9 +256,6 @@ def _background(_settings: Settings, places: Places) -> Iterator[Check]:
 
 def _dream(settings: Settings, places: Places) -> Iterator[Check]:
     from reverie.cli.doctor.memory import sum_spending
-    from reverie.cli.dream.status import read_status_from_disk
-    from reverie.memory.opening import open_memory
-    from reverie.types import Purpose
 
     memory = open_memory(settings, places)
     if not memory.switch.on:

@@ -14,13 +14,19 @@ from typing import Any, NamedTuple, cast
 
 from reverie.cli.doctor.checks import Check
 from reverie.cli.output import format_age, format_size, plural
+from reverie.context.day_book import Caps, DayBook
+from reverie.flags import Flags
 from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
 from reverie.layers.l5_extraction.state import WRITER as EXTRACTION
+from reverie.memory.index import load_index
 from reverie.memory.opening import OpenedMemory, open_memory
+from reverie.memory.scan import scan
+from reverie.memory.taxonomy import INDEX, TEAM
 from reverie.moments import happened, parsed
 from reverie.parsing import load_json
 from reverie.paths import Places, memory_switch
 from reverie.regular_files import read_regular
+from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.heartbeat import FAILURES_TOLD, Beat, Heartbeat
 from reverie.settings import Settings
 from reverie.types import JsonObject, Purpose
@@ -53,8 +59,6 @@ def memory_checks(settings: Settings, places: Places) -> Iterator[Check]:
 
 
 def _files(memory: OpenedMemory) -> Iterator[Check]:
-    from reverie.memory.scan import scan
-
     found = scan(memory.directory.root, newest=None)
     if found.failed:
         yield Check("memories", "broken", found.failed)
@@ -71,9 +75,6 @@ def _files(memory: OpenedMemory) -> Iterator[Check]:
 
 
 def _index(memory: OpenedMemory) -> Iterator[Check]:
-    from reverie.memory.index import load_index
-    from reverie.memory.taxonomy import INDEX, TEAM
-
     for team, name in ((False, INDEX), (True, f"{TEAM}/{INDEX}")):
         if team and not memory.directory.exists(name):
             continue
@@ -107,8 +108,6 @@ def _history(memory: OpenedMemory) -> Iterator[Check]:
 
 
 def _refusals(places: Places) -> Iterator[Check]:
-    from reverie.runtime.background_log import BackgroundLog
-
     entries = BackgroundLog(places.background_log).read(since=datetime.now(UTC) - _RECENT, kind="memory_refused")
     if entries:
         kinds = Counter(str(entry.fields.get("refused", "?")) for entry in entries)
@@ -141,9 +140,6 @@ def writer_checks(_settings: Settings, places: Places) -> Iterator[Check]:
 
 def budget_check(settings: Settings, places: Places) -> Iterator[Check]:
     """What background work has spent today, and its limit."""
-    from reverie.context.day_book import Caps, DayBook
-    from reverie.flags import Flags
-
     given = settings.budget
     with closing(Flags.open(places, settings)) as flags:
         most = flags.number("budget.background_tokens_per_day", given.background_tokens_per_day)

@@ -170,8 +170,8 @@ def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
         answer(as_json, {"waiting": [_proposal_json(one) for one in waiting]}, *shown, then)
         return
     version = find_landed(memory.directory, id)
-    told = {**(version_json(version) or {}), "diff": memory.directory.history.diff(version)}
-    answer(as_json, told, *show_version(memory.directory, version, paint))
+    result = {**(version_json(version) or {}), "diff": memory.directory.history.diff(version)}
+    answer(as_json, result, *show_version(memory.directory, version, paint))
 
 
 @examples("reverie dream accept")
@@ -186,8 +186,8 @@ def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
 
     memory.require_on("nothing is written")
     proposal, landed = accept(memory.directory, Proposals(memory.directory.root), id)
-    told = {"id": proposal.id, "version": version_json(landed.version), "left": dict(landed.left)}
-    answer(as_json, told, *show_landed(landed, get_paint()))
+    result = {"id": proposal.id, "version": version_json(landed.version), "left": dict(landed.left)}
+    answer(as_json, result, *show_landed(landed, get_paint()))
 
 
 @examples("reverie dream reject")

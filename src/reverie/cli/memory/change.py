@@ -110,14 +110,13 @@ def _read_text(words: tuple[str, ...]) -> str:
 def _remember(
     memory: OpenedMemory, text: str, why: str, *, kind: str | None, name: str, always_new: bool, as_json: bool
 ) -> None:
-
     def choose(near: Related, note: Note) -> Choice:
         if always_new:
             return "new"
         return _ask_choice(near, note) if can_ask() and not as_json else "update"
 
     saved, note = save_text(memory, text, WriteInfo(Writer.USER, why), choose, kind=kind, name=name)
-    told = {
+    result = {
         "action": saved.action,
         "file": saved.file,
         "type": note.type.value,
@@ -127,7 +126,7 @@ def _remember(
         "warnings": list(saved.warnings),
         "version": version_json(saved.version),
     }
-    answer(as_json, told, *_result_lines(saved, note))
+    answer(as_json, result, *_result_lines(saved, note))
     if not as_json:
         for text in saved.warnings:
             warn(f"{text} It was saved anyway.")
@@ -210,9 +209,9 @@ def edit_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
                 if click.confirm("Edit again?", default=True):
                     continue
             raise _keep_text(error, name, text) from error
-    told = {"file": name, "changed": version is not None, "version": version_json(version)}
+    result = {"file": name, "changed": version is not None, "version": version_json(version)}
     did = "Saved" if memory.directory.exists(name) else "Forgot"
-    answer(as_json, told, f"{did} {get_paint().accent(name)}.", *undo_hint(version))
+    answer(as_json, result, f"{did} {get_paint().accent(name)}.", *undo_hint(version))
 
 
 def save_edit(memory: OpenedMemory, name: str, text: str, base: str, info: WriteInfo) -> Version | None:
@@ -276,8 +275,8 @@ def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: Open
     """
     name = _choose_to_forget(memory, " ".join(text), yes=yes, quiet=as_json)
     version = memory.directory.remove(name, WriteInfo(Writer.USER, "Asked for with `reverie forget`."))
-    told = {"forgotten": name, "version": version_json(version)}
-    answer(as_json, told, f"Forgot {get_paint().accent(name)}.", *undo_hint(version))
+    result = {"forgotten": name, "version": version_json(version)}
+    answer(as_json, result, f"Forgot {get_paint().accent(name)}.", *undo_hint(version))
 
 
 def _choose_to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> str:

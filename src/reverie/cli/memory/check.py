@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import click
 
 from reverie.cli.memory.opening import undo_hint, version_json, with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, get_paint, one_line, plural, say, say_all, say_dim, wrap_hanging
-
-if TYPE_CHECKING:
-    from reverie.memory.opening import OpenedMemory
-    from reverie.memory.upkeep.checkup import Finding
-    from reverie.storage.history.versions import Version
+from reverie.memory.changes import WriteInfo, Writer
+from reverie.memory.opening import OpenedMemory
+from reverie.memory.secrets.scan import find_secrets
+from reverie.memory.upkeep.checkup import Finding, Problem, apply_fixes, check
+from reverie.storage.history.versions import Version
 
 _OF_A_KIND = 3
 
@@ -70,9 +69,6 @@ def _finding_json(one: Finding) -> dict[str, object]:
 
 
 def _find(memory: OpenedMemory) -> tuple[Finding, ...]:
-    from reverie.memory.secrets.scan import find_secrets
-    from reverie.memory.upkeep.checkup import check
-
     def kinds(text: str) -> list[str]:
         return [found.kind for found in find_secrets(text)]
 
@@ -80,9 +76,6 @@ def _find(memory: OpenedMemory) -> tuple[Finding, ...]:
 
 
 def _fix(memory: OpenedMemory, found: tuple[Finding, ...]) -> Version | None:
-    from reverie.memory.changes import WriteInfo, Writer
-    from reverie.memory.upkeep.checkup import Problem, apply_fixes
-
     # A repair may copy words into the frontmatter or the index; it must not copy a secret.
     secret = {one.file for one in found if one.problem is Problem.SECRET}
     sound = [one for one in found if one.file not in secret]

@@ -6,16 +6,14 @@ import asyncio
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from reverie.cli.options import examples, folder_options
 from reverie.cli.output import answer, one_line, plural, say, say_all, show_progress, warn
 from reverie.errors import UserError
-
-if TYPE_CHECKING:
-    from reverie.layers.l5_extraction.transcripts import Report
+from reverie.layers.l5_extraction.transcripts import Report, extract_all, transcripts_in
+from reverie.session.learner import opened_learner
 
 
 @examples(
@@ -37,9 +35,6 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
 
     Exit codes: 0 done, 1 a run failed, 4 storage, 5 the model could not answer. The next call repeats what failed.
     """
-    from reverie.layers.l5_extraction.transcripts import extract_all, transcripts_in
-    from reverie.session.learner import opened_learner
-
     files = transcripts_in(paths)
     if not files:
         raise UserError(f"There are no transcripts (.jsonl files) in {', '.join(map(str, paths))}.")

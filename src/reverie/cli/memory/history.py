@@ -123,11 +123,11 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
     _absorb(memory)
     found = memory.directory.history.find(version)
     made = memory.directory.undo(found.id, WriteInfo(Writer.USER, "Asked for with `reverie memory undo`."))
-    told = f"Undone: {one_line(found.info.subject)} ({found.short})."
+    text = f"Undone: {one_line(found.info.subject)} ({found.short})."
     verbs = {"add": "restored", "remove": "removed", "change": "changed"}
     files = [f"  {verbs[change.verb]:<9} {one_line(change.name)}" for change in made.files] if made else []
     nothing = f"Nothing to undo: memory is already as before {found.short}."
-    lines = [told, *map(get_paint().dim, files)] if made else [nothing]
+    lines = [text, *map(get_paint().dim, files)] if made else [nothing]
     answer(as_json, {"undone": version_json(found), "version": version_json(made)}, *lines, *undo_hint(made))
 
 
@@ -145,5 +145,5 @@ def restore_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     name = find_file(memory, given, also=known)
     info = WriteInfo(Writer.USER, "Asked for with `reverie memory restore`.")
     made = memory.directory.restore(name, info, spec=spec)
-    told = f"Restored {get_paint().accent(name)}." if made else f"{name} already has this content."
-    answer(as_json, {"file": name, "version": version_json(made)}, told, *undo_hint(made))
+    text = f"Restored {get_paint().accent(name)}." if made else f"{name} already has this content."
+    answer(as_json, {"file": name, "version": version_json(made)}, text, *undo_hint(made))

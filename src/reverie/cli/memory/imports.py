@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,11 +11,11 @@ from reverie.cli.memory.opening import undo_hint, version_json, with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, columns, cut, get_paint, one_line, plural, say, say_all, say_dim, warn
 from reverie.errors import ReverieError, UserError
+from reverie.memory.changes import WriteInfo, Writer
+from reverie.memory.opening import OpenedMemory
+from reverie.memory.sharing.team import sync
 from reverie.memory.taxonomy import TEAM
-
-if TYPE_CHECKING:
-    from reverie.memory.opening import OpenedMemory
-    from reverie.memory.upkeep.importing import Planned
+from reverie.memory.upkeep.importing import Planned, carry_out, plan_import
 
 
 @examples(
@@ -38,9 +37,6 @@ def import_command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: b
 
     Exit codes: 0 done, 1 you said no, everything was refused or a file could not be read, 2 usage, 4 storage.
     """
-    from reverie.memory.changes import WriteInfo, Writer
-    from reverie.memory.upkeep.importing import carry_out, plan_import
-
     if not dry_run:
         memory.require_on("nothing is imported")
     planned, unread = plan_import(memory, paths)
@@ -97,7 +93,5 @@ def sync_command(as_json: bool, memory: OpenedMemory) -> None:
     memory.require_on("nothing is shared")
     if memory.settings.team.sharing == "none":
         raise UserError("Sharing is not set up: set `team.sharing`, and switch the flag `team_memory` on.")
-    from reverie.memory.sharing.team import sync
-
     done = sync(memory.directory, memory.settings, memory.places.team_sync(memory.directory.root), memory.gate)
     answer(as_json, asdict(done), f"{memory.directory.root / TEAM}: {done.told}.")

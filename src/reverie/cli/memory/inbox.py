@@ -51,13 +51,13 @@ def command(verb: str, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory
             _show(item, as_json)
         elif verb == "accept":
             version = inbox.accept(item.id, memory.directory)
-            told = {"accepted": item.id, "file": item.file, "version": version_json(version)}
+            result = {"accepted": item.id, "file": item.file, "version": version_json(version)}
             said = f"Accepted {item.id}: {get_paint().accent(one_line(item.file))}, confirmed by you."
-            answer(as_json, told, said, *undo_hint(version))
+            answer(as_json, result, said, *undo_hint(version))
         else:
             inbox.reject(item.id)
-            told = {"rejected": item.id, "file": item.file}
-            answer(as_json, told, f"Rejected {item.id}: {one_line(item.file)}.")
+            result = {"rejected": item.id, "file": item.file}
+            answer(as_json, result, f"Rejected {item.id}: {one_line(item.file)}.")
 
 
 def _list(inbox: Inbox, as_json: bool) -> None:

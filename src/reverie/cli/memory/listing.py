@@ -129,9 +129,15 @@ def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
         name, text, modified, of = document.name, document.text, document.modified, ""
     topic = TopicFile.parse(text)
     if as_json:
-        told = {"file": name, "version": of or None, "name": topic.name, **_head_json(topic), "modified": iso(modified)}
+        shown = {
+            "file": name,
+            "version": of or None,
+            "name": topic.name,
+            **_head_json(topic),
+            "modified": iso(modified),
+        }
         path, body = str(memory.directory.root / name), _encodable(topic.body)
-        answer(True, {**told, "path": path, "body": body, "problems": list(topic.problems)})
+        answer(True, {**result, "path": path, "body": body, "problems": list(topic.problems)})
     elif sys.stdout.isatty():
         paint = get_paint()
         parts = [age_words(modified, time()), *([f"version {of}"] if of else [])]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,12 +17,16 @@ from reverie.cli.memory.opening import with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, get_paint, one_line, plural, warn
 from reverie.errors import ReverieError, UserError
-
-if TYPE_CHECKING:
-    from reverie.memory.directory import MemoryDirectory
-    from reverie.memory.opening import OpenedMemory
-    from reverie.memory.upkeep.purge import PurgedPlace, PurgeReport
-    from reverie.memory.upkeep.purge_forms import Wanted
+from reverie.memory.directory import MemoryDirectory
+from reverie.memory.gate.inbox import Inbox
+from reverie.memory.opening import OpenedMemory
+from reverie.memory.sharing.agent_memory import agent_memory_folders, snapshot_files
+from reverie.memory.sharing.team_git import TeamCheckout
+from reverie.memory.upkeep.purge import PurgedPlace, PurgeReport, PurgeScope, files_of_home, purge
+from reverie.memory.upkeep.purge_forms import Wanted
+from reverie.memory.upkeep.purge_remote import purge_remote
+from reverie.memory.upkeep.purged_record import NAME
+from reverie.storage.history.folder import history_place
 
 _TO_DO = {
     "yours": "it is your own file, so change it yourself",
@@ -66,8 +70,6 @@ def command(
 
     Exit codes: 0 the secret is gone, 1 you said no or something is left, 2 usage, 3 a session is open, 4 storage.
     """
-    from reverie.memory.upkeep.purge_forms import Wanted
-
     if text is not None and pattern is not None:
         raise UserError("Give a text or --pattern, not both.")
     if text is not None:
@@ -106,15 +108,6 @@ def _purge_all(
     memory: OpenedMemory, wanted: Wanted, everywhere: bool, *, dry_run: bool
 ) -> Iterator[tuple[MemoryDirectory, PurgeReport]]:
     """Purges this project and the memories of its agents; with `everywhere`, every other project too."""
-    from reverie.memory.directory import MemoryDirectory
-    from reverie.memory.gate.inbox import Inbox
-    from reverie.memory.sharing.agent_memory import agent_memory_folders, snapshot_files
-    from reverie.memory.sharing.team_git import TeamCheckout
-    from reverie.memory.upkeep.purge import PurgeScope, files_of_home, purge
-    from reverie.memory.upkeep.purge_remote import purge_remote
-    from reverie.memory.upkeep.purged_record import NAME
-    from reverie.storage.history.folder import history_place
-
     places, gate, home = memory.places, memory.gate, memory.places.home
     own = tuple(dict.fromkeys([places.project, places.default_memory.parent]))
     agents = agent_memory_folders(places)
@@ -143,10 +136,6 @@ def _purge_all(
 
 def _find_elsewhere(memory: OpenedMemory, wanted: Wanted) -> Iterator[PurgedPlace]:
     """Where the secret is in other projects, which only --everywhere changes."""
-    from reverie.memory.directory import MemoryDirectory
-    from reverie.memory.gate.inbox import Inbox
-    from reverie.memory.upkeep.purge import PurgeScope, purge
-
     for folder in _other_projects(memory):
         other = MemoryDirectory.open(folder / "memory", gate=memory.gate)
         scope = PurgeScope((folder,), inbox=Inbox(other.root), home=memory.places.home)
@@ -169,7 +158,7 @@ def _show_reports(
     def listed(some: list[tuple[MemoryDirectory, PurgedPlace]]) -> list[dict[str, Any]]:
         return [{"memory": str(of.root), "kind": one.kind, "where": one.where, "found": one.found} for of, one in some]
 
-    told = {"dry_run": dry_run, "found": found, "places": listed(places), "versions": versions, "left": listed(left)}
+    result = {"dry_run": dry_run, "found": found, "places": listed(places), "versions": versions, "left": listed(left)}
     paint = get_paint()
     if not found:
         where = "nowhere in this project" if elsewhere else "nowhere"
@@ -183,7 +172,7 @@ def _show_reports(
         gone = plural(max(0, found - sum(place.found for _, place in left)), "occurrence")
         named = f"{plural(versions, 'version')} of the history got new names"
         lines = [f"Purged {gone}; {named}. Every place was searched again."]
-    answer(as_json, {**told, "other_projects": len(elsewhere)}, *lines)
+    answer(as_json, {**result, "other_projects": len(elsewhere)}, *lines)
     if as_json:
         return
     for _, place in left if found and not dry_run else ():
