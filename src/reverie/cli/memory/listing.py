@@ -137,7 +137,7 @@ def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
             "modified": iso(modified),
         }
         path, body = str(memory.directory.root / name), _encodable(topic.body)
-        answer(True, {**result, "path": path, "body": body, "problems": list(topic.problems)})
+        answer(True, {**shown, "path": path, "body": body, "problems": list(topic.problems)})
     elif sys.stdout.isatty():
         paint = get_paint()
         parts = [age_words(modified, time()), *([f"version {of}"] if of else [])]
