@@ -108,7 +108,7 @@ def test_only_what_is_offered_is_an_answer(reverie: Command) -> None:
         terminal.press("y")
         assert "always" not in terminal.until("Over.")
         terminal.say("/clear")
-        terminal.until("Go on?")
+        terminal.until("Continue?")
         terminal.press("ax")
         terminal.press("y")
         assert "always" not in terminal.until("This is a new conversation.")
@@ -222,7 +222,7 @@ def test_commands_and_their_completion(reverie: Command) -> None:
         terminal.say("/model nosuch")
         terminal.until("There is no model 'nosuch'")
         terminal.say("/model embedded")
-        terminal.until("From now on embedded answers.")
+        terminal.until("The model is now embedded.")
         terminal.say("/exit")
         assert terminal.ended() == 0
 
@@ -233,9 +233,9 @@ def test_a_model_that_nobody_knows_is_doubted_at_once(reverie: Command) -> None:
         with chat(reverie, "--model", reverie.script("say x\n")) as terminal:
             terminal.until(PROMPT)
             terminal.press("/model anthropic:nonesuch\r")
-            terminal.until("own list has no anthropic:nonesuch; /model scripted:")
+            terminal.until("does not list anthropic:nonesuch; /model scripted:")
             terminal.until("does not know anthropic:nonesuch")
-            terminal.until("From now on anthropic:nonesuch answers.")
+            terminal.until("The model is now anthropic:nonesuch.")
             terminal.say("/exit")
             assert terminal.ended() == 0
 

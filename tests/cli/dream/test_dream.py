@@ -101,7 +101,7 @@ def test_a_running_dream_is_seen_and_killed_from_another_terminal(reverie: Comma
     assert "killed" in reverie("dream", "kill").stdout
     assert process.wait(20) == 1
     assert place.files == dict(BAKERY)
-    assert "No dream is running" in reverie("dream", "kill", code=2).stderr
+    assert "No live session is dreaming" in reverie("dream", "kill", code=2).stderr
 
 
 def test_a_purge_reaches_what_waits(reverie: Command, place: House) -> None:

@@ -83,7 +83,7 @@ def test_recall_tells_silence_from_never_having_run(reverie: Command) -> None:
     assert "chose nothing" in reverie("recall", "wie wird das Wetter morgen in Lissabon").stderr
     assert "did not run" in reverie("recall", "port").stderr
     why = reverie("recall", "which port does the staging server use?", "--why").stdout
-    assert "words" in why and "builtin ranker over 1 memory" in why
+    assert "words" in why and "builtin ranker, 1 memory" in why
 
 
 def test_off_names_the_rule_and_leaves_looking_and_undoing(reverie: Command) -> None:
@@ -105,7 +105,7 @@ def test_off_names_the_rule_and_leaves_looking_and_undoing(reverie: Command) -> 
 def test_forget_asks_unless_it_is_clear_and_confirmed(reverie: Command) -> None:
     reverie("remember", "The staging port is 8080")
     reverie("remember", "The production port is 443")
-    assert "no memory fits" in reverie("forget", "zeppelin mooring", "--yes", code=1).stderr.lower()
+    assert "no memory matches" in reverie("forget", "zeppelin mooring", "--yes", code=1).stderr.lower()
     unclear = reverie("forget", "port", "--yes", code=2).stderr
     assert "project_staging_port.md" in unclear and "project_production_port.md" in unclear
     unasked = reverie("forget", "staging port", code=2).stderr

@@ -87,7 +87,7 @@ def _show(report: Report, dry_run: bool) -> None:
     did = "would be written" if dry_run else "written"
     counted = f"{plural(report.turns, 'turn')} of {plural(report.transcripts, 'transcript')} read"
     figures = f"{plural(len({change.file for change in report.changes}), 'memory', 'memories')} {did}"
-    say(f"{counted}, {figures}; {report.passed_over:,} turns skipped (already read).")
+    say(f"{counted}, {figures}; {plural(report.passed_over, 'turn')} skipped (already read).")
     sent = sum(int(value) for key, value in report.tokens.items() if key.endswith("input_tokens"))
     if sent:
         cost = f", ${report.cost_usd:.4f}" if report.cost_usd else ""

@@ -129,15 +129,9 @@ def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
         name, text, modified, of = document.name, document.text, document.modified, ""
     topic = TopicFile.parse(text)
     if as_json:
-        shown = {
-            "file": name,
-            "version": of or None,
-            "name": topic.name,
-            **_head_json(topic),
-            "modified": iso(modified),
-        }
+        head = {"file": name, "version": of or None, "name": topic.name, **_head_json(topic), "modified": iso(modified)}
         path, body = str(memory.directory.root / name), _encodable(topic.body)
-        answer(True, {**shown, "path": path, "body": body, "problems": list(topic.problems)})
+        answer(True, {**head, "path": path, "body": body, "problems": list(topic.problems)})
     elif sys.stdout.isatty():
         paint = get_paint()
         parts = [age_words(modified, time()), *([f"version {of}"] if of else [])]
