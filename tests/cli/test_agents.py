@@ -83,7 +83,7 @@ def test_snapshots_by_command(reverie: Command) -> None:
     assert "Wrote 1 file to" in reverie("agents", "snapshot", "reviewer", "--make").stdout
     assert "already contains the whole" in reverie("agents", "snapshot", "reviewer", "--take").stdout
     (memory / "feedback_x.md").unlink()
-    assert "Took 1 changed file into" in reverie("agents", "snapshot", "reviewer", "--take").stdout
+    assert "Added 1 changed file to" in reverie("agents", "snapshot", "reviewer", "--take").stdout
     assert "1 memory; no newer snapshot" in reverie("agents", "snapshot", "reviewer").stdout
     missing = reverie("agents", "snapshot", "nobody", code=2)
     assert missing.returncode == 2 and "is not defined here" in missing.stderr

@@ -29,7 +29,7 @@ def _files(metavar: str) -> Callable[[F], F]:
     return click.argument("paths", metavar=metavar, nargs=-1, required=True, type=click.Path(path_type=Path))
 
 
-_AT_HELP = "Cut sessions without a compaction at so many tokens."
+_AT_HELP = "Where to cut sessions without a compaction, in tokens."
 _cut_option = click.option("--at", default=100_000, show_default=True, type=click.IntRange(min=1), help=_AT_HELP)
 
 

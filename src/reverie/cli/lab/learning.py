@@ -136,7 +136,7 @@ def dream(
 @click.command("recall")
 @click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
 @click.option("--locomo", type=_FILE, help="Measure on a LoCoMo file: session level, categories 1 to 4.")
-@click.option("--scale", metavar="N,N", help="Measure the cost on generated directories with so many files.")
+@click.option("--scale", metavar="N,N", help="Measure the cost on generated directories with N files.")
 @click.option("--silent", multiple=True, type=_FILE, help="More queries for DIR, in the format of queries.jsonl.")
 @click.option("--fit", is_flag=True, help="Fit on DIR when recall stays silent; show cross-validated figures.")
 @click.option("--models", type=_FOLDER, help="Folder of the sentence encoders.  [default: models/ of the home]")
