@@ -127,7 +127,7 @@ def test_in_the_chat(reverie: Command) -> None:
         terminal.say("/undo")
         terminal.until("where it was before")
         terminal.say("/clear")
-        terminal.until("Go on?")
+        terminal.until("Continue?")
         terminal.press("n")
         terminal.until("Nothing was changed.")
         terminal.say("/compact --nonsense")
