@@ -111,7 +111,7 @@ def test_at_exit_a_run_in_flight_is_waited_for(tmp_path: Path) -> None:
 WAITING = """
 import asyncio, sys
 from pathlib import Path
-from reverie.cli.running import run_async
+from reverie.cli.event_loop import run_async
 from reverie.session import Session
 
 async def main(signals):

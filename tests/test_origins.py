@@ -127,7 +127,7 @@ def test_standard_input_alone_is_a_request_only_if_the_caller_says_so(
 ) -> None:
     done = reverie("run", *argument, "--permission-mode", "accept_all", stdin=LOG)
     assert (reverie.work / "pasted").exists() == bool(argument)
-    assert ("`reverie run -` takes it as the prompt" in done.stderr) == (not argument)
+    assert ("`reverie run -` uses it as the prompt" in done.stderr) == (not argument)
 
 
 def test_what_was_piped_is_never_run_by_the_embedded_mind(reverie: Command) -> None:

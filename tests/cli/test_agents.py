@@ -81,9 +81,9 @@ def test_snapshots_by_command(reverie: Command) -> None:
     memory.mkdir(parents=True)
     (memory / "feedback_x.md").write_text("---\nname: X\ndescription: x\ntype: feedback\n---\nThe user wants x.\n")
     assert "Wrote 1 file to" in reverie("agents", "snapshot", "reviewer", "--make").stdout
-    assert "already holds everything" in reverie("agents", "snapshot", "reviewer", "--take").stdout
+    assert "already contains the whole" in reverie("agents", "snapshot", "reviewer", "--take").stdout
     (memory / "feedback_x.md").unlink()
-    assert "Took 1 changed file into" in reverie("agents", "snapshot", "reviewer", "--take").stdout
+    assert "Added 1 changed file to" in reverie("agents", "snapshot", "reviewer", "--take").stdout
     assert "1 memory; no newer snapshot" in reverie("agents", "snapshot", "reviewer").stdout
     missing = reverie("agents", "snapshot", "nobody", code=2)
     assert missing.returncode == 2 and "is not defined here" in missing.stderr

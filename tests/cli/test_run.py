@@ -141,7 +141,7 @@ def test_half_an_answer_never_reaches_a_pipe(reverie: Command) -> None:
     model = reverie.script("fail cut 30\nsay This answer is cut in its middle, and then comes again whole.\n")
     done = reverie("run", "--model", model, "go")
     assert done.stdout == "This answer is cut in its middle, and then comes again whole.\n"
-    assert "from the start again" in done.stderr
+    assert "starting the answer again" in done.stderr
 
 
 @pytest.mark.parametrize(

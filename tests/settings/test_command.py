@@ -91,7 +91,7 @@ def test_flags_with_their_sources(home: Path, repo: Path) -> None:
 
 
 def test_help_has_an_example(home: Path, repo: Path) -> None:
-    assert "Example:" in reverie(home, repo, "--help").stdout
+    assert "Examples:" in reverie(home, repo, "--help").stdout
 
 
 def test_a_home_that_is_not_utf8_is_shown_all_the_same(tmp_path: Path, repo: Path) -> None:

@@ -1,4 +1,4 @@
-"""`reverie settings`: every setting and flag, its value, and where it came from. Credentials are never shown."""
+"""`reverie settings`: every setting and flag, its value, and where it comes from. Credentials are never shown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from reverie.cli.options import cwd_option, json_option
+from reverie.cli.app import unknown_name
+from reverie.cli.options import cwd_option, examples, json_option
 from reverie.cli.output import answer
 from reverie.cli.screen import json_text, printable
 from reverie.errors import UserError
@@ -18,6 +19,9 @@ from reverie.settings.reference import default_text, plain, reference_page, toml
 from reverie.settings.schema import value_of
 
 
+@examples(
+    "reverie settings", "reverie settings window", "reverie settings model.name --json", "reverie settings --flags"
+)
 @click.command("settings")
 @click.argument("key", required=False)
 @json_option
@@ -25,21 +29,14 @@ from reverie.settings.schema import value_of
 @click.option("--docs", is_flag=True, help="Print the reference page (docs/settings.md).")
 @cwd_option
 def command(key: str | None, as_json: bool, show_flags: bool, docs: bool, cwd: Path) -> None:
-    """Show every setting and where its value came from.
+    """Show every setting and where its value comes from.
 
     KEY is one setting (model.name) or a whole section (model).
 
-    \b
-    Example:
-      reverie settings
-      reverie settings window
-      reverie settings model.name --json
-      reverie settings --flags
-
-    Exit codes: 0, or 2 if a settings file has a mistake or KEY is unknown.
+    Exit codes: 0 done, 2 a settings file has a mistake or KEY is unknown.
     """
     if docs and as_json:
-        raise click.UsageError("--docs prints a page in Markdown; leave --json out.")
+        raise click.UsageError("--docs prints a Markdown page; it cannot be combined with --json.")
     if docs:
         click.echo(reference_page(), nl=False)
         return
@@ -47,7 +44,7 @@ def command(key: str | None, as_json: bool, show_flags: bool, docs: bool, cwd: P
     if show_flags:
         _show_flags(settings, cwd, key, as_json)
         return
-    chosen = _chosen(explain(settings), key)
+    chosen = _select(explain(settings), key)
     if as_json:
         answer(True, {"settings": [_as_json(one) for one in chosen], "warnings": list(settings.warnings)})
         return
@@ -63,7 +60,7 @@ def _say(line: str, *, err: bool = False) -> None:
     click.echo(printable(line), err=err)
 
 
-def _chosen(all_of_them: list[Explained], key: str | None) -> list[Explained]:
+def _select(all_of_them: list[Explained], key: str | None) -> list[Explained]:
     if key is None:
         return all_of_them
     chosen = [one for one in all_of_them if one.key == key or one.key.startswith(f"{key}.")]
@@ -131,9 +128,7 @@ def _show_flags(settings: Settings, cwd: Path, key: str | None, as_json: bool) -
         warnings = (*settings.warnings, *flags.warnings)
     if key is not None:
         if key not in found:
-            from reverie.settings.loading import nearest
-
-            raise UserError(f"There is no flag {key!r}; did you mean {nearest(key, found)}?")
+            raise UserError(unknown_name("flag", key, found))
         found, numbers = {key: found[key]}, {}
     if as_json:
         listed = [

@@ -250,12 +250,12 @@ def test_ages_are_the_sessions_own(run: Run, tmp_path: Path) -> None:
 def test_breaks_of_an_unwatched_session_are_found_and_never_denied(run: Run, tmp_path: Path) -> None:
     run("sessions", "import", str(SAMPLE))
     said = run("cost")
-    assert "No breaks." not in said and "1 break nobody announced (expired 1): 21.9k tokens" in said
+    assert "No cache breaks." not in said and "1 unannounced cache break (expired 1): 21.9k tokens" in said
     blind = SAMPLE.read_text().replace('"cache_read_input_tokens": ', '"cache_read": ')
     blind = blind.replace('"cache_creation_input_tokens": ', '"cache_written": ').replace(ID, "blind")
     (tmp_path / "blind.jsonl").write_text(blind)
     said = run("cost", str(tmp_path / "blind.jsonl"))
-    assert "No breaks." not in said and "not known" in said
+    assert "No cache breaks." not in said and "unknown" in said
 
 
 def test_one_measure_before_and_after_a_compaction(run: Run, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`reverie memory list|show|search|path`: what is there, as a person or a program wants to see it. Reads only."""
+"""`reverie memory list|show|search|path`: shows memories to the user or a program. Reads only."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 
 import click
 
-from reverie.cli.memory.opening import TYPES, file_meant, file_names, with_memory
-from reverie.cli.output import age, answer, cut, line_width, one_line, pad, painted, plural, say, width
-from reverie.cli.screen import document as show_document
+from reverie.cli.memory.opening import TYPES, file_names, find_file, with_memory
+from reverie.cli.options import examples
+from reverie.cli.output import answer, cut, format_age, get_paint, line_width, one_line, pad, plural, say, width
 from reverie.cli.screen import printable
+from reverie.cli.screen import write_document as show_document
 from reverie.errors import UserError
 from reverie.memory.age import age_days, age_words
 from reverie.memory.index import load_index
@@ -28,40 +29,38 @@ _LINES_A_FILE = 3
 _VALUE = re.compile(r"^(?:name|description):\s*")
 
 
+@examples(
+    "reverie memory list",
+    "reverie memory list --type feedback",
+    "reverie memory list --json | jq -r '.memories[].file'",
+)
 @click.command("list")
 @click.option("-t", "--type", "kind", type=click.Choice([*TYPES.choices, _UNTYPED]), help="Only this type.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), help="Only the newest so many.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Show only the newest.")
 @with_memory
 def list_command(kind: str | None, limit: int | None, as_json: bool, memory: OpenedMemory) -> None:
-    """List what is remembered, by type, newest first.
-
-    \b
-    Examples:
-      reverie memory list
-      reverie memory list --type feedback
-      reverie memory list --json | jq -r '.memories[].file'
-    """
+    """List memories by type, newest first."""
     found = [entry for entry in memory.directory.list() if kind in (None, entry.type or _UNTYPED)][:limit]
     if as_json:
         answer(True, {"directory": str(memory.directory.root), "memories": [_as_json(entry) for entry in found]})
         return
     if not found:
-        what = "Nothing is remembered" if kind is None else f"Nothing of the type {kind} is remembered"
-        say(f'{what} in {memory.directory.root} yet: `reverie remember "…"` adds something.', err=True)
+        what = "memories" if kind is None else f"memories of the type {kind}"
+        say(f'There are no {what} in {memory.directory.root} yet; `reverie remember "…"` adds one.', err=True)
         return
     _print_by_type(found)
-    paint = painted()
+    paint = get_paint()
     index = load_index(memory.directory.index())
     cut_note = f", cut at its limit of {index.fired}" if index.fired else ""
     counted = plural(len(found), "memory", "memories")
     say("\n" + paint.dim(f"{counted}, index of {plural(index.lines, 'line')}{cut_note}"))
     say(paint.dim(str(memory.directory.root)))
     if not memory.switch.on:
-        say(paint.warning(f"Memory is off ({memory.switch.rule}): nothing of this is used now."))
+        say(paint.warning(f"Memory is off ({memory.switch.rule}): sessions do not use these memories."))
 
 
 def _print_by_type(found: Sequence[ScanEntry]) -> None:
-    paint, now = painted(), time()
+    paint, now = get_paint(), time()
     on_terminal = sys.stdout.isatty()
     wide = line_width()
     shown_as = {entry.name: _short_name(entry) if on_terminal else entry.name for entry in found}
@@ -71,7 +70,7 @@ def _print_by_type(found: Sequence[ScanEntry]) -> None:
         own = [entry for entry in found if entry.type is kind]
         say("\n" * bool(number) + paint.bold(kind.value if kind else _UNTYPED))
         for entry in own:
-            old = f"{age(entry.modified, now):>6}"
+            old = f"{format_age(entry.modified, now):>6}"
             room = wide - names - 12
             text = entry.description or f"({'; '.join(entry.problems) or 'no description'})"
             name = cut(one_line(shown_as[entry.name]), names)
@@ -80,7 +79,7 @@ def _print_by_type(found: Sequence[ScanEntry]) -> None:
 
 
 def _short_name(entry: ScanEntry) -> str:
-    """The name without what the heading says already; enough to name the file in every command."""
+    """The name without the type, which the heading shows. Every command accepts it."""
     prefix = f"{entry.type.value}_" if entry.type else ""
     return entry.name.removeprefix(prefix).removesuffix(".md") or entry.name
 
@@ -89,7 +88,7 @@ def _as_json(entry: ScanEntry) -> dict[str, Any]:
     return {
         "file": entry.name,
         "name": entry.title,
-        **_head(entry),
+        **_head_json(entry),
         "modified": iso(entry.modified),
         "age_days": age_days(entry.modified, time()),
         "bytes": entry.size,
@@ -98,7 +97,7 @@ def _as_json(entry: ScanEntry) -> dict[str, Any]:
     }
 
 
-def _head(of: ScanEntry | TopicFile) -> dict[str, Any]:
+def _head_json(of: ScanEntry | TopicFile) -> dict[str, Any]:
     return {
         "description": of.description,
         "type": of.type.value if of.type else None,
@@ -106,77 +105,71 @@ def _head(of: ScanEntry | TopicFile) -> dict[str, Any]:
     }
 
 
+@examples(
+    "reverie memory show feedback_no_mocks",
+    "reverie memory show feedback_no_mocks@3f2a",
+    "reverie memory show MEMORY.md",
+)
 @click.command("show")
 @click.argument("file", metavar="FILE[@V]", shell_complete=file_names)
 @with_memory
 def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Show a memory, also as it was in an earlier version.
+    """Show a memory, or an earlier version of it.
 
-    The text goes to standard output as it is; on a terminal a line about it goes before. MEMORY.md is the index.
-
-    \b
-    Examples:
-      reverie memory show feedback_no_mocks
-      reverie memory show feedback_no_mocks@3f2a
-      reverie memory show MEMORY.md
+    The text goes to standard output unchanged; a terminal also shows its age. MEMORY.md is the index.
     """
     given, at, version = file.rpartition("@")
     if at and given and not memory.directory.exists(f"{file.removesuffix('.md')}.md"):
         found = memory.directory.history.find(version)
         known = memory.directory.history.files(found.id)
-        name = file_meant(memory, given, also=known)
+        name = find_file(memory, given, also=known)
         text, modified, of = decode(memory.directory.history.show(name, found.id)), found.when.timestamp(), found.short
     else:
-        document = memory.directory.read(file_meant(memory, file))
+        document = memory.directory.read(find_file(memory, file))
         name, text, modified, of = document.name, document.text, document.modified, ""
     topic = TopicFile.parse(text)
     if as_json:
-        told = {"file": name, "version": of or None, "name": topic.name, **_head(topic), "modified": iso(modified)}
-        path, body = str(memory.directory.root / name), _sound(topic.body)
-        answer(True, {**told, "path": path, "body": body, "problems": list(topic.problems)})
+        head = {"file": name, "version": of or None, "name": topic.name, **_head_json(topic), "modified": iso(modified)}
+        path, body = str(memory.directory.root / name), _encodable(topic.body)
+        answer(True, {**head, "path": path, "body": body, "problems": list(topic.problems)})
     elif sys.stdout.isatty():
-        paint = painted()
+        paint = get_paint()
         parts = [age_words(modified, time()), *([f"version {of}"] if of else [])]
         say(f"{paint.bold(one_line(name))}  {paint.dim(' · '.join(parts))}")
         for problem in topic.problems:
             say(f"{paint.warning('!')} {one_line(problem)}")
         say("\n" + printable(text).rstrip("\n"))
     else:
-        show_document(_sound(text) + "\n" * (not text.endswith("\n")))
+        show_document(_encodable(text) + "\n" * (not text.endswith("\n")))
 
 
-def _sound(text: str) -> str:
-    """Text that can be encoded: bytes that are not UTF-8 become question marks."""
+def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+@examples("reverie memory search staging port", 'reverie memory search "smoke test" --json')
 @click.command("search")
 @click.argument("words", metavar="WORD...", nargs=-1, required=True)
 @with_memory
 def search_command(words: tuple[str, ...], as_json: bool, memory: OpenedMemory) -> int:
-    """Find words in memories: files that hold all of them, with the lines.
+    """Find memories that contain all the words, and show the lines.
 
-    Letter by letter, in any case; `reverie recall` finds what fits a question in other words.
-
-    \b
-    Examples:
-      reverie memory search staging port
-      reverie memory search "smoke test" --json
+    Upper and lower case are the same. `reverie recall` finds memories that say it in other words.
 
     Exit codes: 0 found, 1 nothing found.
     """
     wanted = [word.casefold() for word in words if word.strip()]
     if not wanted:
-        raise UserError("There is nothing to search for: the words are empty.")
-    found = _searched(memory, wanted)
+        raise UserError("Give at least one word to search for.")
+    found = _search(memory, wanted)
     if as_json:
         hits = [
-            {"file": name, "lines": [{"line": number, "text": _sound(text)} for number, text in lines]}
+            {"file": name, "lines": [{"line": number, "text": _encodable(text)} for number, text in lines]}
             for name, lines in found
         ]
         answer(True, {"matches": hits})
         return 0 if found else 1
-    paint = painted()
+    paint = get_paint()
     mark = re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))), re.IGNORECASE)
     for number, (name, lines) in enumerate(found):
         say("\n" * bool(number) + paint.accent(one_line(name)))
@@ -186,12 +179,12 @@ def search_command(words: tuple[str, ...], as_json: bool, memory: OpenedMemory) 
         if len(lines) > _LINES_A_FILE:
             say(paint.dim(f"        and {plural(len(lines) - _LINES_A_FILE, 'more line')}"))
     if not found:
-        say(f"No memory holds {' and '.join(words)}.", err=True)
+        say(f"No memory contains {' and '.join(words)}.", err=True)
     return 0 if found else 1
 
 
-def _searched(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, list[tuple[int, str]]]]:
-    """Files that hold every word, those that hold them most often first, with the lines; the same words once."""
+def _search(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, list[tuple[int, str]]]]:
+    """Files that contain every word, with the lines; files with the most hits first, equal lines once."""
     found: list[tuple[int, str, list[tuple[int, str]]]] = []
     indexes = [name for name in (INDEX, f"team/{INDEX}") if memory.directory.exists(name)]
     for name in [*indexes, *memory.directory.names()]:
@@ -212,16 +205,11 @@ def _searched(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, li
     return [(name, lines) for _, name, lines in sorted(found)]
 
 
+@examples("reverie memory path", 'grep -ri postgres "$(reverie memory path)"')
 @click.command("path")
 @with_memory
 def path_command(as_json: bool, memory: OpenedMemory) -> None:
-    """Print where the memory directory is; on a terminal also which rule decided, and where its history is.
-
-    \b
-    Examples:
-      reverie memory path
-      grep -ri postgres "$(reverie memory path)"
-    """
+    """Print the path of the memory directory; on a terminal also the rule that chose it, and its history."""
     history = memory.directory.history.git_dir
     if as_json:
         place = {"directory": str(memory.directory.root), "rule": memory.place.rule}
@@ -230,7 +218,7 @@ def path_command(as_json: bool, memory: OpenedMemory) -> None:
         return
     show_document(f"{memory.directory.root}\n")
     if sys.stdout.isatty():
-        paint = painted(err=True)
+        paint = get_paint(err=True)
         state = "on" if memory.switch.on else "off"
         say(paint.dim(f"by: {memory.place.rule}; memory is {state} ({memory.switch.rule})"), err=True)
         say(paint.dim(f"history: {history}"), err=True)

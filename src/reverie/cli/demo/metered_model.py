@@ -1,7 +1,7 @@
-"""The demo's mind: the embedded model, with a bill.
+"""The model of the demo: the offline mind, with costs.
 
-Every request is rendered as it would go over the wire and metered by the simulator as the public documentation says, so
-that cache and cost are real figures. Nothing is sent anywhere.
+The simulator meters every request as the public documentation says, so cache and cost are real figures. Nothing is sent
+to the network.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PRICED_AS = "Claude Sonnet 5.5"
 WINDOW = 40_000
-"""Small, so that it fills while one watches; every threshold shrinks with it."""
+"""Small, so that it fills during the demo; every threshold is relative to it."""
 
 _CATALOGUE = f"""[models.embedded]
 provider = "embedded"
@@ -38,14 +38,14 @@ ttls = ["5m"]
 
 
 def write_catalogue(folder: Path) -> Path:
-    """Writes what the embedded model would cost at a vendor's prices, for ledger and meter alike."""
+    """Writes the prices of the model, for the ledger and the meter."""
     path = folder / "catalogue.toml"
     path.write_text(_CATALOGUE)
     return path
 
 
-class MeteredMind:
-    """The embedded model, whose answers are billed. `now` gives the seconds that the cache's age is counted in."""
+class MeteredModel:
+    """The offline mind with costs. `now` returns the time for the cache, in seconds."""
 
     def __init__(self, meter: Meter, now: Callable[[], float]) -> None:
         self._mind = EmbeddedModel()

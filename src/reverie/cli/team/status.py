@@ -1,4 +1,4 @@
-"""`reverie team status` and `stop`: looks at teams from outside, and asks one to end. Loads no event loop."""
+"""`reverie team status` and `reverie team stop`: shows teams from outside, and asks a team to end."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from reverie.agents.team.members import MembershipState, Team
+from reverie.cli.options import load_places
 from reverie.cli.output import answer, cut, pad
 from reverie.errors import ReverieError, UserError
 from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.regular_files import read_regular
-from reverie.settings import load_settings
 from reverie.storage.lease import Lease
 from reverie.types import JsonObject
 
@@ -24,7 +24,7 @@ _SPARE_S = 5.0
 
 
 def show_status(name: str | None, as_json: bool, places: Places) -> None:
-    """Prints one team, or all."""
+    """Prints one team, or all teams."""
     teams = [name] if name is not None else _names(places)
     found = [_status(Team(places, one)) for one in teams]
     lines = [line for status in found for line in _lines(status)]
@@ -45,7 +45,7 @@ def _lines(status: JsonObject) -> Iterator[str]:
 
 
 def running_lines(places: Places) -> list[str]:
-    """A line for every member of every team that runs now: for `/tasks` in the chat."""
+    """One line per member of every running team, for `/tasks` in the chat."""
     lines = list[str]()
     for status in (_status(Team(places, name)) for name in _names(places)):
         if status["pid"] is None:
@@ -57,12 +57,12 @@ def running_lines(places: Places) -> list[str]:
 
 
 def stop_team(name: str, as_json: bool, cwd: Path) -> None:
-    """Asks whoever runs the team to end it, and waits until it has; members nobody runs any more are asked directly."""
-    settings = load_settings(cwd)
-    team = Team(Places.of(cwd, settings), name)
+    """Ends the process that runs the team, or its members if that process is gone, and waits for the end."""
+    settings, places = load_places(cwd)
+    team = Team(places, name)
     team.read()
     holder = Lease.holder(team.lock)
-    pids = [int(holder["pid"])] if holder is not None else _seated(team)
+    pids = [int(holder["pid"])] if holder is not None else _running_pids(team)
     if not pids:
         raise UserError(f"The team {name} is not running.")
     for pid in pids:
@@ -71,11 +71,11 @@ def stop_team(name: str, as_json: bool, cwd: Path) -> None:
     given = settings.messages
     until = time.monotonic() + given.shutdown_s + given.kill_s + _SPARE_S
     while time.monotonic() < until:
-        if Lease.holder(team.lock) is None and not _seated(team):
+        if Lease.holder(team.lock) is None and not _running_pids(team):
             answer(as_json, {"team": name, "ended": True}, f"The team {name} has ended.")
             return
         time.sleep(0.2)
-    raise ReverieError(f"The team {name} was asked to end and is still there (PID {', '.join(map(str, pids))}).")
+    raise ReverieError(f"The team {name} was asked to end, but still runs (PID {', '.join(map(str, pids))}).")
 
 
 def _status(team: Team) -> JsonObject:
@@ -111,7 +111,7 @@ def _unread(team: Team, name: str) -> int:
     return len(cast("list[Any]", found)) if isinstance(found, list) else 0
 
 
-def _seated(team: Team) -> list[int]:
+def _running_pids(team: Team) -> list[int]:
     return [there.pid for name in team.names() if (there := team.presence(name)) is not None]
 
 

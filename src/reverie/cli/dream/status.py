@@ -1,6 +1,6 @@
-"""What can be told of dreaming without a session: the heartbeat, the gates as they are now, what waits.
+"""The state of dreaming, read without a session: the last run, the gates, and dreams that wait for the user.
 
-Read by `reverie dream status`, by the chat and by `reverie doctor`. Starts nothing and takes no lock.
+Used by `reverie dream status`, the chat and `reverie doctor`. Reads only.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from reverie.cli.dream.show import way_of
-from reverie.cli.output import Paint, age
+from reverie.cli.dream.display import describe_cost
+from reverie.cli.output import Paint, format_age
 from reverie.layers.l6_dreaming.gates import Circumstances, Closed, GateNumbers, Gates, transcript_folders
 from reverie.layers.l6_dreaming.lock import ConsolidationLock, LockState
 from reverie.layers.l6_dreaming.proposal import Proposals
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
 
 
-_CAME_TO_NOTHING = ("failed", "killed")
+_WITHOUT_RESULT = ("failed", "killed")
 _MODES = {
-    "auto": "what a dream changes lands at once and can be undone",
-    "ask": "what a dream wants to change waits, and you are told",
-    "inbox": "what a dream wants to change waits quietly",
+    "auto": "changes are made at once and can be undone",
+    "ask": "changes wait for you, and a notice tells you",
+    "inbox": "changes wait for you without a notice",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class DreamLook:
+class DreamStatus:
     """Dreaming in one memory directory, at one moment."""
 
     state: DreamState
     lock: LockState
     closed: Closed | None
-    """The first gate that is shut; None: a dream begins after the next turn."""
+    """The first closed gate; None if a dream begins after the next turn."""
     waiting: int
     mode: str
 
@@ -57,28 +57,28 @@ class DreamLook:
         }
 
     def lines(self, paint: Paint) -> Iterator[str]:
-        """What people are shown."""
+        """The state as lines of text."""
         last, state = self.lock.last_success, self.state
         found = [("last success", f"{_local(last)}, {_ago(last)}" if last is not None else "never")]
         if state.outcome:
             found.append(("last try", f"{_local(state.last_attempt)}, {_ago(state.last_attempt)}: {state.outcome}"))
-            found.append(("came to", state.reason))
-            if state.way and state.outcome not in _CAME_TO_NOTHING:
+            found.append(("result", state.reason))
+            if state.way and state.outcome not in _WITHOUT_RESULT:
                 found.append(("cost", self._cost()))
         if state.failures_in_a_row:
             found.append(("failures", f"{state.failures_in_a_row} in a row"))
         found.append(("now", f"process {self.lock.pid} dreams") if self.lock.held else ("next", self._next()))
         if self.waiting:
-            found.append(("waiting", f"{self.waiting} to look at: `reverie dream review`"))
+            found.append(("waiting", f"{self.waiting} to review: `reverie dream review`"))
         found.append(("mode", f"{self.mode} ({_MODES.get(self.mode, '')})"))
         return (f"{paint.bold(f'{name:<13}')} {text}" for name, text in found)
 
     def line(self) -> str:
-        """All of it in one sentence, for `reverie doctor`."""
+        """The state in one sentence, for `reverie doctor`."""
         last, state = self.lock.last_success, self.state
         parts = [f"last success {_ago(last)}" if last is not None else "never succeeded"]
-        if state.outcome in _CAME_TO_NOTHING:
-            parts.append(f"the last try, {_ago(state.last_attempt)}, was {state.outcome}: {state.reason}")
+        if state.outcome in _WITHOUT_RESULT:
+            parts.append(f"the last try {_ago(state.last_attempt)} {state.outcome}: {state.reason}")
         elif state.outcome:
             parts[0] += f": {state.outcome} ({self._cost()})" if state.way else f": {state.outcome}"
         if state.failures_in_a_row:
@@ -87,31 +87,29 @@ class DreamLook:
         if self.waiting:
             parts.append(f"{self.waiting} wait for you")
         if self.lock.ahead and self.lock.mtime is not None:
-            parts.append(f"the lock is dated {local_minutes(self.lock.mtime)}, in the future, and counts as never")
+            parts.append(f"the time of the lock, {local_minutes(self.lock.mtime)}, is in the future and does not count")
         return "; ".join(parts)
 
     def _cost(self) -> str:
         state = self.state
-        money = f", ${state.cost_usd:.4f}" if state.cost_usd else ""
-        rounds = f"{state.rounds} round{'s' if state.rounds != 1 else ''}"
-        return f"{rounds} as {way_of(state.way)}, {state.tokens:,} tokens, {state.hit_rate:.0%} cached{money}"
+        return f"{describe_cost(state.rounds, state.way, state.hit_rate, state.cost_usd)}, {state.tokens:,} tokens"
 
     def _next(self) -> str:
         if self.closed is None:
-            return "after the next turn, since every gate is open"
+            return "after the next turn: every gate is open"
         return f"not yet ({self.closed.gate.value}): {self.closed.reason}"
 
 
-def look_closed(memory: OpenedMemory) -> DreamLook:
-    """The same where no session is open: with the flags as they are in their file."""
+def read_status_from_disk(memory: OpenedMemory) -> DreamStatus:
+    """The state without a session, with the flags from their file."""
     from reverie.flags import Flags
 
     with closing(Flags.open(memory.places, memory.settings)) as flags:
-        return look(memory, flags)
+        return read_status(memory, flags)
 
 
-def look(memory: OpenedMemory, flags: Flags, *, now: datetime | None = None) -> DreamLook:
-    """Dreaming as it is now in this memory."""
+def read_status(memory: OpenedMemory, flags: Flags, *, now: datetime | None = None) -> DreamStatus:
+    """The state of dreaming in this memory."""
     from reverie.context.day_book import Caps, DayBook
 
     settings, places, moment = memory.settings, memory.places, now or datetime.now(UTC)
@@ -141,11 +139,11 @@ def look(memory: OpenedMemory, flags: Flags, *, now: datetime | None = None) -> 
     )
     found = Gates(lock, state, around).look(moment)
     closed = found if isinstance(found, Closed) else None
-    return DreamLook(state.read(), lock.state(moment.timestamp()), closed, proposals.count(), given.mode)
+    return DreamStatus(state.read(), lock.state(moment.timestamp()), closed, proposals.count(), given.mode)
 
 
 def _ago(moment: float | None) -> str:
-    return "some time ago" if moment is None else f"{age(moment)} ago"
+    return "some time ago" if moment is None else f"{format_age(moment)} ago"
 
 
 def _iso(moment: float | None) -> str | None:

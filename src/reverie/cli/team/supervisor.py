@@ -1,7 +1,7 @@
-"""Starts the processes of a team, watches them and reaps them. It runs no model and takes part in nothing.
+"""Starts and watches the processes of a team. It does not run a model.
 
-A teammate that dies is told to the lead, and what it had not read goes back to its senders. When the lead has ended,
-whoever is left is ended too: SIGTERM, a while, SIGKILL. A member that was killed leaves no command running.
+If a teammate dies, the lead gets a message, and unread messages return to their senders. When the lead has ended, the
+others are ended too: SIGTERM, then SIGKILL. The commands of a killed member are killed as well.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from reverie.agents.messages.structured import IdleNotification, IdleState, rend
 from reverie.agents.team.members import COLORS, MembershipState, Team, TeamMember
 from reverie.agents.team.team_file import MemberPlan, TeamPlan
 from reverie.cli.app import PIPE_CLOSED
-from reverie.cli.running import CANCELLED, Signals
+from reverie.cli.event_loop import CANCELLED, CommandSignals
+from reverie.cli.options import load_places
 from reverie.cli.team.view import TeamView, TextTeamView
 from reverie.errors import ReverieError
 from reverie.flags import Flags
 from reverie.parsing import load_json
-from reverie.paths import Places
 from reverie.regular_files import read_regular_text
-from reverie.settings import Settings, load_settings
+from reverie.settings import Settings
 from reverie.storage.atomic import make_private_dir
 from reverie.storage.lease import Lease
 from reverie.types import JsonObject
@@ -42,19 +42,20 @@ _MARK = "_REVERIE_TEAM_MEMBER"
 
 
 @dataclass(slots=True)
-class _Running:
+class _MemberProcess:
     plan: MemberPlan
     process: asyncio.subprocess.Process
     log: Path
     mark: str
-    """Stands in the environment of all that stems from it."""
+    """An environment variable of this process and of all processes below it."""
     code: int | None = None
 
 
-async def run_team(signals: Signals, plan: TeamPlan, file: Path, cwd: Path, model: str | None, *, as_json: bool) -> int:
-    """Runs a team to its end; the exit code is the lead's."""
-    settings = load_settings(cwd)
-    places = Places.of(cwd, settings)
+async def run_team(
+    signals: CommandSignals, plan: TeamPlan, file: Path, cwd: Path, model: str | None, *, as_json: bool
+) -> int:
+    """Runs a team to its end and returns the exit code of the lead."""
+    settings, places = load_places(cwd)
     team = Team(places, plan.team)
     on_terminal = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
     view = TeamView() if as_json else TextTeamView(plan, cwd)
@@ -84,16 +85,16 @@ class Supervisor:
     _settings: Settings
     _flags: Flags
     _view: TeamView
-    _members: dict[str, _Running] = field(default_factory=dict[str, _Running])
+    _members: dict[str, _MemberProcess] = field(default_factory=dict[str, _MemberProcess])
     _stops: int = 0
     _unheard: bool = False
 
     def stop(self) -> bool:
-        """Ctrl-C: the lead ends the team in order. Again: everybody is asked by a signal. Again: nobody is asked."""
+        """Ctrl-C: the lead ends the team. Second time: SIGTERM to all members. Third time: SIGKILL."""
         self._stops += 1
         match self._stops:
             case 1:
-                self._say("ending the team in order; Ctrl-C again ends it at once")
+                self._say("ending the team; Ctrl-C again ends it at once")
                 self._signal([self._plan.lead.name], signal.SIGTERM)
             case 2:
                 self._signal(self._members, signal.SIGTERM)
@@ -102,7 +103,7 @@ class Supervisor:
         return True
 
     async def run(self, *, ask: bool) -> int:
-        """To the end of the lead, and then of everybody."""
+        """Runs until the lead and then all others have ended."""
         watching = list[asyncio.Task[None]]()
         try:
             for member in self._plan.members:
@@ -130,11 +131,11 @@ class Supervisor:
         with suppress(BrokenPipeError):
             self._view.say(text)
 
-    def _ended(self, name: str, why: str) -> None:
+    def _show_end(self, name: str, why: str) -> None:
         with suppress(BrokenPipeError):
-            self._view.ended(name, why)
+            self._view.show_end(name, why)
 
-    def _code(self, lead: _Running) -> int:
+    def _code(self, lead: _MemberProcess) -> int:
         if self._unheard:
             return PIPE_CLOSED
         if self._stops:
@@ -159,17 +160,17 @@ class Supervisor:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
-                start_new_session=True,  # Ctrl-C is for us alone, and what a member starts ends with it
+                start_new_session=True,  # Ctrl-C reaches only this process
                 limit=_LONGEST_LINE,
                 env={**self._settings.env, _MARK: mark},
             )
-        self._members[member.name] = _Running(member, process, log, mark)
-        self._view.started(member.name, process.pid)
+        self._members[member.name] = _MemberProcess(member, process, log, mark)
+        self._view.show_start(member.name, process.pid)
 
-    async def _watch(self, one: _Running) -> None:
-        """Passes its events on until it has ended; then tells whoever must know."""
-        hearing = asyncio.create_task(self._hear(one))
-        # Not `wait()`: it may also wait for whoever inherited the pipe, and so may the end of what is heard.
+    async def _watch(self, one: _MemberProcess) -> None:
+        """Passes on the events of a member until it ends, then records its end."""
+        hearing = asyncio.create_task(self._read_events(one))
+        # Not `wait()`: it also waits for other processes that inherited the pipe.
         while (code := one.process.returncode) is None:  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_S)
         one.code = code
@@ -177,9 +178,9 @@ class Supervisor:
         hearing.cancel()
         if code < 0:
             await asyncio.to_thread(_end_what_it_left, one.mark)
-        await asyncio.to_thread(self._gone, one)
+        await asyncio.to_thread(self._record_end, one)
 
-    async def _hear(self, one: _Running) -> None:
+    async def _read_events(self, one: _MemberProcess) -> None:
         assert one.process.stdout is not None
         while True:
             try:
@@ -188,30 +189,30 @@ class Supervisor:
                 continue
             if not line:
                 break
-            self._heard(one.plan.name, line)
+            self._pass_on(one.plan.name, line)
 
-    def _heard(self, name: str, line: bytes) -> None:
+    def _pass_on(self, name: str, line: bytes) -> None:
         try:
             event: Any = load_json(line)
         except ValueError:
             return
         if isinstance(event, dict) and not self._unheard:
             try:
-                self._view.heard(name, cast(JsonObject, event))
-            except BrokenPipeError:  # whoever read our output has gone: the team is for nobody any more
+                self._view.show_event(name, cast(JsonObject, event))
+            except BrokenPipeError:  # nobody reads our output any more
                 self._unheard = True
                 self.stop()
 
-    def _gone(self, one: _Running) -> None:
-        """Notes that a member ended. One that did not say goodbye has failed: the lead is told before anybody else."""
+    def _record_end(self, one: _MemberProcess) -> None:
+        """Records that a member ended. A member that did not say goodbye has failed, and the lead gets a message."""
         name, lead = one.plan.name, self._plan.lead.name
         place = next((member.place for member in self._team.read()[1] if member.name == name), MembershipState.EXPECTED)
-        if place is MembershipState.ENDED:  # killed after its end: nobody waits for it, but its last work is lost
-            self._ended(name, _why(one) if (one.code or 0) < 0 else "")
+        if place is MembershipState.ENDED:  # if it was killed after its goodbye, only its background work is lost
+            self._show_end(name, _end_reason(one) if (one.code or 0) < 0 else "")
             return
-        why = _why(one)
-        self._ended(name, why)
-        with suppress(ReverieError):  # the lead may have ended as well
+        why = _end_reason(one)
+        self._show_end(name, why)
+        with suppress(ReverieError):  # the lead may have ended too
             if name != lead:
                 notice = render(IdleNotification(IdleState.FAILED, why))
                 message = new_message(name, lead, notice, summary=f"{name} has failed")
@@ -220,7 +221,6 @@ class Supervisor:
             self._team.depart(name, MembershipState.FAILED, why)
 
     async def _permit(self, id: str, allow: bool, always: bool) -> None:
-        """Answers a question of the lead's."""
         from reverie.runtime.live_client import ask_live
 
         there = await asyncio.to_thread(self._team.presence, self._plan.lead.name)
@@ -236,8 +236,8 @@ class Supervisor:
     # -- the end --------------------------------------------------------------------------------------------------
 
     async def _end_all(self, watching: list[asyncio.Task[None]]) -> None:
-        """Whoever is left: SIGTERM (unless it said goodbye), a while, SIGKILL; then what they said is shown."""
-        left = self._left()
+        """Ends all running members: SIGTERM (unless they said goodbye), then SIGKILL."""
+        left = self._still_running()
         if left:
             places = {member.name: member.place for member in self._team.read()[1]}
             staying = [name for name in left if places.get(name) is not MembershipState.ENDED]
@@ -246,12 +246,12 @@ class Supervisor:
                 self._signal(staying, signal.SIGTERM)
             loop = asyncio.get_running_loop()
             until = loop.time() + self._flags.number("messages.kill_s", self._settings.messages.kill_s)
-            while self._left() and loop.time() < until:  # noqa: ASYNC110 (as above)
+            while self._still_running() and loop.time() < until:  # noqa: ASYNC110 (as above)
                 await asyncio.sleep(_LOOK_S)
-            self._signal(self._left(), signal.SIGKILL)
+            self._signal(self._still_running(), signal.SIGKILL)
         await asyncio.gather(*watching, return_exceptions=True)
 
-    def _left(self) -> list[str]:
+    def _still_running(self) -> list[str]:
         return [name for name, one in self._members.items() if one.process.returncode is None]
 
     def _signal(self, names: Iterable[str], number: signal.Signals) -> None:
@@ -264,15 +264,15 @@ class Supervisor:
 
 
 def _end_what_it_left(mark: str) -> None:
-    """Kills the commands of a member that was killed before it could. Without /proc they end by themselves."""
+    """Kills the commands of a killed member, where there is /proc."""
     wanted = f"{_MARK}={mark}".encode()
     for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):  # another user's, or gone
+        with suppress(OSError):  # a process of another user, or one that is gone
             if wanted in path.read_bytes().split(b"\0"):
                 os.kill(int(path.parent.name), signal.SIGKILL)
 
 
-def _why(one: _Running) -> str:
+def _end_reason(one: _MemberProcess) -> str:
     code = one.code or 0
     how = (
         f"its process was ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with code {code}"
