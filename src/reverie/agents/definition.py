@@ -21,7 +21,7 @@ from reverie.paths import Places
 from reverie.prompts import render
 from reverie.regular_files import read_head
 from reverie.settings.reach import Risk
-from reverie.settings.trust import Part, TrustBook, digests, looks_at
+from reverie.settings.trust import ActingPart, TrustBook, digest_parts, make_check
 
 MAX_BYTES = 100_000
 GENERAL = "general"
@@ -89,12 +89,12 @@ def load_definitions(places: Places, *, bare: bool = False) -> Definitions:
     return Definitions(MappingProxyType(kinds), tuple(problems))
 
 
-def acting_parts(places: Places) -> list[Part]:
+def acting_parts(places: Places) -> list[ActingPart]:
     """What the project's files choose that needs the user's trust."""
     return [part for _, parts in _found(places, []) for part in parts]
 
 
-def _found(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefinition, list[Part]]]:
+def _found(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefinition, list[ActingPart]]]:
     """Every kind that a file defines, with what needs the user's trust in it."""
     taken = {kind.name for kind in built_in()}
     book: TrustBook | None = None
@@ -108,12 +108,12 @@ def _found(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefinitio
             parts = [] if is_own else list(_acting(found, path, places.checkout, taken))
             if parts:
                 book = book or TrustBook.read(places.home)
-                state = book.state(places.checkout, digests(parts)[str(places.checkout)], places.root)
+                state = book.state(places.checkout, digest_parts(parts)[str(places.checkout)], places.root)
                 parts = [replace(part, ignored=state) for part in parts]
             yield found, parts
 
 
-def _acting(kind: AgentDefinition, path: Path, folder: Path, taken: set[str]) -> Iterator[Part]:
+def _acting(kind: AgentDefinition, path: Path, folder: Path, taken: set[str]) -> Iterator[ActingPart]:
     chosen: tuple[tuple[str, str, bool, Risk], ...] = (
         ("model", kind.model, bool(kind.model), Risk.SPEND),
         ("memory", "user", kind.memory is Scope.USER, Risk.MOVE),
@@ -121,8 +121,8 @@ def _acting(kind: AgentDefinition, path: Path, folder: Path, taken: set[str]) ->
     )
     for key, value, acts, risk in chosen:
         if acts:
-            look = looks_at(key, value, folder)
-            yield Part(folder, path.relative_to(folder).as_posix(), 1, key, value, risk, look)
+            look = make_check(key, value, folder)
+            yield ActingPart(folder, path.relative_to(folder).as_posix(), 1, key, value, risk, look)
 
 
 def folders(places: Places) -> list[Path]:

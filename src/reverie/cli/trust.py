@@ -18,7 +18,7 @@ from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
 
 if TYPE_CHECKING:
-    from reverie.settings.trust import Part
+    from reverie.settings.trust import ActingPart
 
 _STATES = {
     "nothing": "nothing here needs your trust.",
@@ -108,7 +108,7 @@ def ask_once(cwd: Path) -> None:
         click.echo("Not trusted: these parts stay without effect. `reverie trust` asks again.")
 
 
-def look(cwd: Path) -> tuple[list[Part], str]:
+def look(cwd: Path) -> tuple[list[ActingPart], str]:
     """Everything in this folder that can act, and whether it is trusted."""
     from reverie.agents.definition import acting_parts
     from reverie.paths import Places
@@ -126,7 +126,7 @@ def look(cwd: Path) -> tuple[list[Part], str]:
     return parts, "changed" if any(part.ignored == CHANGED for part in waiting) else "not trusted"
 
 
-def show(parts: Sequence[Part], *, paged: bool = False) -> None:
+def show(parts: Sequence[ActingPart], *, paged: bool = False) -> None:
     """Every part, whole, as a permission question shows it: the user is about to say yes to it.
 
     `paged`: a person is about to answer, so the next page comes with Enter.
@@ -142,7 +142,7 @@ def show(parts: Sequence[Part], *, paged: bool = False) -> None:
             click.prompt(paint.warning(more), default="", show_default=False, prompt_suffix=" ")
 
 
-def _shown(parts: Sequence[Part], paint: Paint) -> Iterator[str]:
+def _shown(parts: Sequence[ActingPart], paint: Paint) -> Iterator[str]:
     from reverie.cli.diff_preview import text_lines
 
     file = ""
@@ -157,7 +157,7 @@ def _shown(parts: Sequence[Part], paint: Paint) -> Iterator[str]:
                 yield f"    {paint.warning(f'what this runs cannot be checked for changes: {unchecked}')}"
 
 
-def _values(part: Part) -> Iterator[tuple[str, str]]:
+def _values(part: ActingPart) -> Iterator[tuple[str, str]]:
     """Each item of a part as text, and why changes of what it runs may not be noticed."""
     from reverie.cli.diff_preview import counted
 
@@ -167,19 +167,19 @@ def _values(part: Part) -> Iterator[tuple[str, str]]:
         yield f"{part.key} = {'(hidden)' if item is None else json_text(counted(item))}", unchecked
 
 
-def _question(parts: Sequence[Part]) -> str:
+def _question(parts: Sequence[ActingPart]) -> str:
     folders = ", ".join(dict.fromkeys(exact(str(part.folder)) for part in parts))
     return f"Trust {folders} with all of this?"
 
 
-def _tell(folder: Path, state: str, parts: Sequence[Part], as_json: bool) -> None:
+def _tell(folder: Path, state: str, parts: Sequence[ActingPart], as_json: bool) -> None:
     if not as_json:
         show(parts)
     said = {"folder": str(folder), "state": state, "parts": [_as_json(part) for part in parts]}
     answer(as_json, said, f"{exact(str(folder))}: {_STATES[state]}")
 
 
-def _as_json(part: Part) -> dict[str, Any]:
+def _as_json(part: ActingPart) -> dict[str, Any]:
     return {
         "folder": str(part.folder),
         "file": part.file,
@@ -226,6 +226,6 @@ def _folder(path: Path) -> Path:
 
 
 def _home() -> Path:
-    from reverie.settings import home_folder
+    from reverie.settings import find_home
 
-    return home_folder()
+    return find_home()

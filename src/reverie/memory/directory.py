@@ -32,7 +32,7 @@ from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_log, is_
 from reverie.memory.topic_file import TopicFile, decode, encode
 from reverie.memory.upkeep.purge_names import Cleaning
 from reverie.memory.upkeep.undo import UndoConflict, plan_restore, plan_undo
-from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
+from reverie.permissions.memory_paths import PermissionRefused, check_memory_write, is_inside
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.storage.history.folder import ChangedOnDisk, Held, VersionedFolder, history_place
@@ -191,7 +191,7 @@ class MemoryDirectory:
 
         An empty text forgets a topic file. The agent words the index itself, so no line is added here.
         """
-        name = self._name_at(inside_for_write(path, self.root))
+        name = self._name_at(check_memory_write(path, self.root))
         return self._run(lambda _: [Change(name, text, base)], info)
 
     def absorb(self, info: WriteInfo | None = None) -> Version | None:
@@ -348,13 +348,13 @@ class MemoryDirectory:
     def _name(self, name: str) -> str:
         if name.startswith("/"):
             raise UserError(f"{name!r} is not the name of a memory: give it relative to the memory directory.")
-        return self._name_at(inside_for_write(f"{self.root}/{name}", self.root))
+        return self._name_at(check_memory_write(f"{self.root}/{name}", self.root))
 
     def _name_at(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
 
     def _path_for(self, name: str) -> Path:
-        return inside_for_write(f"{self.root}/{name}", self.root)
+        return check_memory_write(f"{self.root}/{name}", self.root)
 
     def _readable(self, name: str) -> Path:
         path = self.root / name

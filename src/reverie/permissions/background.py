@@ -1,7 +1,7 @@
-"""What an agent that writes memory in the background may do: read, and write Markdown inside the memory directory.
+"""What an agent that writes memory in the background may do: read, and write Markdown in the memory directory.
 
-Shared by extraction and dreaming. Decided by permission and not by taking tools away, because the tools are part of the
-cached prefix. Nobody is ever asked: what is not allowed is denied with a reason, counted and told to whoever logs.
+Extraction and dreams use it. The tools stay the same, because they are part of the cached prefix; permissions limit
+them. The user is never asked: other calls are denied with a reason, counted and logged.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from reverie.permissions.inside import PermissionRefused, inside_for_write
-from reverie.permissions.patterns import touched_paths
+from reverie.permissions.memory_paths import PermissionRefused, check_memory_write
+from reverie.permissions.patterns import list_paths
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.permissions.secret_reads import why_secret
 from reverie.permissions.sensitive import is_sensitive
@@ -23,10 +23,10 @@ _WRITES = frozenset({"Write", "Edit"})
 
 
 class BackgroundWriter:
-    """The permission function of one run. `denied` counts refusals by tool.
+    """The permission function of one run. `denied` counts the refusals per tool.
 
-    `refuse_write` is asked about each file that could be written (relative to the memory directory) and may say why
-    not; `refuse_read` about each path that would be searched or read.
+    `refuse_write` gets the name of each file to write (relative to the memory directory) and may return a reason
+    against it; `refuse_read` gets each call that searches or reads.
     """
 
     def __init__(
@@ -44,7 +44,6 @@ class BackgroundWriter:
         self.denied: Counter[str] = Counter()
 
     async def __call__(self, call: ToolCall) -> Decision:
-        """Allows the call, or denies it with a reason the agent can act on."""
         reason = self.why_not(call)
         if reason is None:
             return Allow()
@@ -53,7 +52,7 @@ class BackgroundWriter:
         return Deny(reason)
 
     def why_not(self, call: ToolCall) -> str | None:
-        """None if the call may run."""
+        """Returns the reason why the call may not run; None if it may."""
         if call.tool in _READS:
             return self._why_not_read(call)
         if call.tool == "Bash":
@@ -69,9 +68,9 @@ class BackgroundWriter:
         )
 
     def _why_not_read(self, call: ToolCall) -> str | None:
-        for path in touched_paths(call):
+        for path in list_paths(call):
             if is_sensitive(path):
-                return f"{path} may hold secrets by its name, and is not read in the background."
+                return f"By its name, {path} may hold secrets, so it is not read in the background."
         return self._refuse_read(call)
 
     def _why_not_write(self, call: ToolCall) -> str | None:
@@ -79,7 +78,7 @@ class BackgroundWriter:
         if not isinstance(path, str):
             return f"{call.tool} needs the absolute path of a file in {self._memory}."
         try:
-            real = inside_for_write(path, self._memory)
+            real = check_memory_write(path, self._memory)
         except PermissionRefused as refusal:
             return str(refusal)
         return self._refuse_write(real.relative_to(os.path.realpath(self._memory)).as_posix())

@@ -18,7 +18,7 @@ from reverie.memory.changes import ABSENT, Evidence, Gate, WriteInfo, Writer
 from reverie.memory.opening import ProjectGate
 from reverie.memory.sharing.agent_memory import AgentMemory, AgentMemoryPlace
 from reverie.paths import MemoryPlace, memory_switch
-from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
+from reverie.permissions.memory_paths import PermissionRefused, check_memory_write, is_inside
 from reverie.permissions.rules import ToolCall
 from reverie.session.parts import SessionParts
 from reverie.session.remembering import evidence_of
@@ -47,7 +47,7 @@ class KindMemory:
         if call.tool not in ("Write", "Edit") or not isinstance(path, str):
             return False
         try:
-            inside_for_write(path, self.memory.root)
+            check_memory_write(path, self.memory.root)
         except PermissionRefused:
             return False
         return True

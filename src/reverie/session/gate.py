@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from reverie.events import Event, PermissionAsked
-from reverie.permissions.patterns import rule_for
-from reverie.permissions.policy import Mode, Policy, Rules, policy_for
+from reverie.permissions.patterns import make_rule
+from reverie.permissions.policy import Policy, PolicyMode, Rules, make_policy
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
 from reverie.runtime.hooks import HookEvent, HookOutcome, Hooks
 from reverie.types import JsonObject
@@ -47,7 +47,7 @@ class Gate:
     def __init__(
         self,
         hooks: Hooks,
-        mode: Mode,
+        mode: PolicyMode,
         rules: Rules,
         *,
         can_ask: bool,
@@ -95,8 +95,8 @@ class Gate:
     def _policy(self, call: ToolCall, whose: OnBehalf) -> Policy:
         """A memory can be undone and passes a gate of its own: nobody is asked about it, but rules still hold."""
         rules = self._rules.allowing(self._always)
-        is_free = self.mode is not Mode.READ_ONLY and (self._writes_memory(call) or whose.is_free(call))
-        return policy_for(Mode.ACCEPT_ALL if is_free else self.mode, rules, can_ask=self._can_ask)
+        is_free = self.mode is not PolicyMode.READ_ONLY and (self._writes_memory(call) or whose.is_free(call))
+        return make_policy(PolicyMode.ACCEPT_ALL if is_free else self.mode, rules, can_ask=self._can_ask)
 
     async def _before(self, call: ToolCall) -> HookOutcome:
         payload: JsonObject = {"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id}
@@ -134,7 +134,7 @@ class Gate:
         if question is None or future is None or future.done():
             return False
         if allow and always:
-            rule = rule_for(question.call)
+            rule = make_rule(question.call)
             self._always |= {rule} if rule is not None else frozenset()
         future.set_result(Allow() if allow else Deny(reason or "the user refused this call"))
         return True

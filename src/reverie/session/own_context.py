@@ -38,7 +38,7 @@ from reverie.session.remembering import evidence_of
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock, SessionLog
 from reverie.tools.base import Caller, Keeper, ReadCache, Tool, ToolContext
-from reverie.tools.registry import tool_schemas
+from reverie.tools.registry import list_schemas
 from reverie.types import Message, Origin, Purpose, TextBlock
 
 KeeperOf: TypeAlias = Callable[[Path], Keeper | None]
@@ -138,7 +138,7 @@ class OwnContexts:
         return SessionHeader(
             model=model.name,
             system=(*own, place),
-            tools=tool_schemas(tools.values()),
+            tools=list_schemas(tools.values()),
             reminder=reminder(found.files, ()),
             date=today.isoformat(),
             thinking=thinking_of(parts.settings.model, facts.max_output),

@@ -34,7 +34,7 @@ from reverie.agents.messages.structured import (
 from reverie.agents.team.members import Place, Seat
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice, PermissionAsked, ToolStarted, TurnEnded
-from reverie.permissions.policy import Mode
+from reverie.permissions.policy import PolicyMode
 from reverie.session.session import Session
 
 _LONGEST_REPORT = 4_000
@@ -159,7 +159,7 @@ class Teammate(Host):
         self._questions: dict[str, asyncio.Future[PermissionResponse]] = {}
         self._mode_after_plan = session.gate.mode if plan else None
         if plan:
-            session.gate.mode = Mode.READ_ONLY
+            session.gate.mode = PolicyMode.READ_ONLY
 
     async def work(self, first: str) -> None:
         ended = await self.turn(first) if first else None

@@ -6,17 +6,17 @@ and `trust.py` say what counts of a folder's own files, `reference.py` writes th
 
 from __future__ import annotations
 
-from reverie.settings.loading import Explained, Source, explain, home_folder, load_settings
+from reverie.settings.loading import ExplainedSetting, SettingSource, explain_settings, find_home, load_settings
 from reverie.settings.schema import Settings
 from reverie.settings.sections import HookCommand, PermissionMode
 
 __all__ = [
-    "Explained",
+    "ExplainedSetting",
     "HookCommand",
     "PermissionMode",
+    "SettingSource",
     "Settings",
-    "Source",
-    "explain",
-    "home_folder",
+    "explain_settings",
+    "find_home",
     "load_settings",
 ]

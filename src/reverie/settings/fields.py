@@ -27,7 +27,7 @@ from reverie.settings.kinds import (
     Switch,
     Text,
     Texts,
-    items_of,
+    check_list,
 )
 
 
@@ -60,14 +60,14 @@ class Tables(AsWritten):
     wanted: str = "a list of tables"
 
     def check(self, value: object, frame: Frame) -> tuple[object, ...]:
-        return tuple(self._one(index, item, frame) for index, item in enumerate(items_of(value, self.wanted)))
+        return tuple(self._one(index, item, frame) for index, item in enumerate(check_list(value, self.wanted)))
 
     def _one(self, index: int, item: object, frame: Frame) -> object:
         if isinstance(item, self.element):
             return item
         if not isinstance(item, Mapping):
             raise Misfit("a table", (index,))
-        known = settings_of(self.element)
+        known = list_section_settings(self.element)
         values: dict[str, object] = {}
         for key, given in cast("Mapping[str, object]", item).items():
             if key not in known:
@@ -128,7 +128,7 @@ class Section:
 
 
 @cache
-def settings_of(section: type) -> Mapping[str, Setting]:
+def list_section_settings(section: type) -> Mapping[str, Setting]:
     """The settings of one section, by key, in the order they are written."""
     found: dict[str, Setting] = {entry.name: entry.metadata["setting"] for entry in fields(section)}
     if getattr(section, "all_live", False):

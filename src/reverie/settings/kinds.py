@@ -156,7 +156,7 @@ class Location(AsWritten):
         return frame.resolve(value)
 
 
-def items_of(value: object, wanted: str) -> list[object]:
+def check_list(value: object, wanted: str) -> list[object]:
     if not isinstance(value, list | tuple):
         raise Misfit(wanted)
     return list(cast("list[object]", value))
@@ -167,7 +167,7 @@ class Texts:
     of_each = "text in quotation marks, not empty"
 
     def check(self, value: object, frame: Frame) -> tuple[object, ...]:
-        items = items_of(value, self.wanted)
+        items = check_list(value, self.wanted)
         for index, item in enumerate(items):
             if not isinstance(item, str) or not item or "\0" in item:
                 raise Misfit(self.of_each, (index,))

@@ -10,7 +10,7 @@ from typing import Literal
 from reverie.settings.fields import Section, choice, number, whole
 
 
-class Notes(Section, live=True):
+class NoteSettings(Section, live=True):
     """Notes kept while working (layer 3), and what is kept beside them when they take the conversation's place."""
 
     first_tokens: int = whole(10_000, "tokens", "Of conversation before notes are taken for the first time.")
@@ -27,7 +27,7 @@ class Notes(Section, live=True):
     keep_tokens_most: int = whole(40_000, "tokens", "From here on no more is kept to reach the two above.")
 
 
-class Compaction(Section, live=True):
+class CompactionSettings(Section, live=True):
     """What happens when the window is full (layer 4)."""
 
     summary_tokens: int = whole(20_000, "tokens", "Longest summary.")
@@ -55,7 +55,7 @@ class Compaction(Section, live=True):
     )
 
 
-class Extraction(Section, live=True):
+class ExtractionSettings(Section, live=True):
     """What a turn taught goes to memory (layer 5)."""
 
     every_turns: int = whole(1, "turns", "A run looks at so many turns at once; 1: after every turn.")
@@ -64,7 +64,7 @@ class Extraction(Section, live=True):
     most_losses: int = whole(3, "memories", "So many may lose statements, or be forgotten, in one run.", minimum=0)
 
 
-class Dream(Section, live=True):
+class DreamSettings(Section, live=True):
     """Consolidation of memory across sessions (layer 6)."""
 
     mode: Literal["auto", "ask", "inbox"] = choice(
@@ -83,7 +83,7 @@ class Dream(Section, live=True):
     )
 
 
-class Agents(Section, live=True):
+class AgentSettings(Section, live=True):
     """Agents that a session starts: forks, sub-agents, workers and teammates (layer 7)."""
 
     max_rounds: int = whole(200, "rounds", "Most requests one agent may make.")
@@ -96,7 +96,7 @@ class Agents(Section, live=True):
     progress_s: float = number(30.0, "seconds", "Between two looks at what a running agent is at.")
 
 
-class Messages(Section, live=True):
+class MessageSettings(Section, live=True):
     """Letters between agents, and how a team of processes ends (layer 7)."""
 
     poll_ms: int = whole(500, "milliseconds", "A team member looks into its mailbox this often.")

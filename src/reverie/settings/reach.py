@@ -13,7 +13,7 @@ from functools import cache
 from typing import cast
 
 
-class Rule(Enum):
+class FolderRule(Enum):
     """What a folder that is not trusted may do to a setting."""
 
     FREE = "yes"
@@ -42,14 +42,14 @@ class Risk(Enum):
 class Reach:
     """The rule and the risk of one setting."""
 
-    rule: Rule = Rule.USER
+    rule: FolderRule = FolderRule.USER
     risk: Risk = Risk.RUN
 
 
-_LISTED: tuple[tuple[Rule, Risk, str], ...] = (
-    (Rule.FREE, Risk.NOTHING, "transcript.fsync permissions.ask permissions.deny background.fallback"),
+_LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
+    (FolderRule.FREE, Risk.NOTHING, "transcript.fsync permissions.ask permissions.deny background.fallback"),
     (
-        Rule.LOWER,
+        FolderRule.LOWER,
         Risk.SPEND,
         """
         model.go_on_nudges model.thinking model.thinking_budget model.retries tools.read_lines tools.read_line_chars
@@ -64,7 +64,7 @@ _LISTED: tuple[tuple[Rule, Risk, str], ...] = (
         """,
     ),
     (
-        Rule.LOWER,
+        FolderRule.LOWER,
         Risk.WEAKEN,
         """
         permissions.mode tools.bash_timeout_s tools.bash_timeout_max_s tools.grep_timeout_s notes.wait_s
@@ -73,7 +73,7 @@ _LISTED: tuple[tuple[Rule, Risk, str], ...] = (
         """,
     ),
     (
-        Rule.HIGHER,
+        FolderRule.HIGHER,
         Risk.SPEND,
         """
         window.blocking_buffer notes.first_tokens notes.growth_tokens notes.growth_calls compaction.refill_turns
@@ -81,19 +81,19 @@ _LISTED: tuple[tuple[Rule, Risk, str], ...] = (
         agents.progress_s messages.poll_ms
         """,
     ),
-    (Rule.HIGHER, Risk.SEND, "team.sync_minutes"),
-    (Rule.OFF, Risk.MOVE, "memory.enabled"),
+    (FolderRule.HIGHER, Risk.SEND, "team.sync_minutes"),
+    (FolderRule.OFF, Risk.MOVE, "memory.enabled"),
     (
-        Rule.TRUST,
+        FolderRule.TRUST,
         Risk.RUN,
         """
         permissions.allow hooks.SessionStart hooks.UserPromptSubmit hooks.PreToolUse hooks.PostToolUse
         hooks.PreCompact hooks.Stop hooks.SubagentStop hooks.SessionEnd
         """,
     ),
-    (Rule.TRUST, Risk.SEND, "model.name model.small_model"),
+    (FolderRule.TRUST, Risk.SEND, "model.name model.small_model"),
     (
-        Rule.TRUST,
+        FolderRule.TRUST,
         Risk.SPEND,
         """
         model.max_output model.raised_output model.effort extraction.run_s dream.run_minutes model.retry_first_wait_s
@@ -107,7 +107,7 @@ _LISTED: tuple[tuple[Rule, Risk, str], ...] = (
         """,
     ),
     (
-        Rule.TRUST,
+        FolderRule.TRUST,
         Risk.WEAKEN,
         """
         notes.section_tokens notes.total_tokens notes.section_characters notes.keep_tokens notes.keep_messages
@@ -116,10 +116,10 @@ _LISTED: tuple[tuple[Rule, Risk, str], ...] = (
         dream.lock_minutes messages.shutdown_s messages.ask_again_s messages.refusals messages.kill_s
         """,
     ),
-    (Rule.TRUST, Risk.MOVE, "background.log_bytes"),
-    (Rule.USER, Risk.RUN, "flags.provider"),
+    (FolderRule.TRUST, Risk.MOVE, "background.log_bytes"),
+    (FolderRule.USER, Risk.RUN, "flags.provider"),
     (
-        Rule.USER,
+        FolderRule.USER,
         Risk.SEND,
         """
         model.anthropic_api_key model.anthropic_auth_token model.openai_api_key model.anthropic_base_url
@@ -128,12 +128,16 @@ _LISTED: tuple[tuple[Rule, Risk, str], ...] = (
         """,
     ),
     (
-        Rule.USER,
+        FolderRule.USER,
         Risk.SPEND,
         "background.mind budget.background_tokens_per_day budget.background_dollars_per_day",
     ),
-    (Rule.USER, Risk.WEAKEN, "model.anthropic_cache_edits dream.mode dream.max_loss_pct"),
-    (Rule.USER, Risk.MOVE, "transcript.expire_days tool_results.keep_days tool_results.keep_bytes memory.directory"),
+    (FolderRule.USER, Risk.WEAKEN, "model.anthropic_cache_edits dream.mode dream.max_loss_pct"),
+    (
+        FolderRule.USER,
+        Risk.MOVE,
+        "transcript.expire_days tool_results.keep_days tool_results.keep_bytes memory.directory",
+    ),
 )
 
 _ORDERS: Mapping[str, tuple[str, ...]] = {
@@ -144,7 +148,7 @@ _ORDERS: Mapping[str, tuple[str, ...]] = {
 
 
 @cache
-def listed() -> Mapping[str, Reach]:
+def list_reaches() -> Mapping[str, Reach]:
     """Every setting of the table above. One that stands there twice is a mistake of ours."""
     found: dict[str, Reach] = {}
     for rule, risk, keys in _LISTED:
@@ -154,9 +158,9 @@ def listed() -> Mapping[str, Reach]:
     return found
 
 
-def reach_of(key: str) -> Reach:
+def find_reach(key: str) -> Reach:
     """Who may set `section.key`. A setting that nobody has thought about is the user's alone."""
-    return listed().get(key, Reach())
+    return list_reaches().get(key, Reach())
 
 
 def needs_trust(key: str, value: object, now: object, fallback: object = None) -> bool:
@@ -164,20 +168,20 @@ def needs_trust(key: str, value: object, now: object, fallback: object = None) -
 
     `fallback` is the limit of a name that a table of limits does not have yet.
     """
-    match reach_of(key).rule:
-        case Rule.FREE:
+    match find_reach(key).rule:
+        case FolderRule.FREE:
             return False
-        case Rule.OFF:
+        case FolderRule.OFF:
             return bool(value) and not now
-        case Rule.LOWER:
-            return not _at_most(key, value, now, fallback)
-        case Rule.HIGHER:
-            return not _at_most(key, now, value, fallback)
-        case Rule.TRUST | Rule.USER:
+        case FolderRule.LOWER:
+            return not _is_at_most(key, value, now, fallback)
+        case FolderRule.HIGHER:
+            return not _is_at_most(key, now, value, fallback)
+        case FolderRule.TRUST | FolderRule.USER:
             return True
 
 
-def _at_most(key: str, one: object, other: object, fallback: object) -> bool:
+def _is_at_most(key: str, one: object, other: object, fallback: object) -> bool:
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         limits = cast("Mapping[str, int]", other)
         named = cast("Mapping[str, int]", one)

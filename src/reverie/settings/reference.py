@@ -12,10 +12,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.settings.fields import Section, Setting, settings_of
+from reverie.settings.fields import Section, Setting, list_section_settings
 from reverie.settings.kinds import Choice
-from reverie.settings.reach import reach_of
-from reverie.settings.schema import sections
+from reverie.settings.reach import find_reach
+from reverie.settings.schema import list_sections
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _HEAD = """\
@@ -52,7 +52,7 @@ Worktrees of a trusted repository are trusted where these parts are the same.
 """
 
 
-def toml_text(value: object) -> str:
+def format_toml(value: object) -> str:
     """A value as it would be written in a settings file."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -61,68 +61,70 @@ def toml_text(value: object) -> str:
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, str | Path):
-        return _quoted(str(value))
+        return _quote(str(value))
     if isinstance(value, Mapping):
         table = cast("Mapping[str, object]", value)
         return (
             "{"
             + ", ".join(
-                f"{key if _BARE.fullmatch(key) else _quoted(key)} = {toml_text(item)}" for key, item in table.items()
+                f"{key if _BARE.fullmatch(key) else _quote(key)} = {format_toml(item)}" for key, item in table.items()
             )
             + "}"
         )
     if isinstance(value, Section):
-        return toml_text(plain(value))
+        return format_toml(to_json_value(value))
     if isinstance(value, tuple):
-        return "[" + ", ".join(map(toml_text, cast("tuple[object, ...]", value))) + "]"
+        return "[" + ", ".join(map(format_toml, cast("tuple[object, ...]", value))) + "]"
     return "(not set)"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     # TOML allows no bare DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def plain(value: object) -> Any:
+def to_json_value(value: object) -> Any:
     """A value as JSON has it."""
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Section):
-        return {entry.name: plain(getattr(value, entry.name)) for entry in fields(cast("Any", value))}
+        return {entry.name: to_json_value(getattr(value, entry.name)) for entry in fields(cast("Any", value))}
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in cast("Mapping[object, object]", value).items()}
+        return {str(key): to_json_value(item) for key, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, tuple):
-        return [plain(item) for item in cast("tuple[object, ...]", value)]
+        return [to_json_value(item) for item in cast("tuple[object, ...]", value)]
     return value
 
 
-def default_text(setting: Setting, default: object) -> str:
+def format_default(setting: Setting, default: object) -> str:
     """A default as the reference page has it: nothing that depends on the machine."""
-    return setting.default_text or toml_text(default)
+    return setting.default_text or format_toml(default)
 
 
-def reference_page() -> str:
+def make_reference_page() -> str:
     """The whole page, as Markdown."""
-    return _HEAD + "".join(_section(name, section) for name, section in sections().items()) + _flags()
+    return (
+        _HEAD + "".join(_format_section(name, section) for name, section in list_sections().items()) + _format_flags()
+    )
 
 
-def _section(name: str, section: type) -> str:
+def _format_section(name: str, section: type) -> str:
     lines = [f"\n## {name}", "", (section.__doc__ or "").strip(), ""]
     lines += ["| setting | default | unit | variable | folder | could | what it is |", "|---|---|---|---|---|---|---|"]
     defaults = section()
-    for key, setting in settings_of(section).items():
-        lines.append("| " + " | ".join(_row(f"{name}.{key}", setting, getattr(defaults, key))) + " |")
+    for key, setting in list_section_settings(section).items():
+        lines.append("| " + " | ".join(_format_row(f"{name}.{key}", setting, getattr(defaults, key))) + " |")
     if name == "hooks":
-        lines += ["", *_hook_lines()]
+        lines += ["", *_format_hooks()]
     return "\n".join(lines) + "\n"
 
 
-def _row(key: str, setting: Setting, default: object) -> Iterator[str]:
+def _format_row(key: str, setting: Setting, default: object) -> Iterator[str]:
     yield f"`{key}`"
-    yield f"`{default_text(setting, default)}`"
+    yield f"`{format_default(setting, default)}`"
     yield setting.unit
     yield f"`{setting.env}`" + (" only" if setting.env_only else "") if setting.env else ""
-    reach = reach_of(key)
+    reach = find_reach(key)
     yield "" if setting.env_only else reach.rule.value
     yield "" if setting.env_only else reach.risk.value
     choices = f" One of {', '.join(setting.kind.options)}." if isinstance(setting.kind, Choice) else ""
@@ -156,7 +158,7 @@ flags stay as they were, and the user is told.
 """
 
 
-def _flags() -> str:
+def _format_flags() -> str:
     from reverie.flags.registry import FLAGS
 
     rows = ""
@@ -166,13 +168,13 @@ def _flags() -> str:
     return _FLAGS_HEAD + rows
 
 
-def _hook_lines() -> Iterator[str]:
+def _format_hooks() -> Iterator[str]:
     from reverie.settings.sections import HookCommand
 
     yield "Each is a list of tables:"
     yield ""
     yield '    [[hooks.PreToolUse]]\n    matcher = "Bash"\n    command = "./check.sh"\n    timeout_s = 10'
     yield ""
-    for key, setting in settings_of(HookCommand).items():
+    for key, setting in list_section_settings(HookCommand).items():
         unit = f" ({setting.unit})" if setting.unit else ""
         yield f"- `{key}`{unit}: {setting.help}"

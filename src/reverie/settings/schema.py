@@ -8,40 +8,47 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
-from reverie.settings.fields import Setting, settings_of
-from reverie.settings.layer_sections import Agents, Compaction, Dream, Extraction, Messages, Notes
+from reverie.settings.fields import Setting, list_section_settings
+from reverie.settings.layer_sections import (
+    AgentSettings,
+    CompactionSettings,
+    DreamSettings,
+    ExtractionSettings,
+    MessageSettings,
+    NoteSettings,
+)
 from reverie.settings.sections import (
-    Background,
-    Budget,
-    Catalogue,
-    Debug,
+    BackgroundSettings,
+    BudgetSettings,
+    CatalogueSettings,
+    DebugSettings,
     FlagSettings,
-    Hooks,
+    HookSettings,
     InstructionSettings,
-    Memory,
-    Microcompact,
-    Model,
-    Permissions,
+    MemorySettings,
+    MicrocompactSettings,
+    ModelSettings,
+    PermissionSettings,
     PlaceSettings,
-    Remote,
+    RemoteSettings,
     SessionSettings,
-    Team,
-    ToolResults,
-    Tools,
-    Transcript,
-    Window,
+    TeamSettings,
+    ToolResultSettings,
+    ToolSettings,
+    TranscriptSettings,
+    WindowSettings,
 )
 
 if TYPE_CHECKING:
-    from reverie.settings.loading import Source
-    from reverie.settings.trust import Part
+    from reverie.settings.loading import SettingSource
+    from reverie.settings.trust import ActingPart
 
 
 def _no_strings() -> Mapping[str, str]:
     return MappingProxyType({})
 
 
-def _no_sources() -> Mapping[str, tuple[Source, ...]]:
+def _no_sources() -> Mapping[str, tuple[SettingSource, ...]]:
     return MappingProxyType({})
 
 
@@ -51,60 +58,60 @@ class Settings:
 
     places: PlaceSettings = field(default_factory=PlaceSettings)
     session: SessionSettings = field(default_factory=SessionSettings)
-    model: Model = field(default_factory=Model)
-    window: Window = field(default_factory=Window)
-    transcript: Transcript = field(default_factory=Transcript)
-    permissions: Permissions = field(default_factory=Permissions)
-    hooks: Hooks = field(default_factory=Hooks)
-    tools: Tools = field(default_factory=Tools)
-    tool_results: ToolResults = field(default_factory=ToolResults)
-    microcompact: Microcompact = field(default_factory=Microcompact)
-    notes: Notes = field(default_factory=Notes)
-    compaction: Compaction = field(default_factory=Compaction)
-    memory: Memory = field(default_factory=Memory)
+    model: ModelSettings = field(default_factory=ModelSettings)
+    window: WindowSettings = field(default_factory=WindowSettings)
+    transcript: TranscriptSettings = field(default_factory=TranscriptSettings)
+    permissions: PermissionSettings = field(default_factory=PermissionSettings)
+    hooks: HookSettings = field(default_factory=HookSettings)
+    tools: ToolSettings = field(default_factory=ToolSettings)
+    tool_results: ToolResultSettings = field(default_factory=ToolResultSettings)
+    microcompact: MicrocompactSettings = field(default_factory=MicrocompactSettings)
+    notes: NoteSettings = field(default_factory=NoteSettings)
+    compaction: CompactionSettings = field(default_factory=CompactionSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
     instructions: InstructionSettings = field(default_factory=InstructionSettings)
-    team: Team = field(default_factory=Team)
-    extraction: Extraction = field(default_factory=Extraction)
-    dream: Dream = field(default_factory=Dream)
-    agents: Agents = field(default_factory=Agents)
-    messages: Messages = field(default_factory=Messages)
-    background: Background = field(default_factory=Background)
-    budget: Budget = field(default_factory=Budget)
-    catalogue: Catalogue = field(default_factory=Catalogue)
+    team: TeamSettings = field(default_factory=TeamSettings)
+    extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
+    dream: DreamSettings = field(default_factory=DreamSettings)
+    agents: AgentSettings = field(default_factory=AgentSettings)
+    messages: MessageSettings = field(default_factory=MessageSettings)
+    background: BackgroundSettings = field(default_factory=BackgroundSettings)
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
+    catalogue: CatalogueSettings = field(default_factory=CatalogueSettings)
     flags: FlagSettings = field(default_factory=FlagSettings)
-    remote: Remote = field(default_factory=Remote)
-    debug: Debug = field(default_factory=Debug)
+    remote: RemoteSettings = field(default_factory=RemoteSettings)
+    debug: DebugSettings = field(default_factory=DebugSettings)
 
     warnings: tuple[str, ...] = ()
     """What was ignored and why: sentences to show once."""
-    parts: tuple[Part, ...] = field(default=(), compare=False, repr=False)
+    parts: tuple[ActingPart, ...] = field(default=(), compare=False, repr=False)
     """What can act in the folder's own files, ignored or not: what `reverie trust` shows."""
     flag_env: Mapping[str, str] = field(default_factory=_no_strings)
     """The `REVERIE_FLAG_*` variables as they are; `flags/` knows what they mean."""
     env: Mapping[str, str] = field(default_factory=_no_strings, compare=False, repr=False)
     """The environment as it was read, for processes we start; everything else asks a setting."""
-    sources: Mapping[str, tuple[Source, ...]] = field(default_factory=_no_sources, compare=False, repr=False)
+    sources: Mapping[str, tuple[SettingSource, ...]] = field(default_factory=_no_sources, compare=False, repr=False)
     """Where each `section.key` that is not a default came from."""
 
 
 @cache
-def sections() -> Mapping[str, type]:
+def list_sections() -> Mapping[str, type]:
     """Every section by its name, in the order of `Settings`."""
     found = {entry.name: entry.default_factory for entry in fields(Settings)}
     return {name: made for name, made in found.items() if isinstance(made, type)}
 
 
 @cache
-def all_settings() -> Mapping[str, Setting]:
+def list_settings() -> Mapping[str, Setting]:
     """Every setting by its full name, `section.key`."""
     return {
         f"{name}.{key}": setting
-        for name, section in sections().items()
-        for key, setting in settings_of(section).items()
+        for name, section in list_sections().items()
+        for key, setting in list_section_settings(section).items()
     }
 
 
-def value_of(settings: Settings, key: str) -> object:
+def get_value(settings: Settings, key: str) -> object:
     """The value of `section.key`."""
     section, name = key.split(".", 1)
     return cast("object", getattr(getattr(settings, section), name))

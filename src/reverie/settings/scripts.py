@@ -44,7 +44,7 @@ _UNKNOWN = (
 )
 
 
-def why_unchecked(command: str, folder: Path) -> str:
+def explain_unchecked(command: str, folder: Path) -> str:
     """Why it cannot be known which files this command runs; empty if its text says so."""
     if len(command) > MOST_TEXT:
         return "it is too long"
@@ -53,41 +53,43 @@ def why_unchecked(command: str, folder: Path) -> str:
     for pattern, why in _UNKNOWN:
         if pattern.search(text) or pattern.search(plain):  # without its quotes `c""d` is `cd`
             return why
-    names_folder = re.search(r"(?<!\S)\.{1,2}/?(?!\S)", plain) or any(map(_is_folder, _named(plain, (folder,), folder)))
+    names_folder = re.search(r"(?<!\S)\.{1,2}/?(?!\S)", plain) or any(
+        map(_is_folder, _find_paths(plain, (folder,), folder))
+    )
     return "it names a folder" if names_folder else ""
 
 
-def files_run(commands: Sequence[str], folder: Path) -> tuple[list[str], bool]:
+def list_run_files(commands: Sequence[str], folder: Path) -> tuple[list[str], bool]:
     """One line per file that these commands may run (where it is, where it leads, its content), and if these are all.
 
     Paths are seen from the folder, so that the same file in a worktree counts as the same.
     """
-    unknown = any(why_unchecked(command, folder) for command in commands)
+    unknown = any(explain_unchecked(command, folder) for command in commands)
     # Hooks run in this folder. What a command only writes to is not run by naming it there.
     text = "\n".join(_WRITTEN.sub(" ", _PROJECT.sub(".", command)) for command in commands)
-    wanted = _Wanted(text[:MOST_TEXT], unknown)
+    wanted = _NameFilter(text[:MOST_TEXT], unknown)
     walked, complete = _walk(folder, wanted.plain)
-    found = dict.fromkeys(path for path in _named(text[:MOST_TEXT], (folder,), folder) if os.path.exists(path))  # noqa: PTH110
+    found = dict.fromkeys(path for path in _find_paths(text[:MOST_TEXT], (folder,), folder) if os.path.exists(path))  # noqa: PTH110
     found |= dict.fromkeys(folder / path for path in walked if wanted.has(path))
     if unknown:
         found |= dict.fromkeys(folder / path for path in walked if _is_script(folder, path))
     within = complete and len(text) <= MOST_TEXT and len(found) <= _MOST_FILES
-    return list(_contents(list(found)[:_MOST_FILES], folder)), within
+    return list(_describe_files(list(found)[:_MOST_FILES], folder)), within
 
 
-def files_named(texts: Iterable[str], folder: Path) -> list[str]:
+def list_named_files(texts: Iterable[str], folder: Path) -> list[str]:
     """The same for values that name files but run no command: a relative name is looked up in two folders."""
     text = "\n".join(texts)[:MOST_TEXT]
-    return list(_contents(dict.fromkeys(_named(text, (folder, folder / ".reverie"), folder)), folder))
+    return list(_describe_files(dict.fromkeys(_find_paths(text, (folder, folder / ".reverie"), folder)), folder))
 
 
-class _Wanted:
+class _NameFilter:
     """Which names a text could mean."""
 
     def __init__(self, text: str, unknown: bool) -> None:
         self.plain = _QUOTES.sub("", text).casefold()
         globs = [word for word in re.split(r"[\s;&|<>()=,:]+", self.plain) if unknown and _GLOB.search(word)]
-        self._pattern = _joined(globs[:_MOST_GLOBS])
+        self._pattern = _join_globs(globs[:_MOST_GLOBS])
         self._words = set(re.split(r"[^\w-]+", self.plain)) if _INTERPRETER.search(self.plain) else set[str]()
 
     def has(self, path: str) -> bool:
@@ -103,7 +105,7 @@ class _Wanted:
         return self._pattern is not None and self._pattern.match(path) is not None
 
 
-def _joined(globs: Iterable[str]) -> re.Pattern[str] | None:
+def _join_globs(globs: Iterable[str]) -> re.Pattern[str] | None:
     """One pattern for all, matched against paths. Where a command looks from is not known: the end of a path counts.
 
     A pattern without letters would mean every file; it adds nothing, since the scripts of the folder count already.
@@ -119,7 +121,7 @@ def _joined(globs: Iterable[str]) -> re.Pattern[str] | None:
         return None
 
 
-def _named(text: str, bases: Sequence[Path], folder: Path) -> Iterator[Path]:
+def _find_paths(text: str, bases: Sequence[Path], folder: Path) -> Iterator[Path]:
     """Every word that could be a path in the folder, as written and without its quotes."""
     words = {word for one in (text, _QUOTES.sub("", text)) for word in _BETWEEN_WORDS.split(one)}
     for word in sorted(words):
@@ -181,7 +183,7 @@ def _is_script(folder: Path, path: str) -> bool:
         return False
 
 
-def _contents(paths: Iterable[Path], folder: Path) -> Iterator[str]:
+def _describe_files(paths: Iterable[Path], folder: Path) -> Iterator[str]:
     """Where each name leads and what is there; nothing for a name that leads to no regular file that can be read."""
     left = _MOST_BYTES
     for path in paths:

@@ -31,7 +31,7 @@ from reverie.settings.fields import (
 PermissionMode = Literal["ask", "accept_edits", "accept_all", "read_only"]
 
 
-class Model(Section):
+class ModelSettings(Section):
     """Which model answers, and how it is reached."""
 
     name: str = text(
@@ -78,7 +78,7 @@ class Model(Section):
     )
 
 
-class Window(Section):
+class WindowSettings(Section):
     """How full the context may get before something is done about it."""
 
     context_window: int | None = whole(
@@ -113,14 +113,14 @@ class Window(Section):
     disable_autocompact: bool = switch(False, "No compaction unless asked for.", env="REVERIE_DISABLE_AUTOCOMPACT")
 
 
-class Transcript(Section):
+class TranscriptSettings(Section):
     """What is kept of a conversation."""
 
     fsync: bool = switch(False, "Force every record to disk before going on: slower, survives a power cut.")
     expire_days: int = whole(0, "days", "Delete sessions older than this. 0: never.", minimum=0)
 
 
-class Permissions(Section):
+class PermissionSettings(Section):
     """Who is asked before a tool runs. Deny wins over ask, ask over allow."""
 
     mode: PermissionMode = choice(
@@ -149,7 +149,7 @@ class HookCommand(Section):
         return made
 
 
-class Hooks(Section):
+class HookSettings(Section):
     """The user's own commands, by the event that runs them."""
 
     SessionStart: tuple[HookCommand, ...] = tables(HookCommand, "A session begins.")
@@ -166,7 +166,7 @@ class Hooks(Section):
         return cast("tuple[HookCommand, ...]", getattr(self, event))
 
 
-class Tools(Section):
+class ToolSettings(Section):
     """Limits of the built-in tools."""
 
     bash_timeout_s: float = number(120.0, "seconds", "A shell command is stopped after this long.")
@@ -181,7 +181,7 @@ class Tools(Section):
     max_rounds: int = whole(500, "rounds", "A turn is stopped after this many model requests.", live=True)
 
 
-class ToolResults(Section):
+class ToolResultSettings(Section):
     """When a tool's result is put on disk and replaced by a preview."""
 
     default_limit: int = whole(50_000, "characters", "Limit of a tool without one of its own.", live=True)
@@ -207,7 +207,7 @@ class ToolResults(Section):
     )
 
 
-class Microcompact(Section, live=True):
+class MicrocompactSettings(Section, live=True):
     """When old tool results are cleared from the conversation."""
 
     pause_minutes: int = whole(60, "minutes", "After a pause this long, all but the newest are cleared.")
@@ -219,7 +219,7 @@ class Microcompact(Section, live=True):
     server_target: int = whole(40_000, "tokens", "What the server's clearing leaves, about.")
 
 
-class Memory(Section):
+class MemorySettings(Section):
     """What outlives a session."""
 
     disable: bool | None = switch(
@@ -254,7 +254,7 @@ class InstructionSettings(Section):
     max_characters: int = whole(400_000, "characters", "All instruction files together; what goes beyond is left out.")
 
 
-class Team(Section):
+class TeamSettings(Section):
     """How the team's part of the memory is shared. It exists only where the flag `team_memory` is on."""
 
     sharing: Literal["none", "folder", "git"] = choice(
@@ -271,7 +271,7 @@ class Team(Section):
     timeout_s: float = number(60.0, "seconds", "A git command is stopped after this long.")
 
 
-class Background(Section):
+class BackgroundSettings(Section):
     """Work that runs beside the conversation."""
 
     mind: Literal["model", "embedded"] = choice(
@@ -291,7 +291,7 @@ class Background(Section):
     )
 
 
-class Budget(Section):
+class BudgetSettings(Section):
     """What work nobody asked for may cost. Once a cap is reached, such work is left out until the day is over."""
 
     background_tokens_per_day: int = whole(
@@ -310,13 +310,13 @@ class Budget(Section):
     )
 
 
-class Catalogue(Section):
+class CatalogueSettings(Section):
     """What is known about models."""
 
     files: tuple[Path, ...] = paths("More catalogue files, laid over the built-in one in turn.")
 
 
-class Debug(Section):
+class DebugSettings(Section):
     """For finding out what went on."""
 
     request_log: Path | None = location(None, "Write every request sent to this file.", env="REVERIE_REQUEST_LOG")
@@ -330,7 +330,7 @@ class SessionSettings(Section):
     )
 
 
-class Remote(Section):
+class RemoteSettings(Section):
     """Running on a machine that is not the user's own."""
 
     enabled: bool = switch(False, "This machine is a remote one.", env="REVERIE_REMOTE", env_only=True)

@@ -46,7 +46,7 @@ class TomlFile:
     def line(self, path: KeyPath) -> int:
         """The line (from 1) of the key at `path`, or of the nearest table around it."""
         if self._lines is None:
-            self._lines = key_lines(self._text)
+            self._lines = find_key_lines(self._text)
         while path:
             if path in self._lines:
                 return self._lines[path]
@@ -76,13 +76,13 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         raise SettingsError(f"{where}: {error}.") from error
 
 
-def visible(key: str) -> str:
+def format_key(key: str) -> str:
     """A key fit to show: short, and with nothing in it that steers a terminal."""
     shown = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in key[:80])
     return shown if len(key) <= 80 else shown + "…"
 
 
-def key_lines(text: str) -> dict[KeyPath, int]:
+def find_key_lines(text: str) -> dict[KeyPath, int]:
     """The line of every key, table header and array item of a valid TOML text."""
     import tree_sitter_toml
     from tree_sitter import Language, Parser

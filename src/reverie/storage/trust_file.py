@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from reverie.errors import StorageError
-from reverie.settings.trust import COMMITTED, FILE, LOCAL, Part, TrustBook, digests
+from reverie.settings.trust import COMMITTED, FILE, LOCAL, ActingPart, TrustBook, digest_parts
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.locks import exclusive
 
@@ -19,14 +19,14 @@ _WAIT_S = 10.0
 _Entries: TypeAlias = dict[str, dict[str, str]]
 
 
-def trust(home: Path, parts: Iterable[Part], checkout: Path) -> None:
+def trust(home: Path, parts: Iterable[ActingPart], checkout: Path) -> None:
     """From now on these parts count, as they are: all that can act in the settings of this checkout.
 
     What was said of other files stays: agents of a folder further down, settings of the repository of a worktree.
     """
 
     def change(trusted: _Entries, declined: _Entries) -> None:
-        for folder, files in digests(parts).items():
+        for folder, files in digest_parts(parts).items():
             kept = trusted.get(folder, {})
             if folder == str(checkout):
                 kept = {name: one for name, one in kept.items() if name not in (COMMITTED, LOCAL)}
@@ -36,9 +36,9 @@ def trust(home: Path, parts: Iterable[Part], checkout: Path) -> None:
     _change(home, change)
 
 
-def decline(home: Path, parts: Iterable[Part]) -> None:
+def decline(home: Path, parts: Iterable[ActingPart]) -> None:
     """Remembers a no, so that it is not asked again until the parts change."""
-    _change(home, lambda _, declined: declined.update(digests(parts)))
+    _change(home, lambda _, declined: declined.update(digest_parts(parts)))
 
 
 def revoke(home: Path, folder: Path) -> bool:

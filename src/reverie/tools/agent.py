@@ -12,7 +12,7 @@ import json
 from reverie.tools.base import AgentOrder, BuiltIn, ToolContext, ToolOutput
 from reverie.types import JsonObject
 
-_OF_AN_AGENT: JsonObject = {
+_AGENT_PROPERTIES: JsonObject = {
     "description": {"type": "string", "description": "What it is for, in three to five words"},
     "prompt": {"type": "string", "description": "The task, complete, and what to report"},
     "subagent_type": {"type": "string", "description": "The kind of agent; left out: a fork of yourself"},
@@ -25,7 +25,7 @@ _OF_AN_AGENT: JsonObject = {
 UNAVAILABLE = "Agents cannot be started here: do the work yourself."
 
 
-class Agent(BuiltIn, prompt="agent.md", properties=_OF_AN_AGENT, required=["description", "prompt"]):
+class Agent(BuiltIn, prompt="agent.md", properties=_AGENT_PROPERTIES, required=["description", "prompt"]):
     """The Agent tool."""
 
     def is_read_only(self, given: JsonObject) -> bool:
@@ -37,10 +37,10 @@ class Agent(BuiltIn, prompt="agent.md", properties=_OF_AN_AGENT, required=["desc
             return ToolOutput(UNAVAILABLE, is_error=True)
         if not given["prompt"].strip():
             return ToolOutput("The prompt is empty: say what the agent is to do.", is_error=True)
-        return await context.spawn(order_of(given))
+        return await context.spawn(read_order(given))
 
 
-def order_of(given: JsonObject) -> AgentOrder:
+def read_order(given: JsonObject) -> AgentOrder:
     """What a call of the tool asks for. Empty texts count as left out."""
     return AgentOrder(
         description=" ".join(given["description"].split()) or "a task",
@@ -54,14 +54,14 @@ def order_of(given: JsonObject) -> AgentOrder:
     )
 
 
-_OF_A_LETTER: JsonObject = {
+_MESSAGE_PROPERTIES: JsonObject = {
     "to": {"type": "string", "description": "Who it is for: a name, *, a session's id, or uds:<path>"},
     "message": {"type": ["string", "object"], "description": "The message, or one of the few structured ones"},
     "summary": {"type": "string", "description": "What it is about, in five to ten words"},
 }
 
 
-class SendMessage(BuiltIn, prompt="send_message.md", properties=_OF_A_LETTER, required=["to", "message"]):
+class SendMessage(BuiltIn, prompt="send_message.md", properties=_MESSAGE_PROPERTIES, required=["to", "message"]):
     """The SendMessage tool. It needs a context with a post."""
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:

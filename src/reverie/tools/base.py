@@ -29,7 +29,7 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class FileSeen:
+class SeenFile:
     """What a Read saw: enough to tell whether the file changed since, and to restore it after a compaction."""
 
     mtime_ns: int
@@ -42,17 +42,17 @@ class FileSeen:
 class ReadCache:
     """Files this conversation has read or written, newest last. A fork gets a copy."""
 
-    def __init__(self, seen: dict[Path, FileSeen] | None = None) -> None:
+    def __init__(self, seen: dict[Path, SeenFile] | None = None) -> None:
         self._seen = dict(seen or {})
 
-    def note(self, path: Path, seen: FileSeen) -> None:
+    def note(self, path: Path, seen: SeenFile) -> None:
         self._seen.pop(path, None)
         self._seen[path] = seen
 
     def forget(self, path: Path) -> None:
         self._seen.pop(path, None)
 
-    def get(self, path: Path) -> FileSeen | None:
+    def get(self, path: Path) -> SeenFile | None:
         return self._seen.get(path)
 
     def newest(self) -> list[Path]:
@@ -93,7 +93,7 @@ def same_path(path: Path) -> Path:
     return path
 
 
-def _nobody(_path: Path) -> Keeper | None:
+def _no_keeper(_path: Path) -> Keeper | None:
     return None
 
 
@@ -107,7 +107,7 @@ class ToolContext:
     read_cache: ReadCache
     keep_dir: Path
     map_path: PathMapping = same_path
-    keeper: Callable[[Path], Keeper | None] = _nobody
+    keeper: Callable[[Path], Keeper | None] = _no_keeper
     """Who else must write this file (given its unmapped path): the memory directory keeps its own."""
     progress: Callable[[str], None] = field(default=lambda _text: None)
     spawn: Callable[[AgentOrder], Awaitable[ToolOutput]] | None = None

@@ -18,12 +18,12 @@ from pathlib import Path
 
 from reverie.errors import ReverieError, UserError
 from reverie.paths.programs import system_program, users_program
-from reverie.permissions import is_read_only_shell
-from reverie.permissions.shell.words import anchored_globs
+from reverie.permissions.shell.read_only import is_read_only_shell
+from reverie.permissions.shell.words import anchor_globs
 from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
-from reverie.tools.files import shown
+from reverie.tools.files import format_path
 from reverie.tools.kept_output import MAX_KEPT_BYTES, KeptOutput
-from reverie.tools.process import Family, bare_environment
+from reverie.tools.process import ProcessFamily, make_bare_environment
 from reverie.types import JsonObject
 
 DEFAULT_TIMEOUT_MS = 120_000
@@ -59,9 +59,9 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
         seconds = min(int(given.get("timeout") or self.timeout_ms), self.max_timeout_ms) / 1_000
         read_only = self.is_read_only(given)
         if read_only:  # a file that is called like an option must not become one
-            command = anchored_globs(command)
+            command = anchor_globs(command)
         try:
-            running = await _Running.start(command, context, read_only=read_only)
+            running = await _RunningCommand.start(command, context, read_only=read_only)
         except ReverieError as error:
             return ToolOutput(str(error), is_error=True)
         kept = KeptOutput(context.keep_dir, self.inline_bytes, context.progress)
@@ -71,7 +71,7 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
             kept.discard()
             raise
         kept.close()
-        return _output(kept, running.exit_code, ending, seconds)
+        return _make_output(kept, running.exit_code, ending, seconds)
 
 
 class _Ending(Enum):
@@ -88,13 +88,13 @@ class _Ending(Enum):
         return self in (_Ending.TIME, _Ending.OUTPUT)
 
 
-class _Running:
+class _RunningCommand:
     """One started command: its process and the pipe its output comes through."""
 
     def __init__(
         self,
         process: asyncio.subprocess.Process,
-        family: Family,
+        family: ProcessFamily,
         output: asyncio.StreamReader,
         pipe: asyncio.ReadTransport,
     ) -> None:
@@ -104,11 +104,11 @@ class _Running:
         self._pipe = pipe
 
     @staticmethod
-    async def start(command: str, context: ToolContext, *, read_only: bool) -> _Running:
+    async def start(command: str, context: ToolContext, *, read_only: bool) -> _RunningCommand:
         """Starts the command; raises UserError with a sentence if it cannot be."""
         reading, writing = os.pipe()
         identity = os.fstat(reading)
-        _widen(reading)
+        _widen_pipe(reading)
         output = asyncio.StreamReader(limit=_CHUNK_BYTES)
         pipe: asyncio.ReadTransport | None = None
         try:
@@ -117,23 +117,23 @@ class _Running:
                 lambda: asyncio.StreamReaderProtocol(output), os.fdopen(reading, "rb", buffering=0)
             )
             process = await asyncio.create_subprocess_exec(
-                *(_shell(context.cwd), "--noprofile", "--norc", "-c", command),
+                *(_find_shell(context.cwd), "--noprofile", "--norc", "-c", command),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writing,
                 stderr=asyncio.subprocess.STDOUT,
                 cwd=context.map_path(context.cwd),
-                env=bare_environment() if read_only else {**os.environ, "TERM": "dumb"},
+                env=make_bare_environment() if read_only else {**os.environ, "TERM": "dumb"},
                 start_new_session=True,
             )
         except BaseException as error:
             if pipe:
                 pipe.close()
             if isinstance(error, OSError | ValueError):
-                raise UserError(_why_not_started(error, command, context.cwd)) from error
+                raise UserError(_explain_start_error(error, command, context.cwd)) from error
             raise
         finally:
             os.close(writing)
-        return _Running(process, Family(process.pid, (identity.st_dev, identity.st_ino)), output, pipe)
+        return _RunningCommand(process, ProcessFamily(process.pid, (identity.st_dev, identity.st_ino)), output, pipe)
 
     @property
     def exit_code(self) -> int | None:
@@ -186,7 +186,7 @@ class _Running:
         return True
 
 
-def _output(kept: KeptOutput, code: int | None, ending: _Ending, seconds: float) -> ToolOutput:
+def _make_output(kept: KeptOutput, code: int | None, ending: _Ending, seconds: float) -> ToolOutput:
     lines: list[str] = []
     if ending.stopped:
         limit = f" of {seconds:g} seconds (give a longer timeout if it needs one)" if ending is _Ending.TIME else ""
@@ -215,7 +215,7 @@ def _signal_name(number: int) -> str:
         return "unknown"
 
 
-def _shell(cwd: Path) -> Path:
+def _find_shell(cwd: Path) -> Path:
     """The system's bash, whatever stands in the project's folders; raises UserError if there is none."""
     found = system_program("bash") or users_program("bash", cwd)
     if found is None:
@@ -223,14 +223,14 @@ def _shell(cwd: Path) -> Path:
     return found
 
 
-def _widen(pipe: int) -> None:
+def _widen_pipe(pipe: int) -> None:
     """A larger pipe means fewer wake-ups for a large output; where it cannot be had, nothing is lost."""
     if hasattr(fcntl, "F_SETPIPE_SZ"):
         with suppress(OSError):
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 1024 * 1024)
 
 
-def _why_not_started(error: OSError | ValueError, command: str, cwd: Path) -> str:
+def _explain_start_error(error: OSError | ValueError, command: str, cwd: Path) -> str:
     if isinstance(error, UnicodeError):
         return "The command holds half a character (a lone surrogate): send it again without."
     if isinstance(error, ValueError):
@@ -239,5 +239,5 @@ def _why_not_started(error: OSError | ValueError, command: str, cwd: Path) -> st
         size = len(command.encode("utf-8", "replace"))
         return f"The command is too long to be run ({size:,} bytes): write it to a file with Write and run that."
     if not cwd.is_dir():
-        return f"The working folder {shown(cwd)} is not there any more, so no command can run in it."
+        return f"The working folder {format_path(cwd)} is not there any more, so no command can run in it."
     return f"The command could not be started: {(error.strerror or str(error)).lower()}."

@@ -10,9 +10,9 @@ import re
 from dataclasses import replace
 
 from reverie.errors import ReverieError, UserError
-from reverie.tools.base import BuiltIn, FileSeen, ReadCache, ToolContext, ToolOutput
+from reverie.tools.base import BuiltIn, ReadCache, SeenFile, ToolContext, ToolOutput
 from reverie.tools.files import Located, Snapshot, finish_in_thread, load, locate, require_unchanged, save
-from reverie.tools.seen_files import as_structured
+from reverie.tools.seen_files import describe_seen_file
 from reverie.tools.text_form import TextForm, decode, encode, looks_binary, with_newlines
 from reverie.types import JsonObject
 
@@ -42,11 +42,11 @@ class Edit(BuiltIn, prompt="edit.md", properties=_PROPERTIES, required=["file_pa
             return ToolOutput(str(error), is_error=True)
         known.note(where.key, replace(seen, order=known.next_order()))
         structured: JsonObject = {"filePath": where.shown, "oldString": old, "newString": new, "replaceAll": every}
-        structured |= as_structured(seen)
-        return ToolOutput(f"Changed {where.shown} {_places(lines)}.", structured=structured)
+        structured |= describe_seen_file(seen)
+        return ToolOutput(f"Changed {where.shown} {_format_places(lines)}.", structured=structured)
 
 
-def _edit(where: Located, old: str, new: str, every: bool, known: ReadCache) -> tuple[FileSeen, list[int]]:
+def _edit(where: Located, old: str, new: str, every: bool, known: ReadCache) -> tuple[SeenFile, list[int]]:
     before = load(where)
     if looks_binary(before.data[:8_192]):
         raise UserError(f"{where.shown} is a binary file: change it with a command in Bash.")
@@ -62,15 +62,15 @@ def _edit(where: Located, old: str, new: str, every: bool, known: ReadCache) -> 
         )
     spans = _find(text, old, every)
     if not spans:
-        raise UserError(f"old_string does not occur in {where.shown}{_near_miss(text, old)}")
+        raise UserError(f"old_string does not occur in {where.shown}{_explain_miss(text, old)}")
     if len(spans) > 1 and not every:
-        places = ", ".join(str(number) for number in _line_numbers(text, spans[:10]))
+        places = ", ".join(str(number) for number in _find_line_numbers(text, spans[:10]))
         raise UserError(
             f"old_string occurs more than once in {where.shown} (lines {places}): add surrounding lines until it is "
             "unique, or set replace_all."
         )
-    data = encode(_replaced(text, spans, new, form), form)
-    lines = _line_numbers(text, spans)
+    data = encode(_replace(text, spans, new, form), form)
+    lines = _find_line_numbers(text, spans)
     status = save(where, data, before)
     return Snapshot(data, status).seen(partial=seen.partial, order=0), lines
 
@@ -91,7 +91,7 @@ def _find(text: str, old: str, every: bool) -> list[tuple[int, int]]:
     return [match.span(1) for match in re.finditer(f"(?=({pattern}))", text)]
 
 
-def _replaced(text: str, spans: list[tuple[int, int]], new: str, form: TextForm) -> str:
+def _replace(text: str, spans: list[tuple[int, int]], new: str, form: TextForm) -> str:
     pieces: list[str] = []
     end = 0
     for start, stop in spans:
@@ -103,7 +103,7 @@ def _replaced(text: str, spans: list[tuple[int, int]], new: str, form: TextForm)
     return "".join([*pieces, text[end:]])
 
 
-def _line_numbers(text: str, spans: list[tuple[int, int]]) -> list[int]:
+def _find_line_numbers(text: str, spans: list[tuple[int, int]]) -> list[int]:
     numbers: list[int] = []
     line, end = 1, 0
     for start, _ in spans:
@@ -113,14 +113,14 @@ def _line_numbers(text: str, spans: list[tuple[int, int]]) -> list[int]:
     return numbers
 
 
-def _places(lines: list[int]) -> str:
+def _format_places(lines: list[int]) -> str:
     if len(lines) == 1:
         return f"at line {lines[0]}"
     more = f" and {len(lines) - 10} more" if len(lines) > 10 else ""
     return f"in {len(lines)} places (lines {', '.join(map(str, lines[:10]))}{more})"
 
 
-def _near_miss(text: str, old: str) -> str:
+def _explain_miss(text: str, old: str) -> str:
     """What may have gone wrong, as the end of the sentence."""
     lines = [line for line in old.splitlines() if line.strip()]
     if lines and all(_NUMBERED.match(line) for line in lines):

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from reverie.errors import StorageError, UserError
 from reverie.storage.atomic import create_exclusive, storage_error, write_atomic
-from reverie.tools.base import FileSeen, Keeper, ReadCache, ToolContext
+from reverie.tools.base import Keeper, ReadCache, SeenFile, ToolContext
 from reverie.tools.text_form import is_clean
 
 WHOLE_FILE_LIMIT = 64 * 1024 * 1024
@@ -55,8 +55,8 @@ class Snapshot:
     data: bytes
     status: os.stat_result
 
-    def seen(self, *, partial: bool, order: int) -> FileSeen:
-        return FileSeen(self.status.st_mtime_ns, self.status.st_size, digest(self.data), partial, order)
+    def seen(self, *, partial: bool, order: int) -> SeenFile:
+        return SeenFile(self.status.st_mtime_ns, self.status.st_size, digest(self.data), partial, order)
 
 
 def locate(given: str, context: ToolContext) -> Located:
@@ -68,31 +68,31 @@ def locate(given: str, context: ToolContext) -> Located:
     except RuntimeError as error:  # `~somebody` with no such user
         raise UserError(f"{given} names a home folder that is not there: give an absolute path.") from error
     real = Path(os.path.realpath(context.map_path(path)))
-    return Located(shown(path), Path(os.path.realpath(path)), real, context.keeper(path))
+    return Located(format_path(path), Path(os.path.realpath(path)), real, context.keeper(path))
 
 
-def shown(path: Path | str) -> str:
+def format_path(path: Path | str) -> str:
     """A path as a result shows it: on one line, and valid text whatever the name is made of."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def shown_from(path: Path, cwd: Path) -> str:
-    """As `shown`, relative to the working folder if it lies inside."""
-    return shown(path.relative_to(cwd) if path != cwd and path.is_relative_to(cwd) else path)
+def format_path_from(path: Path, cwd: Path) -> str:
+    """As `format_path`, relative to the working folder if it lies inside."""
+    return format_path(path.relative_to(cwd) if path != cwd and path.is_relative_to(cwd) else path)
 
 
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def open_regular(where: Located) -> tuple[int, os.stat_result]:
+def open_file(where: Located) -> tuple[int, os.stat_result]:
     """Opens a regular file for reading, never waiting for one that is not; raises with a sentence."""
     try:
         # Without O_NONBLOCK, opening a pipe that nobody writes to would hang here.
         fd = os.open(where.real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError as error:
-        raise UserError(_missing(where)) from error
+        raise UserError(_explain_missing(where)) from error
     except OSError as error:
         raise storage_error(error, Path(where.shown), "read") from error
     status = os.fstat(fd)
@@ -107,7 +107,7 @@ def open_regular(where: Located) -> tuple[int, os.stat_result]:
 
 def load(where: Located) -> Snapshot:
     """The whole file; raises if it is not there, not a regular file, or too large to be changed."""
-    fd, status = open_regular(where)
+    fd, status = open_file(where)
     with os.fdopen(fd, "rb") as file:
         try:
             data = file.read(WHOLE_FILE_LIMIT + 1) or b""
@@ -126,7 +126,7 @@ def load_if_there(where: Located) -> Snapshot | None:
     return load(where) if os.path.lexists(where.real) else None
 
 
-def require_unchanged(where: Located, now: Snapshot, known: ReadCache) -> FileSeen:
+def require_unchanged(where: Located, now: Snapshot, known: ReadCache) -> SeenFile:
     """What the conversation last saw of this file, if it is still so; raises with what to do otherwise."""
     seen = known.get(where.key)
     if seen is None:
@@ -176,14 +176,14 @@ async def finish_in_thread(work: Callable[[], T]) -> T:
         raise
 
 
-def _missing(where: Located) -> str:
+def _explain_missing(where: Located) -> str:
     path = Path(where.shown)
     try:
         names = [entry.name for entry in islice(where.real.parent.iterdir(), 5_000)]
     except OSError:
         return f"{where.shown} does not exist, nor can its folder be read: check the path."
     near = get_close_matches(path.name, names, n=1)
-    hint = f"did you mean {shown(path.with_name(near[0]))}?" if near else "find it with Glob."
+    hint = f"did you mean {format_path(path.with_name(near[0]))}?" if near else "find it with Glob."
     return f"{where.shown} does not exist: {hint}"
 
 

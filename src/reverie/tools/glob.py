@@ -14,8 +14,8 @@ from pathlib import Path
 from reverie.errors import ReverieError, UserError
 from reverie.permissions.path_glob import compile_glob, split_literal
 from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
-from reverie.tools.files import shown, shown_from
-from reverie.tools.ripgrep import MAX_READ_BYTES, TIME_LIMIT_SECONDS, ripgrep
+from reverie.tools.files import format_path, format_path_from
+from reverie.tools.ripgrep import MAX_READ_BYTES, TIME_LIMIT_SECONDS, run_ripgrep
 from reverie.tools.text_form import is_clean
 from reverie.types import JsonObject
 
@@ -36,12 +36,12 @@ class Glob(BuiltIn, prompt="glob.md", properties=_PROPERTIES, required=["pattern
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         try:
-            folder, rest, anchored = _start(given["pattern"], given.get("path"), context)
+            folder, rest, anchored = _find_start(given["pattern"], given.get("path"), context)
             matcher = compile_glob(rest, anchored=anchored)
             real = context.map_path(folder)
             if not real.is_dir():
-                raise UserError(f"{shown(folder)} is not a folder: give one that exists, or leave path out.")
-            listed = await ripgrep(
+                raise UserError(f"{format_path(folder)} is not a folder: give one that exists, or leave path out.")
+            listed = await run_ripgrep(
                 ["--no-config", "--files", "--hidden", "--glob=!.git", "--null"], real, lambda _: False, self.timeout_s
             )
         except ReverieError as error:
@@ -51,8 +51,10 @@ class Glob(BuiltIn, prompt="glob.md", properties=_PROPERTIES, required=["pattern
         if listed.code == 2 and not listed.data and listed.complaint:
             return ToolOutput(f"The files could not be listed: {listed.complaint.removeprefix('rg: ')}", is_error=True)
         names = [os.fsdecode(raw) for raw in listed.data.split(b"\0")[:-1]]
-        found = await asyncio.to_thread(lambda: _newest_first(real, [name for name in names if matcher.matches(name)]))
-        lines = [shown_from(folder / name, context.cwd) for name in found[: self.shown_files]]
+        found = await asyncio.to_thread(
+            lambda: _sort_newest_first(real, [name for name in names if matcher.matches(name)])
+        )
+        lines = [format_path_from(folder / name, context.cwd) for name in found[: self.shown_files]]
         if not found:
             lines.append("No files found (files ignored by git are not listed).")
         if len(found) > self.shown_files:
@@ -65,7 +67,7 @@ class Glob(BuiltIn, prompt="glob.md", properties=_PROPERTIES, required=["pattern
         return ToolOutput("\n".join(lines), structured=structured)
 
 
-def _start(pattern: str, path: str | None, context: ToolContext) -> tuple[Path, str, bool]:
+def _find_start(pattern: str, path: str | None, context: ToolContext) -> tuple[Path, str, bool]:
     """The folder to list, the pattern from there, and whether it is bound to that folder."""
     if not pattern or len(pattern) > _MAX_PATTERN_CHARS or "\0" in pattern or not is_clean(pattern):
         raise UserError(f"{pattern[:50]!a} is not a pattern: give one such as src/**/*.py.")
@@ -80,7 +82,7 @@ def _start(pattern: str, path: str | None, context: ToolContext) -> tuple[Path, 
     return Path(os.path.normpath(base / prefix)), rest, "/" in pattern
 
 
-def _newest_first(folder: Path, names: list[str]) -> list[str]:
+def _sort_newest_first(folder: Path, names: list[str]) -> list[str]:
     def age(name: str) -> tuple[int, str]:
         try:
             return -(folder / name).lstat().st_mtime_ns, name

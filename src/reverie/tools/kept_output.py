@@ -57,7 +57,7 @@ class KeptOutput:
     def text(self) -> str:
         if not self._large:
             return self._start.decode("utf-8", "replace")
-        first, last = _whole_lines_at_start(bytes(self._start)), _whole_lines_at_end(self._end)
+        first, last = _cut_start(bytes(self._start)), _cut_end(self._end)
         where = f"the whole is in {self.path}" if self.path else f"the whole could not be kept: {self.problem}"
         return f"{first}\n\n[… {self.size:,} bytes in all; beginning and end are shown, {where}]\n\n{last}"
 
@@ -121,14 +121,14 @@ class KeptOutput:
                 self._progress(lines[-1][-200:])
 
 
-def _whole_lines_at_start(data: bytes) -> str:
+def _cut_start(data: bytes) -> str:
     cut = data.rfind(b"\n")
     if cut > len(data) // 2:
         data = data[:cut]
     return codecs.getincrementaldecoder("utf-8")("replace").decode(data)  # not final: half a character is dropped
 
 
-def _whole_lines_at_end(data: bytes) -> str:
+def _cut_end(data: bytes) -> str:
     cut = data.find(b"\n")
     if 0 <= cut < len(data) // 2:
         data = data[cut + 1 :]

@@ -30,7 +30,7 @@ _LOCALE = "C.UTF-8" if sys.platform.startswith("linux") else "C"
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ProcessFamily:
     """The processes of one command: its session (the shell's id) and the pipe they write to (device and inode)."""
 
     session: int
@@ -38,7 +38,7 @@ class Family:
 
     def living(self) -> list[int]:
         """Those that have not ended; the ended ones that wait to be reaped do not count."""
-        return [pid for pid, session in _processes() if session == self.session or _writes_to(pid, self.pipe)]
+        return [pid for pid, session in _list_processes() if session == self.session or _writes_to(pid, self.pipe)]
 
     async def end(self) -> None:
         """Ends all of them: politely first, then for good. A second cancellation skips the politeness."""
@@ -68,7 +68,7 @@ class Family:
         return True
 
 
-def _processes() -> Iterator[tuple[int, int]]:
+def _list_processes() -> Iterator[tuple[int, int]]:
     """Every living process with its session."""
     if (_PROC / "self" / "stat").exists():
         for entry in os.scandir(_PROC):
@@ -98,7 +98,7 @@ def _writes_to(pid: int, pipe: tuple[int, int]) -> bool:
     return False
 
 
-def bare_environment() -> dict[str, str]:
+def make_bare_environment() -> dict[str, str]:
     """Who the user is and nothing else of theirs; PATH and the locale are ours.
 
     The user's own environment may hold what a project put there (a folder on PATH, an exported function, a locale in

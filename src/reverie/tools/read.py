@@ -16,10 +16,10 @@ from typing import BinaryIO
 
 from reverie.errors import ReverieError, UserError
 from reverie.storage.atomic import storage_error
-from reverie.tools.base import BuiltIn, FileSeen, ReadCache, ToolContext, ToolOutput
-from reverie.tools.files import WHOLE_FILE_LIMIT, Located, digest, locate, open_regular
-from reverie.tools.seen_files import as_structured
-from reverie.tools.text_form import looks_binary, mark_and_encoding, printable
+from reverie.tools.base import BuiltIn, ReadCache, SeenFile, ToolContext, ToolOutput
+from reverie.tools.files import WHOLE_FILE_LIMIT, Located, digest, locate, open_file
+from reverie.tools.seen_files import describe_seen_file
+from reverie.tools.text_form import find_encoding, looks_binary, replace_surrogates
 from reverie.types import ImageBlock, JsonObject
 
 _SNIFFED_BYTES = 8_192
@@ -61,13 +61,13 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
             _remember(where, seen, context.read_cache)
         return output
 
-    def _read(self, where: Located, offset: int | None, limit: int | None) -> tuple[ToolOutput, FileSeen | None]:
-        fd, status = open_regular(where)
+    def _read(self, where: Located, offset: int | None, limit: int | None) -> tuple[ToolOutput, SeenFile | None]:
+        fd, status = open_file(where)
         with os.fdopen(fd, "rb") as file:
             try:
                 start = file.read(_SNIFFED_BYTES)
                 file.seek(0)
-                if media_type := _image_type(start):
+                if media_type := _find_image_type(start):
                     return self._image(where, file, status, media_type)
                 _refuse_binary(where, start, status.st_size)
                 if offset is None and limit is None and status.st_size > self.max_bytes:
@@ -82,12 +82,12 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
                 raise storage_error(error, Path(where.shown), "read") from error
         total = None if whole is None else _count_lines(whole)
         partial = lines.first > 1 or lines.more or lines.cut
-        seen = FileSeen(status.st_mtime_ns, status.st_size, "" if whole is None else digest(whole), partial, 0)
+        seen = SeenFile(status.st_mtime_ns, status.st_size, "" if whole is None else digest(whole), partial, 0)
         return self._output(where, lines, total, seen), seen
 
     def _lines(self, source: BinaryIO, start: bytes, first: int, limit: int) -> _Lines:
         """Up to `limit` lines from line `first`, never holding more of one line than is shown."""
-        mark, encoding = mark_and_encoding(start)
+        mark, encoding = find_encoding(start)
         source.seek(len(mark))
         errors = "surrogateescape" if encoding == "utf-8" else "replace"
         text = io.TextIOWrapper(source, encoding, errors=errors, newline="\n")
@@ -106,7 +106,7 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
             if not line or (size > self.max_bytes and shown):
                 more = bool(line)
                 break
-            clean = printable(line)
+            clean = replace_surrogates(line)
             odd_bytes = odd_bytes or clean != line
             cut = cut or rest > 0
             ending = f"… [{rest:,} more characters in this line]" if rest else ""
@@ -123,12 +123,12 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
         rest = size - len(tail) + len(tail.removesuffix("\n").removesuffix("\r")) - self.max_line_chars
         return (line, 0) if rest <= 0 else (line[: self.max_line_chars], rest)
 
-    def _output(self, where: Located, lines: _Lines, total: int | None, seen: FileSeen) -> ToolOutput:
+    def _output(self, where: Located, lines: _Lines, total: int | None, seen: SeenFile) -> ToolOutput:
         count = len(lines.shown)
         structured = {
             "type": "text",
             "file": {"filePath": where.shown, "numLines": count, "startLine": lines.first, "totalLines": total},
-            **as_structured(seen),
+            **describe_seen_file(seen),
         }
         if not lines.shown and lines.first == 1:
             return ToolOutput(f"{where.shown} is empty.", structured=structured)
@@ -146,7 +146,7 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
 
     def _image(
         self, where: Located, file: BinaryIO, status: os.stat_result, media_type: str
-    ) -> tuple[ToolOutput, FileSeen]:
+    ) -> tuple[ToolOutput, SeenFile]:
         if status.st_size > self.max_image_bytes:
             raise UserError(
                 f"{where.shown} is an image of {status.st_size:,} bytes, more than the {self.max_image_bytes:,} that "
@@ -155,18 +155,18 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
         data = file.read()
         source = {"type": "base64", "media_type": media_type, "data": b64encode(data).decode()}
         structured = {"type": "image", "file": {"filePath": where.shown, "type": media_type, "originalSize": len(data)}}
-        seen = FileSeen(status.st_mtime_ns, status.st_size, digest(data), False, 0)
+        seen = SeenFile(status.st_mtime_ns, status.st_size, digest(data), False, 0)
         return ToolOutput((ImageBlock(source),), structured=structured), seen
 
 
-def _remember(where: Located, seen: FileSeen, known: ReadCache) -> None:
+def _remember(where: Located, seen: SeenFile, known: ReadCache) -> None:
     before = known.get(where.key)
     # Whoever has seen all of these very bytes does not forget them by looking at a part again.
     partial = seen.partial and not (before is not None and before.digest == seen.digest != "" and not before.partial)
-    known.note(where.key, FileSeen(seen.mtime_ns, seen.size, seen.digest, partial, known.next_order()))
+    known.note(where.key, SeenFile(seen.mtime_ns, seen.size, seen.digest, partial, known.next_order()))
 
 
-def _image_type(start: bytes) -> str | None:
+def _find_image_type(start: bytes) -> str | None:
     """By content, not by name: the API refuses an image whose type is not what it says."""
     if start.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
@@ -187,7 +187,7 @@ def _refuse_binary(where: Located, start: bytes, size: int) -> None:
 
 
 def _count_lines(data: bytes) -> int:
-    mark, encoding = mark_and_encoding(data)
+    mark, encoding = find_encoding(data)
     if encoding != "utf-8":
         text = data[len(mark) :].decode(encoding, "replace")
         return text.count("\n") + bool(text and not text.endswith("\n"))

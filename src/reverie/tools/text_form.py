@@ -29,20 +29,20 @@ class TextForm:
     valid: bool = True
 
 
-def mark_and_encoding(start: bytes) -> tuple[bytes, str]:
+def find_encoding(start: bytes) -> tuple[bytes, str]:
     """The byte order mark a file begins with, if any, and the encoding it stands for (else UTF-8)."""
     return next(((mark, name) for mark, name in _MARKS if start.startswith(mark)), (b"", "utf-8"))
 
 
 def looks_binary(start: bytes) -> bool:
     """Whether the first bytes of a file are not text: a NUL byte, unless a mark says UTF-16."""
-    mark, encoding = mark_and_encoding(start)
+    mark, encoding = find_encoding(start)
     return b"\0" in start and not (mark and encoding.startswith("utf-16"))
 
 
 def decode(data: bytes) -> tuple[str, TextForm]:
     """The text and its form. Bytes that are not UTF-8 become lone surrogates, which `encode` turns back."""
-    mark, encoding = mark_and_encoding(data)
+    mark, encoding = find_encoding(data)
     try:
         text = data[len(mark) :].decode(encoding, "surrogateescape" if encoding == "utf-8" else "strict")
     except UnicodeDecodeError as error:
@@ -82,6 +82,6 @@ def is_clean(text: str) -> bool:
     return True
 
 
-def printable(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text with every lone surrogate (a byte that was no UTF-8) shown as U+FFFD."""
     return text if is_clean(text) else _LONE.sub("\ufffd", text)

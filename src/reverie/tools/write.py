@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reverie.errors import ReverieError, UserError
-from reverie.tools.base import BuiltIn, FileSeen, ReadCache, ToolContext, ToolOutput
+from reverie.tools.base import BuiltIn, ReadCache, SeenFile, ToolContext, ToolOutput
 from reverie.tools.files import Located, Snapshot, finish_in_thread, load_if_there, locate, require_unchanged, save
-from reverie.tools.seen_files import as_structured
+from reverie.tools.seen_files import describe_seen_file
 from reverie.tools.text_form import TextForm, decode, encode, with_newlines
 from reverie.types import JsonObject
 
@@ -38,10 +38,10 @@ class Write(BuiltIn, prompt="write.md", properties=_PROPERTIES, required=["file_
         size = f"{lines:,} {'line' if lines == 1 else 'lines'}{note or ''}"
         done = f"{'Replaced' if existed else 'Created'} {where.shown} ({size})."
         kind = "update" if existed else "create"
-        return ToolOutput(done, structured={"type": kind, "filePath": where.shown, **as_structured(seen)})
+        return ToolOutput(done, structured={"type": kind, "filePath": where.shown, **describe_seen_file(seen)})
 
 
-def _write(where: Located, content: str, known: ReadCache) -> tuple[FileSeen, str | None]:
+def _write(where: Located, content: str, known: ReadCache) -> tuple[SeenFile, str | None]:
     """What is now on disk, and a remark on the form that was kept (None if the file is new)."""
     before = load_if_there(where)
     if before is None:
@@ -52,12 +52,12 @@ def _write(where: Located, content: str, known: ReadCache) -> tuple[FileSeen, st
                 f"Only a part of {where.shown} has been read, and Write replaces all of it: "
                 "read the whole file, or change the part with Edit."
             )
-        data, note = _in_the_form_of(before, content)
+        data, note = _encode_like(before, content)
     status = save(where, data, before)
     return Snapshot(data, status).seen(partial=False, order=0), note
 
 
-def _in_the_form_of(before: Snapshot, content: str) -> tuple[bytes, str]:
+def _encode_like(before: Snapshot, content: str) -> tuple[bytes, str]:
     try:
         _, form = decode(before.data)
     except UserError:

@@ -31,9 +31,9 @@ def memory_in(cwd: Path, *, quiet: bool = False) -> OpenedMemory:
     places = Places.of(cwd, settings)
     ignored = [part for part in settings.parts if part.ignored and part.key.startswith("memory.")]
     if ignored and not quiet:
-        from reverie.settings.folder import ignored_sentences
+        from reverie.settings.folder import list_ignored
 
-        for sentence in ignored_sentences(ignored):
+        for sentence in list_ignored(ignored):
             say(f"reverie: {one_line(sentence)}", err=True)
 
     def report(refusal: Any) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from reverie.permissions.inside import is_inside
+from reverie.permissions.memory_paths import is_inside
 from reverie.permissions.shell.commands import all_commands
 from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.types import JsonObject, ToolUseBlock

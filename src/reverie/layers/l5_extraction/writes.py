@@ -23,7 +23,7 @@ from reverie.memory.gate.write_gate import Refused
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import MemoryType, index_of, is_index, is_log, is_topic
 from reverie.memory.topic_file import TopicFile, decode, said_in
-from reverie.permissions.inside import PermissionRefused, inside_for_write
+from reverie.permissions.memory_paths import PermissionRefused, check_memory_write
 from reverie.storage.history.objects import blob_id
 from reverie.text.sameness import Said
 from reverie.text.sentences import statements
@@ -73,7 +73,7 @@ class MemoryWrites:
         """Who puts new content into a file of the memory directory; None for any other file."""
         root = self._directory.root
         try:
-            real = inside_for_write(str(path), root)
+            real = check_memory_write(str(path), root)
         except PermissionRefused:
             return None  # the permission function has refused the call already
         name = real.relative_to(root).as_posix()

@@ -23,7 +23,7 @@ from reverie.layers.l6_dreaming.phases import system_prompt
 from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
 from reverie.permissions.rules import Decision, NotReadOnly, ToolCall
 from reverie.tools.base import Keeper, Tool, ToolContext, ToolOutput
-from reverie.tools.registry import tool_schemas
+from reverie.tools.registry import list_schemas
 from reverie.types import JsonObject, Purpose
 
 T = TypeVar("T")
@@ -150,7 +150,7 @@ def fresh(fork: Fork, model: str = "") -> Fork:
 
 def own_tokens(fork: Fork) -> int:
     """About how large the prefix of a fresh dreamer is, in tokens."""
-    schemas = tool_schemas([tool for name, tool in fork.tools.items() if name in TOOLS])
+    schemas = list_schemas([tool for name, tool in fork.tools.items() if name in TOOLS])
     return len(system_prompt().encode()) // 4 + len(json.dumps(schemas).encode()) // 2
 
 
