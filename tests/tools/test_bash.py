@@ -77,7 +77,7 @@ def test_odd_bytes_and_long_words(context: ToolContext) -> None:
 
 def test_a_folder_that_is_gone(context: ToolContext) -> None:
     context.cwd.rmdir()
-    assert "is not there any more" in refusal(bash(context, "pwd"))
+    assert "does not exist any more" in refusal(bash(context, "pwd"))
 
 
 def test_a_mapped_folder(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_background_process_that_holds_the_output(context: ToolContext) -> Non
     output = bash(context, "sleep 60 & echo $!")
     assert time.monotonic() - started < 5
     first, note = text(output).splitlines()
-    assert not alive(int(first)) and "left running in the background was ended" in note and not output.is_error
+    assert not alive(int(first)) and "processes in the background were ended" in note and not output.is_error
 
 
 def test_a_background_process_with_its_own_output_goes_on(context: ToolContext) -> None:

@@ -1,7 +1,6 @@
-"""Which settings of a folder's own files count: all of them where the user trusts it, else those that only restrict.
+"""Decides which settings in a folder's files count: all of them if the user trusts it, else those that only restrict.
 
-Values are judged against what managed and user settings say, so that what needs trust does not depend on the other
-files of the folder. Nothing is asked here, and nothing is written.
+Values are compared with the managed and user settings, so that the result does not depend on other files of the folder.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class FolderSettings:
-    """What counts, what can act, and one sentence per reason why something does not count."""
+    """The values that count, the parts that can act, and one sentence per reason why values are ignored."""
 
     counted: list[tuple[GivenValue, object]]
     parts: tuple[ActingPart, ...]
@@ -47,7 +46,7 @@ def judge_folder(
     home: Path,
     repo: Repo,
 ) -> FolderSettings:
-    """`found`: the values of each file, with the folder it stands in; `base`: what holds without this folder."""
+    """Judges the values of each file of a folder (`found`); `base` has the settings without this folder."""
     defaults = Settings()
     pairs = [
         (given, value, _find_acting_part(folder, given, value, base, defaults))
@@ -73,7 +72,7 @@ def judge_folder(
 def _find_acting_part(
     folder: Path, given: GivenValue, value: object, base: Mapping[str, object], defaults: Settings
 ) -> ActingPart | None:
-    """What this value is if it can act; None if it only restricts."""
+    """Returns a part for a value that can act; None if the value only restricts."""
     setting = list_settings()[given.key]
     now = base.get(given.key, get_value(defaults, given.key))
     limit = base.get("tool_results.default_limit", defaults.tool_results.default_limit)
@@ -94,21 +93,21 @@ def _find_acting_part(
 
 
 def _set_hook_folder(value: object, part: ActingPart | None) -> object:
-    """A folder's hooks run in that folder, where its files were looked at, not where the session is."""
+    """Sets where the hooks of a folder run: in that folder, not in the folder of the session."""
     if part is None or not part.key.startswith("hooks."):
         return value
     return tuple(hook.at(part.folder) for hook in cast("tuple[HookCommand, ...]", value))
 
 
 def _find_states(acting: Sequence[ActingPart], book: TrustBook, repo: Repo) -> dict[Path, str]:
-    """Why each folder is not trusted; empty for one that is."""
+    """Returns the reason why each folder is not trusted; empty for a trusted folder."""
     folders = dict.fromkeys(part.folder for part in acting)
     if not book.knows(*folders, repo.root):
         return dict.fromkeys(folders, NOT_TRUSTED)
     found = digest_parts(acting)
     states: dict[Path, str] = {}
     for folder in folders:
-        # A worktree uses only the local file of its repository, so only that one is judged.
+        # A worktree uses only the local file of its repository, so only that file counts.
         files = (COMMITTED, LOCAL) if folder == repo.checkout else (LOCAL,)
         here = found.get(str(folder), {})
         states[folder] = book.state(folder, {name: here.get(name, "") for name in files}, repo.root)
@@ -116,7 +115,7 @@ def _find_states(acting: Sequence[ActingPart], book: TrustBook, repo: Repo) -> d
 
 
 def list_ignored(parts: Sequence[ActingPart]) -> list[str]:
-    """One sentence per folder and reason."""
+    """Returns one sentence per folder and reason."""
     by_reason: dict[tuple[Path, str], list[str]] = {}
     for part in parts:
         if part.ignored:

@@ -1,7 +1,7 @@
 """Reads settings: managed, user, project and local files, then the environment, then the command line; later wins.
 
-Lists of several places are joined, tables joined key by key, everything else replaced. A mistake stops here with a
-sentence; what can act in a folder that is not trusted is left out with a warning. The only reader of the environment.
+Lists are joined, tables are joined key by key, everything else is replaced. A mistake is an error of one sentence. In a
+folder that is not trusted, values that can act are ignored with a warning.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _OWN_PREFIX = "REVERIE_"
 _RETIRED = {
     "trust.projects": "is no longer read; run `reverie trust` in each of these folders, and remove it here",
 }
-"""Settings of earlier versions: a home that still has them works, and its owner is told what to do instead."""
+"""Settings of earlier versions: they do no harm, and a warning says what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingSource:
-    """Where a value came from. `str(source)` is `file:line`, the variable, or the place."""
+    """The source of a value. `str(source)` is `file:line`, the variable, or the place."""
 
     place: Place
     file: TomlFile | None = None
@@ -55,14 +55,14 @@ DEFAULT = SettingSource("default")
 
 @dataclass(frozen=True, slots=True)
 class ExplainedSetting:
-    """One setting as it stands. `shown` hides credentials."""
+    """One setting with its value and sources. `shown` hides credentials."""
 
     key: str
     value: object
     sources: tuple[SettingSource, ...]
     setting: Setting
     ignored: tuple[ActingPart, ...] = ()
-    """What the folder's files say and is left out."""
+    """The ignored values from the folder's files."""
 
     @property
     def source(self) -> str:
@@ -77,7 +77,7 @@ class ExplainedSetting:
 
 @dataclass(frozen=True, slots=True)
 class GivenValue:
-    """One value as somebody wrote it, not yet checked."""
+    """One value as written, not yet checked."""
 
     key: str
     value: object
@@ -92,10 +92,9 @@ def load_settings(
     overrides: Mapping[str, object] | None = None,
     managed_dir: Path | None = None,
 ) -> Settings:
-    """The settings that hold in `cwd`.
+    """Returns the settings for `cwd`; raises `SettingsError` for a file, variable or override that cannot be used.
 
-    `overrides` are `section.key` → value, as given on the command line. A file, variable or override that cannot be
-    used is a `SettingsError`; what is merely left out is in `Settings.warnings`.
+    `overrides` are `section.key` → value from the command line. `Settings.warnings` names the ignored values.
     """
     env = os.environ if env is None else env
     user_home = paths.user_home(env)
@@ -129,7 +128,7 @@ def load_settings(
     ]
     parts: tuple[ActingPart, ...] = ()
     if found:
-        # Imported here: most folders have no settings, and nothing to trust.
+        # Imported here, because most folders have no settings.
         from reverie.settings.folder import judge_folder
 
         judged = judge_folder(found, values, home, repo)
@@ -144,12 +143,12 @@ def load_settings(
 
 
 def find_home() -> Path:
-    """Where Reverie keeps everything, for commands that need no other setting."""
+    """Returns Reverie's home, for commands that use no other setting."""
     return paths.reverie_home(os.environ)
 
 
 def explain_settings(settings: Settings) -> list[ExplainedSetting]:
-    """Every setting with its value and where it came from, in the order of the reference page."""
+    """Returns every setting with its value and sources, in the order of the reference page."""
     ignored: dict[str, tuple[ActingPart, ...]] = {}
     for part in settings.parts:
         if part.ignored:
@@ -163,9 +162,9 @@ def explain_settings(settings: Settings) -> list[ExplainedSetting]:
 
 
 def _list_folder_files(home: Path, repo: paths.Repo) -> Iterator[tuple[Place, Path, Path]]:
-    """The files that the folder itself brings: their place, the folder that is trusted or not, the file."""
+    """Yields the place, the folder and the path of each settings file in the folder."""
     committed = repo.checkout / ".reverie" / "settings.toml"
-    # In the user's own home folder the project's file and the user's are one and the same.
+    # In the user's home folder the project's file is the user's file.
     if not paths.same(committed, home / "settings.toml"):
         yield "project", repo.checkout, committed
     for folder in dict.fromkeys((repo.root, repo.checkout)):
@@ -192,13 +191,13 @@ def _read_file(place: Place, file: TomlFile, frame: Frame, warnings: list[str]) 
             setting = list_settings()[full]
             if setting.env_only:
                 raise SettingsError(
-                    f"{source}: `{full}` cannot stand in a file; set the variable {setting.env} instead."
+                    f"{source}: `{full}` cannot be set in a file; set the variable {setting.env} instead."
                 )
             yield GivenValue(full, value, source, frame)
 
 
 def _find_retired(name: str, table: object) -> list[str]:
-    """The keys of a section that no longer exists, if all of them are known from earlier versions."""
+    """Returns the keys of an unknown section, if all of them are from earlier versions."""
     keys = [f"{name}.{key}" for key in cast("dict[str, object]", table)] if isinstance(table, dict) else []
     return keys if all(key in _RETIRED for key in keys) else []
 
@@ -276,7 +275,7 @@ def _build(
 
 
 def _find_misspelt(env: Mapping[str, str]) -> Iterator[str]:
-    """A variable that looks like one of ours and is none: nothing would ever tell the user otherwise."""
+    """Yields a warning for each variable whose name is almost one of ours."""
     ours = {setting.env for setting in list_settings().values() if setting.env}
     known = [name.removeprefix(_OWN_PREFIX) for name in ours if name.startswith(_OWN_PREFIX)]
     for name in sorted(env):
@@ -288,7 +287,7 @@ def _find_misspelt(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def find_nearest(name: str, valid: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The valid name that looks most like `name`, if any does."""
+    """Returns the valid name that is most similar to `name`, if there is one."""
     import difflib
 
     by_case = {candidate.lower(): candidate for candidate in valid}
@@ -297,7 +296,7 @@ def find_nearest(name: str, valid: Iterable[str], likeness: float = 0.6) -> str 
 
 
 def _refuse_unknown(where: str, full: str, key: str, section: str = "") -> NoReturn:
-    """Says what the key was probably meant to be: in its section, in another one, or by its whole name."""
+    """Raises an error with the most similar key: in this section, in another one, or by its whole name."""
     here = list_sections().get(section)
     keys = list(list_section_settings(here)) if here else list(list_sections())
     near = find_nearest(key, keys)
@@ -328,7 +327,7 @@ def _shorten(value: object) -> str:
 
 
 def wants_colour(is_terminal: bool, env: Mapping[str, str] | None = None) -> bool:
-    """Colour on a terminal that can show it, unless NO_COLOR is set; FORCE_COLOR brings it back elsewhere."""
+    """Whether to use colour: on a terminal unless NO_COLOR is set, elsewhere only with FORCE_COLOR."""
     env = os.environ if env is None else env
     if env.get("NO_COLOR"):
         return False
@@ -336,6 +335,6 @@ def wants_colour(is_terminal: bool, env: Mapping[str, str] | None = None) -> boo
 
 
 def find_editor(env: Mapping[str, str] | None = None) -> str:
-    """The command that edits a file: VISUAL, else EDITOR, else vi."""
+    """Returns the command that edits a file: VISUAL, else EDITOR, else vi."""
     env = os.environ if env is None else env
     return env.get("VISUAL", "").strip() or env.get("EDITOR", "").strip() or "vi"

@@ -1,7 +1,7 @@
-"""What a folder's settings may do to each setting before the user trusts that folder, and what a stranger would gain.
+"""What the files of an untrusted folder may do to each setting, and what a stranger could do with it.
 
-Every setting that can stand in a file is listed here once, by rule and by risk. One that is not listed can only be set
-by the user, and a test fails until somebody has thought about it. Nothing here reads a file.
+Every setting that can be in a file is listed here once, by rule and by risk. A setting that is not listed can only be
+set by the user, and a test fails until it is listed.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import cast
 
 
 class FolderRule(Enum):
-    """What a folder that is not trusted may do to a setting."""
+    """What an untrusted folder may do to a setting."""
 
     FREE = "yes"
     LOWER = "only lower"
-    """Not above what managed and user settings say, else not above the default."""
+    """Not above the managed and user settings, else not above the default."""
     HIGHER = "only higher"
-    """The same the other way round: a longer pause between two runs costs less."""
+    """The opposite: a longer pause between two runs costs less."""
     OFF = "only off"
     TRUST = "if trusted"
     USER = "local, if trusted"
-    """Also in a trusted folder only its local file: the committed one belongs to everybody who works there."""
+    """Even in a trusted folder only the local file: everybody who works there can change the committed one."""
 
 
 class Risk(Enum):
-    """The worst that a stranger could do with it."""
+    """The worst that a stranger could do with a setting."""
 
     NOTHING = "nothing"
     SPEND = "spend"
@@ -144,12 +144,12 @@ _ORDERS: Mapping[str, tuple[str, ...]] = {
     "permissions.mode": ("read_only", "ask", "accept_edits", "accept_all"),
     "model.thinking": ("off", "adaptive", "on"),
 }
-"""Choices that have a low and a high end, the low one first."""
+"""Choices that have an order, the lowest first."""
 
 
 @cache
 def list_reaches() -> Mapping[str, Reach]:
-    """Every setting of the table above. One that stands there twice is a mistake of ours."""
+    """Returns every setting of the table above; each may be there only once."""
     found: dict[str, Reach] = {}
     for rule, risk, keys in _LISTED:
         for key in keys.split():
@@ -159,15 +159,12 @@ def list_reaches() -> Mapping[str, Reach]:
 
 
 def find_reach(key: str) -> Reach:
-    """Who may set `section.key`. A setting that nobody has thought about is the user's alone."""
+    """Returns who may set `section.key`. Only the user may set a setting that is not listed."""
     return list_reaches().get(key, Reach())
 
 
 def needs_trust(key: str, value: object, now: object, fallback: object = None) -> bool:
-    """Whether `value` may only replace `now` if the folder is trusted.
-
-    `fallback` is the limit of a name that a table of limits does not have yet.
-    """
+    """Whether `value` may replace `now` only in a trusted folder. `fallback`: the limit of names not in a table."""
     match find_reach(key).rule:
         case FolderRule.FREE:
             return False

@@ -1,7 +1,4 @@
-"""Writes values the way TOML does, and the reference page `docs/settings.md` from the sections themselves.
-
-A test compares the page with what this prints, so the two cannot drift apart.
-"""
+"""Formats values as TOML, and writes the reference page `docs/settings.md` from the sections."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ _HEAD = """\
 
 *Written by `reverie settings --docs`; change the sections in `src/reverie/settings/sections.py` instead.*
 
-`reverie settings` shows every value and where it came from. Values come from, later over earlier:
+`reverie settings` shows every value and its source. Values come from these places; later places win:
 
 | place | file |
 |---|---|
@@ -34,26 +31,26 @@ _HEAD = """\
 | environment | the variables below |
 | command line | options of the command |
 
-**Merging.** Lists of several places are joined, in this order and without doubles; tables of numbers are joined key by
-key; anything else is replaced by the later place. So a list can only grow: nobody can take a managed `deny` rule away.
+**Merging.** Lists of several places are joined in this order, without duplicates. Tables of numbers are joined key by
+key. Other values are replaced by the later place. So a list can only grow: a managed `deny` rule cannot be removed.
 
-**Mistakes.** An unknown key or a value that does not fit is an error with file, line and the nearest valid key. A
-variable that begins with `REVERIE_` and looks like one below, but is none, is a warning.
+**Mistakes.** An unknown key or a value that does not fit is an error with file, line and the most similar valid key. A
+variable that begins with `REVERIE_` and is similar to one below, but not the same, is a warning.
 
-**Trust.** The two files in a folder may have been written by strangers: a clone, an unpacked archive. Until you say
-`reverie trust` there, they can only restrict. The column *folder* says what they can do without your trust: `yes`;
+**Trust.** Strangers may have written the two files in a folder: a clone, an unpacked archive. Until you run
+`reverie trust` there, the files can only restrict. The column *folder* says what they can do without your trust: `yes`;
 `only lower`, `only higher` and `only off`, compared with your own settings and the defaults; `if trusted`: nothing;
 `local, if trusted`: nothing, and in a trusted folder only in the local file. The column *could* says what a stranger
-could otherwise do with it. What is ignored is told in one line; `reverie settings` and `reverie doctor` list it. Trust
-is kept in `<home>/trust.json` for one folder, not for those below it, and ends when the parts that can act change.
-Worktrees of a trusted repository are trusted where these parts are the same.
+could otherwise do with it. A line names the ignored settings; `reverie settings` and `reverie doctor` list them. Trust
+is stored in `<home>/trust.json` for one folder, not for folders below it. It ends when the parts that can act change.
+Worktrees of a trusted repository are trusted if these parts are the same.
 
-**Paths**: `~/` is your home; a relative path starts at the folder of the file it is written in.
+**Paths.** `~/` is your home. A relative path starts at the folder of the settings file.
 """
 
 
 def format_toml(value: object) -> str:
-    """A value as it would be written in a settings file."""
+    """Formats a value for a settings file."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -79,12 +76,12 @@ def format_toml(value: object) -> str:
 
 
 def _quote(text: str) -> str:
-    # TOML allows no bare DEL.
+    # TOML does not allow a bare DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def to_json_value(value: object) -> Any:
-    """A value as JSON has it."""
+    """Converts a value for JSON."""
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Section):
@@ -97,12 +94,12 @@ def to_json_value(value: object) -> Any:
 
 
 def format_default(setting: Setting, default: object) -> str:
-    """A default as the reference page has it: nothing that depends on the machine."""
+    """Formats a default for the reference page, without anything that depends on the machine."""
     return setting.default_text or format_toml(default)
 
 
 def make_reference_page() -> str:
-    """The whole page, as Markdown."""
+    """Returns the whole page as Markdown."""
     return (
         _HEAD + "".join(_format_section(name, section) for name, section in list_sections().items()) + _format_flags()
     )
@@ -134,11 +131,11 @@ def _format_row(key: str, setting: Setting, default: object) -> Iterator[str]:
 _FLAGS_HEAD = """
 # Flags
 
-Kill switches: off means exactly as if absent. `reverie settings --flags` shows them. They are read through OpenFeature;
-the provider that comes with Reverie takes, later over earlier, `<home>/flags.toml`, the variables `REVERIE_FLAG_<NAME>`
-(dots become `_`) and `/etc/reverie/flags.toml`, so that whoever runs a fleet can stop it. There is no file by project.
-The files are read again when they change: a switch works on sessions that are running. Those marked *once* shape the
-prompt's prefix and are read once a session.
+Flags switch features on and off; off means exactly as if the feature did not exist. `reverie settings --flags` shows
+them. They are read through OpenFeature. The provider of Reverie reads `<home>/flags.toml`, then the variables
+`REVERIE_FLAG_<NAME>` (dots become `_`), then `/etc/reverie/flags.toml`; later ones win, so an administrator can stop
+a feature on all machines. Projects have no flags file. The files are read again when they change, so a flag also
+changes running sessions. Flags marked *once* change the prefix of the prompt and are read once per session.
 
     dream = false
     "recall.no_index" = true      # in quotation marks,
@@ -150,8 +147,8 @@ prompt's prefix and are read once a session.
     [tool_results.limits]         # numbers marked in the tables above
     Bash = 10_000
 
-An unknown flag is a warning with the nearest name. A mistake is an error when a session starts; while one runs, the
-flags stay as they were, and the user is told.
+An unknown flag is a warning with the most similar name. A mistake is an error when a session starts; while a session
+runs, the flags do not change, and a notice names the mistake.
 
 | flag | default | read | what it is |
 |---|---|---|---|

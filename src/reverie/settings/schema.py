@@ -1,4 +1,4 @@
-"""All settings as one frozen object, and how to look a setting up by its full name, `section.key`."""
+"""All settings as one frozen object, and access to a setting by its full name, `section.key`."""
 
 from __future__ import annotations
 
@@ -6,104 +6,71 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from reverie.settings import layer_sections, sections
 from reverie.settings.fields import Setting, list_section_settings
-from reverie.settings.layer_sections import (
-    AgentSettings,
-    CompactionSettings,
-    DreamSettings,
-    ExtractionSettings,
-    MessageSettings,
-    NoteSettings,
-)
-from reverie.settings.sections import (
-    BackgroundSettings,
-    BudgetSettings,
-    CatalogueSettings,
-    DebugSettings,
-    FlagSettings,
-    HookSettings,
-    InstructionSettings,
-    MemorySettings,
-    MicrocompactSettings,
-    ModelSettings,
-    PermissionSettings,
-    PlaceSettings,
-    RemoteSettings,
-    SessionSettings,
-    TeamSettings,
-    ToolResultSettings,
-    ToolSettings,
-    TranscriptSettings,
-    WindowSettings,
-)
 
 if TYPE_CHECKING:
     from reverie.settings.loading import SettingSource
     from reverie.settings.trust import ActingPart
 
 
-def _no_strings() -> Mapping[str, str]:
-    return MappingProxyType({})
-
-
-def _no_sources() -> Mapping[str, tuple[SettingSource, ...]]:
-    return MappingProxyType({})
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be set, read once. `Settings()` is all defaults; `load_settings` reads the places."""
+    """All settings, read once. `Settings()` has only defaults; `load_settings` reads files and variables."""
 
-    places: PlaceSettings = field(default_factory=PlaceSettings)
-    session: SessionSettings = field(default_factory=SessionSettings)
-    model: ModelSettings = field(default_factory=ModelSettings)
-    window: WindowSettings = field(default_factory=WindowSettings)
-    transcript: TranscriptSettings = field(default_factory=TranscriptSettings)
-    permissions: PermissionSettings = field(default_factory=PermissionSettings)
-    hooks: HookSettings = field(default_factory=HookSettings)
-    tools: ToolSettings = field(default_factory=ToolSettings)
-    tool_results: ToolResultSettings = field(default_factory=ToolResultSettings)
-    microcompact: MicrocompactSettings = field(default_factory=MicrocompactSettings)
-    notes: NoteSettings = field(default_factory=NoteSettings)
-    compaction: CompactionSettings = field(default_factory=CompactionSettings)
-    memory: MemorySettings = field(default_factory=MemorySettings)
-    instructions: InstructionSettings = field(default_factory=InstructionSettings)
-    team: TeamSettings = field(default_factory=TeamSettings)
-    extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
-    dream: DreamSettings = field(default_factory=DreamSettings)
-    agents: AgentSettings = field(default_factory=AgentSettings)
-    messages: MessageSettings = field(default_factory=MessageSettings)
-    background: BackgroundSettings = field(default_factory=BackgroundSettings)
-    budget: BudgetSettings = field(default_factory=BudgetSettings)
-    catalogue: CatalogueSettings = field(default_factory=CatalogueSettings)
-    flags: FlagSettings = field(default_factory=FlagSettings)
-    remote: RemoteSettings = field(default_factory=RemoteSettings)
-    debug: DebugSettings = field(default_factory=DebugSettings)
+    places: sections.PlaceSettings = field(default_factory=sections.PlaceSettings)
+    session: sections.SessionSettings = field(default_factory=sections.SessionSettings)
+    model: sections.ModelSettings = field(default_factory=sections.ModelSettings)
+    window: sections.WindowSettings = field(default_factory=sections.WindowSettings)
+    transcript: sections.TranscriptSettings = field(default_factory=sections.TranscriptSettings)
+    permissions: sections.PermissionSettings = field(default_factory=sections.PermissionSettings)
+    hooks: sections.HookSettings = field(default_factory=sections.HookSettings)
+    tools: sections.ToolSettings = field(default_factory=sections.ToolSettings)
+    tool_results: sections.ToolResultSettings = field(default_factory=sections.ToolResultSettings)
+    microcompact: sections.MicrocompactSettings = field(default_factory=sections.MicrocompactSettings)
+    notes: layer_sections.NoteSettings = field(default_factory=layer_sections.NoteSettings)
+    compaction: layer_sections.CompactionSettings = field(default_factory=layer_sections.CompactionSettings)
+    memory: sections.MemorySettings = field(default_factory=sections.MemorySettings)
+    instructions: sections.InstructionSettings = field(default_factory=sections.InstructionSettings)
+    team: sections.TeamSettings = field(default_factory=sections.TeamSettings)
+    extraction: layer_sections.ExtractionSettings = field(default_factory=layer_sections.ExtractionSettings)
+    dream: layer_sections.DreamSettings = field(default_factory=layer_sections.DreamSettings)
+    agents: layer_sections.AgentSettings = field(default_factory=layer_sections.AgentSettings)
+    messages: layer_sections.MessageSettings = field(default_factory=layer_sections.MessageSettings)
+    background: sections.BackgroundSettings = field(default_factory=sections.BackgroundSettings)
+    budget: sections.BudgetSettings = field(default_factory=sections.BudgetSettings)
+    catalogue: sections.CatalogueSettings = field(default_factory=sections.CatalogueSettings)
+    flags: sections.FlagSettings = field(default_factory=sections.FlagSettings)
+    remote: sections.RemoteSettings = field(default_factory=sections.RemoteSettings)
+    debug: sections.DebugSettings = field(default_factory=sections.DebugSettings)
 
     warnings: tuple[str, ...] = ()
-    """What was ignored and why: sentences to show once."""
+    """Sentences to show once: what was ignored, and why."""
     parts: tuple[ActingPart, ...] = field(default=(), compare=False, repr=False)
-    """What can act in the folder's own files, ignored or not: what `reverie trust` shows."""
-    flag_env: Mapping[str, str] = field(default_factory=_no_strings)
-    """The `REVERIE_FLAG_*` variables as they are; `flags/` knows what they mean."""
-    env: Mapping[str, str] = field(default_factory=_no_strings, compare=False, repr=False)
-    """The environment as it was read, for processes we start; everything else asks a setting."""
-    sources: Mapping[str, tuple[SettingSource, ...]] = field(default_factory=_no_sources, compare=False, repr=False)
-    """Where each `section.key` that is not a default came from."""
+    """The parts of the folder's files that can act, ignored or not: `reverie trust` shows them."""
+    flag_env: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    """The `REVERIE_FLAG_*` variables, unchanged; `flags/` reads them."""
+    env: Mapping[str, str] = field(default_factory=lambda: _EMPTY, compare=False, repr=False)
+    """The environment, only for processes that we start."""
+    sources: Mapping[str, tuple[SettingSource, ...]] = field(default_factory=lambda: _EMPTY, compare=False, repr=False)
+    """The sources of each `section.key` that is not a default."""
 
 
 @cache
 def list_sections() -> Mapping[str, type]:
-    """Every section by its name, in the order of `Settings`."""
+    """Returns every section by its name, in the order of `Settings`."""
     found = {entry.name: entry.default_factory for entry in fields(Settings)}
     return {name: made for name, made in found.items() if isinstance(made, type)}
 
 
 @cache
 def list_settings() -> Mapping[str, Setting]:
-    """Every setting by its full name, `section.key`."""
+    """Returns every setting by its full name, `section.key`."""
     return {
         f"{name}.{key}": setting
         for name, section in list_sections().items()
@@ -112,6 +79,6 @@ def list_settings() -> Mapping[str, Setting]:
 
 
 def get_value(settings: Settings, key: str) -> object:
-    """The value of `section.key`."""
+    """Returns the value of `section.key`."""
     section, name = key.split(".", 1)
     return cast("object", getattr(getattr(settings, section), name))

@@ -1,8 +1,7 @@
-"""Which files of a folder a command of its settings may run, so that trust ends when one of them changes.
+"""Finds the files that a command in a folder's settings may run, so that trust ends when one of them changes.
 
-The shell is not parsed. Every file whose name occurs in the command counts, wherever it lies in the folder. Where a
-command does not say what it runs, that is said, and the scripts of the folder count as well. Bounded in files, bytes
-and time; whatever lies in the folder, nothing here raises.
+The shell is not parsed: every file of the folder whose name is in the command counts. If a command does not name the
+files it runs, all scripts of the folder count too. Limited in files, bytes and time; never raises.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ _UNKNOWN = (
     (_GLOB, "it uses a pattern for names"),
     (re.compile(r"\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"), "it uses a pattern for names"),
     (re.compile(r"(?<![\w./-])(?:cd|chdir|pushd)\b"), "it changes the folder"),
-    (re.compile(r"(?<![\w./-])(?:eval|xargs|find|parallel|run-parts)\b"), "it starts what it finds"),
+    (re.compile(r"(?<![\w./-])(?:eval|xargs|find|parallel|run-parts)\b"), "it starts programs that it finds"),
 )
 
 
 def explain_unchecked(command: str, folder: Path) -> str:
-    """Why it cannot be known which files this command runs; empty if its text says so."""
+    """Returns why the files that this command runs cannot be known; empty if they are in its text."""
     if len(command) > MOST_TEXT:
         return "it is too long"
     text = _PROJECT.sub(".", command)
@@ -60,12 +59,12 @@ def explain_unchecked(command: str, folder: Path) -> str:
 
 
 def list_run_files(commands: Sequence[str], folder: Path) -> tuple[list[str], bool]:
-    """One line per file that these commands may run (where it is, where it leads, its content), and if these are all.
+    """Returns one line per file that these commands may run (path, real path, digest), and whether these are all.
 
-    Paths are seen from the folder, so that the same file in a worktree counts as the same.
+    Paths are relative to the folder, so that the same file in a worktree counts as the same.
     """
     unknown = any(explain_unchecked(command, folder) for command in commands)
-    # Hooks run in this folder. What a command only writes to is not run by naming it there.
+    # Hooks run in this folder. A file that a command only writes to does not count.
     text = "\n".join(_WRITTEN.sub(" ", _PROJECT.sub(".", command)) for command in commands)
     wanted = _NameFilter(text[:MOST_TEXT], unknown)
     walked, complete = _walk(folder, wanted.plain)
@@ -78,13 +77,13 @@ def list_run_files(commands: Sequence[str], folder: Path) -> tuple[list[str], bo
 
 
 def list_named_files(texts: Iterable[str], folder: Path) -> list[str]:
-    """The same for values that name files but run no command: a relative name is looked up in two folders."""
+    """The same for values that name files but are not commands: a relative name is looked up in two folders."""
     text = "\n".join(texts)[:MOST_TEXT]
     return list(_describe_files(dict.fromkeys(_find_paths(text, (folder, folder / ".reverie"), folder)), folder))
 
 
 class _NameFilter:
-    """Which names a text could mean."""
+    """Decides which files a text may mean."""
 
     def __init__(self, text: str, unknown: bool) -> None:
         self.plain = _QUOTES.sub("", text).casefold()
@@ -106,9 +105,9 @@ class _NameFilter:
 
 
 def _join_globs(globs: Iterable[str]) -> re.Pattern[str] | None:
-    """One pattern for all, matched against paths. Where a command looks from is not known: the end of a path counts.
+    """Joins globs to one pattern for the ends of paths, because the working folder of a command is not known.
 
-    A pattern without letters would mean every file; it adds nothing, since the scripts of the folder count already.
+    A glob without letters would match every file and is left out: the scripts of the folder count already.
     """
     ends: list[str] = []
     for one in globs:
@@ -122,7 +121,7 @@ def _join_globs(globs: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def _find_paths(text: str, bases: Sequence[Path], folder: Path) -> Iterator[Path]:
-    """Every word that could be a path in the folder, as written and without its quotes."""
+    """Yields every word that may be a path in the folder, as written and without its quotes."""
     words = {word for one in (text, _QUOTES.sub("", text)) for word in _BETWEEN_WORDS.split(one)}
     for word in sorted(words):
         for base in bases if word and "\0" not in word and len(word) < 4_096 else ():
@@ -132,10 +131,9 @@ def _find_paths(text: str, bases: Sequence[Path], folder: Path) -> Iterator[Path
 
 
 def _walk(folder: Path, plain: str) -> tuple[list[str], bool]:
-    """The files of a folder seen from there, those at the top first, and whether these are all: there is a bound.
+    """Returns the files of a folder as relative paths, those at the top first, and whether these are all.
 
-    Checkouts of their own, and folders of installed programs, are left out unless the text names them. So are links
-    to folders.
+    Other checkouts, folders of installed programs and links to folders are left out, unless the text names them.
     """
     waiting, seen, files, left = deque([""]), set[tuple[int, int]](), list[str](), MOST_ENTRIES
     while waiting:
@@ -173,7 +171,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _is_script(folder: Path, path: str) -> bool:
-    """Whether it looks like something that runs: by its mode, or by its name for a shell."""
+    """Whether a file looks like a script: by its mode, or by its name."""
     suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122
     if not suffix or suffix in _SHELL_SUFFIXES:
         return True
@@ -184,7 +182,7 @@ def _is_script(folder: Path, path: str) -> bool:
 
 
 def _describe_files(paths: Iterable[Path], folder: Path) -> Iterator[str]:
-    """Where each name leads and what is there; nothing for a name that leads to no regular file that can be read."""
+    """Yields one line per regular file that can be read: path, real path and digest."""
     left = _MOST_BYTES
     for path in paths:
         try:
@@ -194,7 +192,7 @@ def _describe_files(paths: Iterable[Path], folder: Path) -> Iterator[str]:
         with os.fdopen(fd, "rb") as file, suppress(OSError):
             found = os.fstat(fd)
             content = file.read(left)
-            # What is beyond the bound counts by size and time: this runs with every command.
+            # Beyond the limit, size and time count instead of content: this runs with every command.
             rest = f"{found.st_size} {found.st_ctime_ns}" if found.st_size > len(content) else ""
             left -= len(content)
             leads = os.path.relpath(os.path.realpath(path), folder)

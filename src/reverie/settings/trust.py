@@ -1,7 +1,7 @@
-"""Which folders the user trusts: read from `<home>/trust.json`, one entry per folder, by its real path.
+"""Reads which folders the user trusts, from `<home>/trust.json`: one entry per folder, by its real path.
 
-An entry holds a digest per file of the parts that can act. Trust in a folder counts while all of them are as they were
-when the user said yes. A folder above or below lends nothing. This module only reads; `reverie trust` writes.
+An entry holds one digest per file, of the parts that can act. A folder is trusted while all digests stay the same.
+Folders above or below do not matter. `reverie trust` writes the file.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ COMMITTED_NEVER = "a committed file may not set it"
 
 @dataclass(frozen=True, slots=True)
 class PartCheck:
-    """What a part is, with the files it runs or names."""
+    """The digest of a part, with the files that it runs or names."""
 
     digest: str
     unchecked: tuple[str, ...] = ()
-    """Per command of a list: why changes of what it runs may not be noticed; empty where they are."""
+    """Per command: why a change of its files may not be noticed; empty if it is noticed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActingPart:
-    """One thing in a folder's file that can act: it runs, spends, sends, weakens a guard or moves data."""
+    """One value in a folder's file that can act: it runs, spends, sends, weakens a guard or moves data."""
 
     folder: Path
-    """The folder that is trusted or not, by its real path."""
+    """The real path of the folder."""
     file: str
-    """Its file, seen from there."""
+    """The path of the file in the folder."""
     line: int
     key: str
     value: object
-    """As TOML or YAML gave it; None where it must not be shown."""
+    """The value from TOML or YAML; None if it must not be shown."""
     risk: Risk
     look: Callable[[], PartCheck] = field(compare=False, repr=False)
-    """Looks at the files that it runs or names: only for somebody who wants to know, since a stranger chose them."""
+    """Reads the files that it runs or names: only when needed, because a stranger may have chosen them."""
     ignored: str = ""
-    """Why it does not count; empty if it does."""
+    """The reason why it does not count; empty if it counts."""
 
     @property
     def digest(self) -> str:
@@ -76,7 +76,7 @@ class ActingPart:
 
 @dataclass(frozen=True, slots=True)
 class TrustBook:
-    """What the user said about folders. `problem` is one sentence if the file cannot be believed."""
+    """The decisions of the user about folders. `problem` is one sentence if the file cannot be used."""
 
     trusted: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     declined: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
@@ -84,7 +84,7 @@ class TrustBook:
 
     @classmethod
     def read(cls, home: Path) -> TrustBook:
-        """The book in this home; an empty one if there is none, or if others could have written it."""
+        """Reads the book of this home; it is empty if there is no file, or if others can write it."""
         path = home / FILE
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -104,13 +104,13 @@ class TrustBook:
             return cls(problem=f"{path}: damaged, so no folder is trusted; remove it and run `reverie trust` again.")
 
     def knows(self, *folders: Path) -> bool:
-        """Whether any of these was ever trusted. If not, it does not matter what lies in them."""
+        """Whether any of these folders was ever trusted. If not, their content does not matter."""
         return any(str(folder) in self.trusted for folder in folders)
 
     def state(self, folder: Path, found: Mapping[str, str], root: Path | None = None) -> str:
-        """Why this folder is not trusted with these digests per file; empty if it is.
+        """Returns why this folder is not trusted with these digests per file; empty if it is trusted.
 
-        `root`: the repository whose worktree the folder is. What is trusted there and is the same here is trusted here.
+        `root`: the repository of a worktree. Parts that are trusted there and the same here are trusted here.
         """
         own = self.trusted.get(str(folder))
         if own is not None and _agree(own, found):
@@ -121,7 +121,7 @@ class TrustBook:
         return NOT_TRUSTED if own is None and shared is None else CHANGED
 
     def was_declined(self, parts: Iterable[ActingPart]) -> bool:
-        """Whether the user said no to exactly these parts."""
+        """Whether the user declined exactly these parts."""
         by_folder = digest_parts(parts)
         return all(_agree(self.declined.get(folder, {}), files) for folder, files in by_folder.items())
 
@@ -139,7 +139,7 @@ def _agree(kept: Mapping[str, str], found: Mapping[str, str]) -> bool:
 
 
 def digest_parts(parts: Iterable[ActingPart]) -> dict[str, dict[str, str]]:
-    """One digest per folder and file, of all its parts that can act."""
+    """Returns one digest per folder and file, of all its parts that can act."""
     collected: dict[str, dict[str, list[str]]] = {}
     for part in parts:
         if part.can_be_trusted:
@@ -151,7 +151,7 @@ def digest_parts(parts: Iterable[ActingPart]) -> dict[str, dict[str, str]]:
 
 
 def make_check(key: str, value: object, folder: Path) -> Callable[[], PartCheck]:
-    """Looks at one part when it is first asked: its key, its value, the files of this folder that it runs or names."""
+    """Returns a check of one part that runs once, when needed: key, value, and the files that it runs or names."""
     return cache(lambda: _check_part(key, value, folder))
 
 

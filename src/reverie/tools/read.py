@@ -1,7 +1,7 @@
-"""Read: a file's lines with their numbers, or an image; bounded in lines, line length and bytes.
+"""Read: returns the lines of a file with their numbers, or an image; limited in lines, line length and bytes.
 
-It remembers what it saw in the read cache, which is what Edit and Write later trust. It never shows half a line without
-saying so, and never returns more than its own limits: its results are not put on disk by anybody else.
+It notes in the read cache what it saw, for Edit and Write. It always marks a line that is cut. Its limits are final:
+its results are never moved to disk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from reverie.errors import ReverieError, UserError
+from reverie.errors import UserError
 from reverie.storage.atomic import storage_error
 from reverie.tools.base import BuiltIn, ReadCache, SeenFile, ToolContext, ToolOutput
 from reverie.tools.files import WHOLE_FILE_LIMIT, Located, digest, locate, open_file
@@ -23,6 +23,11 @@ from reverie.tools.text_form import find_encoding, looks_binary, replace_surroga
 from reverie.types import ImageBlock, JsonObject
 
 _SNIFFED_BYTES = 8_192
+_IMAGE_MARKS = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+}
 _PROPERTIES: JsonObject = {
     "file_path": {"type": "string", "description": "The file to read"},
     "offset": {"type": "integer", "minimum": 0, "description": "The first line to return, counted from 1"},
@@ -32,7 +37,7 @@ _PROPERTIES: JsonObject = {
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """A range of lines as shown, and what is missing from it."""
+    """A range of lines as shown, and what is left out."""
 
     shown: list[str]
     first: int
@@ -43,25 +48,20 @@ class _Lines:
 
 @dataclass(frozen=True)
 class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_path"], reads_only=True):
-    """The Read tool; its limits can be scaled down for a small window, its schema stays the same."""
+    """The Read tool. A small window lowers its limits, but never changes its schema."""
 
     max_lines: int = 2_000
     max_line_chars: int = 2_000
     max_bytes: int = 256 * 1024
     max_image_bytes: int = 3_750_000  # 5 MB as base64, the most the API takes
 
-    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
-        offset, limit = given.get("offset"), given.get("limit")
-        try:
-            where = locate(given["file_path"], context)
-            output, seen = await asyncio.to_thread(self._read, where, offset, limit)
-        except ReverieError as error:
-            return ToolOutput(str(error), is_error=True)
-        if seen is not None:
-            _remember(where, seen, context.read_cache)
+    async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        where = locate(given["file_path"], context)
+        output, seen = await asyncio.to_thread(self._read, where, given.get("offset"), given.get("limit"))
+        _remember(where, seen, context.read_cache)
         return output
 
-    def _read(self, where: Located, offset: int | None, limit: int | None) -> tuple[ToolOutput, SeenFile | None]:
+    def _read(self, where: Located, offset: int | None, limit: int | None) -> tuple[ToolOutput, SeenFile]:
         fd, status = open_file(where)
         with os.fdopen(fd, "rb") as file:
             try:
@@ -86,7 +86,7 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
         return self._output(where, lines, total, seen), seen
 
     def _lines(self, source: BinaryIO, start: bytes, first: int, limit: int) -> _Lines:
-        """Up to `limit` lines from line `first`, never holding more of one line than is shown."""
+        """Reads up to `limit` lines from line `first`; holds only the shown part of a line in memory."""
         mark, encoding = find_encoding(start)
         source.seek(len(mark))
         errors = "surrogateescape" if encoding == "utf-8" else "replace"
@@ -115,7 +115,7 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
         return _Lines(shown, first, more, cut, odd_bytes)
 
     def _line(self, text: io.TextIOWrapper) -> tuple[str, int]:
-        """The next line as far as it is shown (empty at the end), and how many of its characters are left out."""
+        """Returns the shown part of the next line (empty at the end), and how many characters are left out."""
         line = text.readline(self.max_line_chars + 2)  # room for a line end of two characters
         size, tail = len(line), line[-2:]
         while not tail.endswith("\n") and (piece := text.readline(65_536)):
@@ -139,7 +139,7 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
         last = lines.first + count - 1
         if lines.more:
             of = f" of {total:,}" if total is not None else ""
-            notes.append(f"[Lines {lines.first:,} to {last:,}{of} shown; go on with offset {last + 1}.]")
+            notes.append(f"[Lines {lines.first:,} to {last:,}{of} shown; continue with offset {last + 1}.]")
         if lines.odd_bytes:
             notes.append("[Bytes that are not valid UTF-8 are shown as \ufffd.]")
         return ToolOutput("\n".join([*lines.shown, *notes]), structured=structured)
@@ -161,27 +161,21 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
 
 def _remember(where: Located, seen: SeenFile, known: ReadCache) -> None:
     before = known.get(where.key)
-    # Whoever has seen all of these very bytes does not forget them by looking at a part again.
+    # After the whole file was seen, reading a part of the same bytes does not make it partial again.
     partial = seen.partial and not (before is not None and before.digest == seen.digest != "" and not before.partial)
     known.note(where.key, SeenFile(seen.mtime_ns, seen.size, seen.digest, partial, known.next_order()))
 
 
 def _find_image_type(start: bytes) -> str | None:
-    """By content, not by name: the API refuses an image whose type is not what it says."""
-    if start.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if start.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if start.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
+    """The type by content, not by name: the API refuses an image with a wrong type."""
     if start.startswith(b"RIFF") and start[8:12] == b"WEBP":
         return "image/webp"
-    return None
+    return next((kind for kind, marks in _IMAGE_MARKS.items() if start.startswith(marks)), None)
 
 
 def _refuse_binary(where: Located, start: bytes, size: int) -> None:
     if start.startswith(b"%PDF-"):
-        raise UserError(f"{where.shown} is a PDF, which is not read: turn it into text first (pdftotext in Bash).")
+        raise UserError(f"{where.shown} is a PDF, which Read does not support: convert it first (pdftotext in Bash).")
     if looks_binary(start):
         raise UserError(f"{where.shown} is a binary file of {size:,} bytes: look at it with a command in Bash.")
 

@@ -1,7 +1,7 @@
-"""Runs the tool calls of one response: checked, permitted, contained; exactly one result a call.
+"""Runs the tool calls of one response: checks the input, asks for permission, and gives exactly one result per call.
 
-Calls in a row that only read run side by side, all others alone and in order, so that what one changes the next one
-sees. It never decides who may do what (the permission function does) and never lets a tool's failure end the turn.
+Calls in a row that only read run in parallel, all others alone and in order, so that each sees the changes before it. A
+tool that fails never ends the turn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_PARALLEL = 10
 """How many read-only calls run at once."""
 
 UNPARSED = "_unparsed"
-"""The key under which a call carries its input when that was not JSON."""
+"""The key for an input that was not valid JSON."""
 
 OnStart: TypeAlias = Callable[[ToolUseBlock], None]
 OnFinish: TypeAlias = Callable[[ToolUseBlock, ToolOutput, float], None]
@@ -31,7 +31,7 @@ OnFinish: TypeAlias = Callable[[ToolUseBlock, ToolOutput, float], None]
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A call that was looked at: either something to run, or already a refusal."""
+    """A checked call: a tool to run, or a refusal."""
 
     call: ToolUseBlock
     given: JsonObject
@@ -49,9 +49,9 @@ async def run_calls(
     on_finish: OnFinish = lambda _call, _output, _seconds: None,
     parallel: int = MAX_PARALLEL,
 ) -> AsyncIterator[tuple[ToolUseBlock, ToolOutput]]:
-    """Yields each call with its result the moment it is there; calls that run side by side come in the order they end.
+    """Yields each call with its result as soon as it ends; calls that run in parallel come in the order of their ends.
 
-    When cancelled, or closed early (use `contextlib.aclosing`), it first lets the running tools clean up.
+    If it is cancelled or closed early (use `contextlib.aclosing`), it waits until the running tools have cleaned up.
     """
     for batch in _make_batches([_prepare(call, tools) for call in calls]):
         gate = asyncio.Semaphore(parallel)
@@ -116,11 +116,11 @@ async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        # Nobody cancelled this call: something inside the tool gave itself up.
+        # The call itself was not cancelled: something inside the tool was.
         return ToolOutput(f"{prepared.call.name} was cancelled before it had a result.", is_error=True)
     except ReverieError as error:
         return ToolOutput(str(error), is_error=True)
-    except Exception as error:  # noqa: BLE001 (the edge of a tool: whatever is wrong in one, the turn goes on and says so)
+    except Exception as error:  # noqa: BLE001 (the edge of a tool: the turn continues and reports the failure)
         return ToolOutput(
             replace_surrogates(f"{prepared.call.name} failed: {type(error).__name__}: {error}"), is_error=True
         )
@@ -131,7 +131,7 @@ def _refuse(reason: str) -> ToolOutput:
 
 
 async def _ask_permission(prepared: _Prepared, tool: Tool, context: ToolContext) -> JsonObject | str:
-    """The input to run with, which may be another than the model's; else why it may not run."""
+    """Returns the input to run with, which a hook may have changed; or the reason why the call may not run."""
     caller = context.caller
     asked = ToolCall(
         prepared.call.id,
@@ -147,18 +147,18 @@ async def _ask_permission(prepared: _Prepared, tool: Tool, context: ToolContext)
         case Allow(updated):
             given = prepared.given if updated is None else updated
             if updated is not None and (why := explain_invalid(updated, tool.schema.get("input_schema", {}))):
-                return f"A hook gave {prepared.call.name} another input that does not fit, so it was not run: {why}"
+                return f"A hook gave {prepared.call.name} an input that does not fit, so it did not run: {why}"
             return given
         case Deny(reason):
             return reason
-        case Ask(reason):  # the permission function asks before it answers; a question left over is a no
+        case Ask(reason):  # the permission function asks by itself; an open question means no
             return f"{reason} Nobody answered, so the call is denied."
         case _:
             assert_never(decision)
 
 
 def _make_storable(output: ToolOutput) -> ToolOutput:
-    """What a tool says must fit into a transcript: half characters are replaced."""
+    """Replaces half characters, so that a transcript can store the output."""
     if isinstance(output.content, str):
         return replace(output, content=replace_surrogates(output.content))
     blocks = tuple(

@@ -1,7 +1,7 @@
-"""Which files a resumed conversation has seen: read off the calls in view, so that Edit needs no second Read.
+"""Finds the files that a resumed conversation has seen, so that Edit works without a second Read.
 
-Our own results say by a digest what they saw. For others the text that was read, written and edited is put together
-again and compared with the file. What was compacted away, cleared or put on disk is not in view and does not count.
+Our own results hold a digest of the file. For other results the text is put together from the calls and compared with
+the file. Results that were compacted, cleared or moved to disk do not count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reverie.tools.files import digest
 from reverie.types import Json, JsonObject, Record, ToolResultBlock
 
 SEEN = "seen"
-"""The key in a structured result that says what was seen of a file."""
+"""The key in a structured result for what was seen of a file."""
 _MOST_COMPARED = 100
 _MOST_BYTES = 2_000_000
 _OTHER = "another"
@@ -30,7 +30,7 @@ _NUMBERED = re.compile(r"^ *\d+[\t→](.*)$")
 
 @dataclass(slots=True)
 class _KnownFile:
-    """What is known of one file: the digest of its bytes, or its text."""
+    """One file: the digest of its bytes, or its text."""
 
     digest: str = ""
     text: str | None = None
@@ -38,12 +38,12 @@ class _KnownFile:
 
 
 def describe_seen_file(seen: SeenFile) -> JsonObject:
-    """What a result keeps of a file in the transcript."""
+    """Makes the part of a structured result that says what was seen of a file."""
     return {SEEN: {"digest": seen.digest, "partial": seen.partial}}
 
 
 def find_seen_files(view: View, records: Sequence[Record], cwd: Path) -> ReadCache:
-    """The files whose content is in view and, as far as that can be told, still the same."""
+    """Returns the files whose content is in view; a changed file gets a digest that never matches."""
     known = dict[Path, _KnownFile]()
     for name, given, block, structured in _list_calls(view, records):
         path = _resolve_path(given, cwd)
@@ -64,7 +64,7 @@ def find_seen_files(view: View, records: Sequence[Record], cwd: Path) -> ReadCac
 
 
 def _list_calls(view: View, records: Sequence[Record]) -> Iterator[tuple[str, JsonObject, ToolResultBlock, Json]]:
-    """Name, input, result and structured result of every call on a file that went well and is shown whole."""
+    """Yields name, input, result and structured result of every successful call on a file that is shown whole."""
     structured = {record.uuid: record.data.get("toolUseResult") for record in records if "toolUseResult" in record.data}
     calls = {use.id: use for entry in view.entries for use in entry.message.tool_uses}
     decided = view.replaced.keys() | view.cleared.keys() | view.cache_edits.keys()
@@ -88,7 +88,7 @@ def _resolve_path(given: Json, cwd: Path) -> Path | None:
 
 
 def _update(name: str, given: JsonObject, shown: str, structured: Json, before: _KnownFile | None) -> _KnownFile | None:
-    """What is known of a file after this call; None: nothing that could be relied on."""
+    """Returns what is known of a file after this call; None if nothing is certain."""
     result = cast(JsonObject, structured) if isinstance(structured, dict) else {}
     noted: Json = result.get(SEEN)
     if isinstance(noted, dict):
@@ -109,13 +109,13 @@ def _update(name: str, given: JsonObject, shown: str, structured: Json, before: 
 
 
 def _digest_if_same(path: Path, text: str | None) -> str:
-    """The digest of what was seen: the file's own if it still holds this text, line ends and a last empty line aside.
+    """The digest of the file if it still has this text (apart from line ends at the end), else one that never matches.
 
-    Where it holds another text, one that no file has; empty if that cannot be told.
+    Empty if the file cannot be compared.
     """
+    if text is None:
+        return ""
     try:
-        if text is None:
-            return ""
         data = read_regular(path, _MOST_BYTES)
     except OSError:
         return ""

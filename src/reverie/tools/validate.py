@@ -1,7 +1,7 @@
-"""Does a call's input fit the tool's schema? The small part of JSON Schema that tool schemas use, as one sentence.
+"""Checks the input of a call against the schema of the tool, and explains a mistake in one sentence.
 
-A validator library would take longer to import than all tools together, and answers in its own words. Keywords that are
-not known here are not checked. Values are never changed to make them fit.
+It supports only the part of JSON Schema that tools use: a library takes longer to import than all tools together.
+Unknown keywords are not checked, and values are never changed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TYPES: Mapping[str, tuple[str, Callable[[Json], bool]]] = {
 
 
 def explain_invalid(given: Json, schema: JsonObject, name: str = "") -> str | None:
-    """None if the input fits, else one sentence that names the first thing that does not."""
+    """Returns None if the input fits, else one sentence about the first mistake."""
     at = name or "the input"
     types: Json = schema.get("type")
     allowed: list[str] = cast("list[str]", types) if isinstance(types, list) else [types] if types else []

@@ -1,14 +1,13 @@
-"""Write: a whole file, in one step or not at all.
+"""Write: writes a whole file, in one step or not at all.
 
-What is there may be replaced only by one who has read all of it and found it unchanged. It never deletes, and never
-leaves half a file behind.
+An existing file may be replaced only after it was read completely, and only if it has not changed since.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from reverie.errors import ReverieError, UserError
+from reverie.errors import UserError
 from reverie.tools.base import BuiltIn, ReadCache, SeenFile, ToolContext, ToolOutput
 from reverie.tools.files import Located, Snapshot, finish_in_thread, load_if_there, locate, require_unchanged, save
 from reverie.tools.seen_files import describe_seen_file
@@ -17,21 +16,18 @@ from reverie.types import JsonObject
 
 _PROPERTIES: JsonObject = {
     "file_path": {"type": "string", "description": "The file to write"},
-    "content": {"type": "string", "description": "All that the file shall hold"},
+    "content": {"type": "string", "description": "The whole content of the file"},
 }
 
 
 class Write(BuiltIn, prompt="write.md", properties=_PROPERTIES, required=["file_path", "content"]):
     """The Write tool."""
 
-    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+    async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         content: str = given["content"]
         known = context.read_cache
-        try:
-            where = locate(given["file_path"], context)
-            seen, note = await finish_in_thread(lambda: _write(where, content, known))
-        except ReverieError as error:
-            return ToolOutput(str(error), is_error=True)
+        where = locate(given["file_path"], context)
+        seen, note = await finish_in_thread(lambda: _write(where, content, known))
         existed = note is not None
         known.note(where.key, replace(seen, order=known.next_order()))
         lines = content.count("\n") + bool(content and not content.endswith("\n"))
@@ -42,7 +38,7 @@ class Write(BuiltIn, prompt="write.md", properties=_PROPERTIES, required=["file_
 
 
 def _write(where: Located, content: str, known: ReadCache) -> tuple[SeenFile, str | None]:
-    """What is now on disk, and a remark on the form that was kept (None if the file is new)."""
+    """Returns the file as it is now, and a note about its form (None if the file is new)."""
     before = load_if_there(where)
     if before is None:
         data, note = encode(content, TextForm()), None
@@ -61,7 +57,7 @@ def _encode_like(before: Snapshot, content: str) -> tuple[bytes, str]:
     try:
         _, form = decode(before.data)
     except UserError:
-        return encode(content, TextForm()), ""  # it was not text in its own encoding: nothing worth keeping
+        return encode(content, TextForm()), ""  # it was not valid text, so there is no form to keep
     if form.newline == "\r\n" and "\r" not in content:
         content = with_newlines(content, form.newline)
         note = ", CRLF line ends kept"

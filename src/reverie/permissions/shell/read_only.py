@@ -1,7 +1,7 @@
 """Checks whether a shell command is provably read-only: the only guard before a background agent's command runs.
 
 It denies by default: a bash grammar and our own strict parser must find the same words, and each program, its options
-and operands must be on a list. It never runs or expands anything. The caller must run the command with `bash -c`, a bare
+and operands must be on a list. Nothing is run or expanded. The caller must run the command with `bash -c`, a bare
 environment, no input, a time limit and an output limit.
 """
 

@@ -1,8 +1,8 @@
 """A strict parser for a small part of bash: plain words, quotes, three joiners and one redirection.
 
-`tree` uses a full bash grammar, this parser follows bash's quoting rules byte by byte, and a command passes only if both
-find the same words in the same places. It refuses everything else, and characters that
-look like others: users and models read glyphs, the shell reads bytes. Plain foreign text stays allowed.
+`tree` uses a full bash grammar, this parser follows bash's quoting rules byte by byte. A command passes only if both
+find the same words in the same places. Everything else is refused, and so are characters that look like others: users
+and models read glyphs, the shell reads bytes. Plain foreign text stays allowed.
 """
 
 from __future__ import annotations
