@@ -1,6 +1,6 @@
 """Decides whether a tool call may run: one function per permission mode, and the user's rules before it.
 
-A policy takes one call and returns a decision; it keeps no state and does not ask. Deny rules win over ask rules, ask
+A policy takes one call and returns a decision; it has no state and does not ask. Deny rules win over ask rules, ask
 rules over allow rules, and every rule over the mode.
 """
 

@@ -61,7 +61,7 @@ class ModelSettings(Section):
     retry_connecting_s: float = number(
         2.0, "seconds", "How long to try an address that does not answer; then it is an error."
     )
-    timeout_s: float = number(600.0, "seconds", "A server that sends nothing for this long counts as unreachable.")
+    timeout_s: float = number(600.0, "seconds", "A server without any answer for this time counts as unreachable.")
     anthropic_api_key: str = secret("ANTHROPIC_API_KEY", "The key for `anthropic:` models.")
     anthropic_auth_token: str = secret(
         "ANTHROPIC_AUTH_TOKEN", "A bearer token for `anthropic:` models, instead of a key."
