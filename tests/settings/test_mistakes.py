@@ -66,7 +66,7 @@ MISTAKES = [
     ('[[hooks.Stop]]\ncommand = "  "', 2, "`hooks.Stop[1].command` is '  ', but must be text that is not empty."),
     ('[[hooks.Stop]]\ncommand = "a"\nmatcher = "("', 3, "must be a regular expression"),
     ('[[hooks.PreToolUs]]\ncommand = "a"', 1, "unknown key `hooks.PreToolUs`; did you mean `hooks.PreToolUse`?"),
-    ('memory.path = "/x"', 1, "`memory.path` cannot be set in a file; set the variable REVERIE_MEMORY_PATH instead."),
+    ('memory.path = "/x"', 1, "`memory.path` cannot be set in a file; set the variable REVERIE_MEMORY_PATH."),
     ("model.openai_api_key = 12345", 1, "`model.openai_api_key` is hidden, but must be text in quotation marks."),
     ('model.openai_base_url = "localhost:1"', 1, "must be an address that begins with http:// or https://."),
     ('[model]\nname = "a"\nname = "b"', 3, "not valid TOML: Cannot overwrite a value."),

@@ -169,7 +169,7 @@ def test_what_is_not_text_is_named(context: ToolContext) -> None:
 def test_folders_pipes_sockets_and_devices_do_not_hang(context: ToolContext) -> None:
     assert "is a folder" in refusal(use(context, "Read", file_path="."))
     os.mkfifo(context.cwd / "pipe")
-    assert "is a pipe" in refusal(use(context, "Read", file_path="pipe"))
+    assert "is a named pipe" in refusal(use(context, "Read", file_path="pipe"))
     assert "is a device" in refusal(use(context, "Read", file_path="/dev/zero"))
     with socket.socket(socket.AF_UNIX) as listening, tempfile.TemporaryDirectory(dir="/tmp") as short:
         listening.bind(f"{short}/s")

@@ -94,8 +94,6 @@ class _Project:
             return False
         return (found.st_dev, found.st_ino) in self._inodes
 
-    # -- names ----------------------------------------------------------------------------------------------------
-
     def _walk(self, top: str, *, obeyed: bool, hooks: bool = False) -> None:
         """Visits every name below a folder; `obeyed`: all of them count. Paths keep the names of links."""
         waiting = [(top, obeyed, 0)]
@@ -139,8 +137,6 @@ class _Project:
 
     def _is_inside(self, path: str) -> bool:
         return path.startswith(f"{self._top.rstrip('/')}/")
-
-    # -- texts ----------------------------------------------------------------------------------------------------
 
     def _note_file(self, path: str, *, hooks: bool = False) -> None:
         """Notes a file that is obeyed because of its name or the name of a link to it."""
@@ -189,8 +185,6 @@ class _Project:
             target = os.path.realpath(Path(folder, word))
             if self._is_inside(target) and (not named.must_exist or Path(target).is_file()):
                 yield target
-
-    # -- git ------------------------------------------------------------------------------------------------------
 
     def _note_git(self, top: str) -> None:
         """Notes git's hooks and the files its configuration names: scripts, more configuration, a folder of hooks."""

@@ -50,9 +50,7 @@ def parse_rule(text: str) -> PermissionRule:
         raise UserError(f"The permission rule {text!r} has an empty pattern: write {tool} alone to mean every call.")
     if tool != "Bash" and tool not in _PATH_KEYS:
         known = ", ".join(["Bash", *_PATH_KEYS])
-        raise UserError(
-            f"The permission rule {text!r} has a pattern, which only {known} understand: write {tool} alone."
-        )
+        raise UserError(f"The permission rule {text!r} has a pattern, which only {known} have: write {tool} alone.")
     if tool != "Bash":
         try:
             compile_glob(pattern)

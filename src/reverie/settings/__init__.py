@@ -6,17 +6,7 @@ and `trust.py` decide what counts in the files of a folder, and `reference.py` w
 
 from __future__ import annotations
 
-from reverie.settings.loading import ExplainedSetting, SettingSource, explain_settings, find_home, load_settings
+from reverie.settings.loading import ExplainedSetting, explain_settings, find_home, load_settings
 from reverie.settings.schema import Settings
-from reverie.settings.sections import HookCommand, PermissionMode
 
-__all__ = [
-    "ExplainedSetting",
-    "HookCommand",
-    "PermissionMode",
-    "SettingSource",
-    "Settings",
-    "explain_settings",
-    "find_home",
-    "load_settings",
-]
+__all__ = ["ExplainedSetting", "Settings", "explain_settings", "find_home", "load_settings"]

@@ -21,13 +21,13 @@ class Setting:
 
     kind: Kind
     help: str
-    unit: str
-    env: str | None
-    env_only: bool
-    secret: bool
-    live: bool
+    unit: str = ""
+    env: str | None = None
+    env_only: bool = False
+    secret: bool = False
+    live: bool = False
     """A flag of the same name changes it while a session runs."""
-    default_text: str
+    default_text: str = ""
     """The text of the reference page, if the default depends on the machine."""
 
     @property
@@ -128,26 +128,17 @@ def list_section_settings(section: type) -> Mapping[str, Setting]:
     return MappingProxyType(found)
 
 
-def make(
-    kind: Kind,
-    default: object,
-    help: str,
-    *,
-    unit: str = "",
-    env: str | None = None,
-    env_only: bool = False,
-    secret: bool = False,
-    live: bool = False,
-    default_text: str = "",
-    required: bool = False,
-) -> Any:
-    """Makes one field of a section. It returns `Any`, so that the annotation of the field gives its type."""
-    setting = Setting(kind, help, unit, env, env_only, secret, live, default_text)
+def make(kind: Kind, default: object, help: str, *, required: bool = False, **more: Any) -> Any:
+    """Makes one field of a section; `more` are fields of `Setting`.
+
+    It returns `Any`, so that the annotation of the field gives its type.
+    """
+    setting = Setting(kind, help, **more)
     metadata = {"setting": setting, "required": required}
     if callable(default):
         factory = cast("Callable[[], object]", default)
-        return field(default_factory=factory, metadata=metadata, repr=not secret)
-    return field(default=default, metadata=metadata, repr=not secret)
+        return field(default_factory=factory, metadata=metadata, repr=not setting.secret)
+    return field(default=default, metadata=metadata, repr=not setting.secret)
 
 
 def whole(default: int | None, unit: str, help: str, *, minimum: int = 1, **more: Any) -> Any:

@@ -11,18 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from reverie.paths import Repo
+from reverie.settings import trust
 from reverie.settings.reach import FolderRule, find_reach, needs_trust
 from reverie.settings.schema import Settings, get_value, list_settings
-from reverie.settings.trust import (
-    COMMITTED,
-    COMMITTED_NEVER,
-    LOCAL,
-    NOT_TRUSTED,
-    ActingPart,
-    TrustBook,
-    digest_parts,
-    make_check,
-)
+from reverie.settings.trust import ActingPart, TrustBook
 
 if TYPE_CHECKING:
     from reverie.settings.loading import GivenValue
@@ -41,10 +33,7 @@ class FolderSettings:
 
 
 def judge_folder(
-    found: Sequence[tuple[Path, Sequence[tuple[GivenValue, object]]]],
-    base: Mapping[str, object],
-    home: Path,
-    repo: Repo,
+    found: Sequence[tuple[Path, list[tuple[GivenValue, object]]]], base: Mapping[str, object], home: Path, repo: Repo
 ) -> FolderSettings:
     """Judges the values of each file of a folder (`found`); `base` has the settings without this folder."""
     defaults = Settings()
@@ -82,13 +71,13 @@ def _find_acting_part(
     file = given.source.file
     return ActingPart(
         folder=folder,
-        file=COMMITTED if committed else LOCAL,
+        file=trust.COMMITTED if committed else trust.LOCAL,
         line=file.line(given.source.path) if file is not None else 1,
         key=given.key,
         value=None if setting.secret else given.value,
         risk=find_reach(given.key).risk,
-        look=make_check(given.key, given.value, folder),
-        ignored=COMMITTED_NEVER if committed and find_reach(given.key).rule is FolderRule.USER else "",
+        look=trust.make_check(given.key, given.value, folder),
+        ignored=trust.COMMITTED_NEVER if committed and find_reach(given.key).rule is FolderRule.USER else "",
     )
 
 
@@ -103,12 +92,12 @@ def _find_states(acting: Sequence[ActingPart], book: TrustBook, repo: Repo) -> d
     """Returns the reason why each folder is not trusted; empty for a trusted folder."""
     folders = dict.fromkeys(part.folder for part in acting)
     if not book.knows(*folders, repo.root):
-        return dict.fromkeys(folders, NOT_TRUSTED)
-    found = digest_parts(acting)
+        return dict.fromkeys(folders, trust.NOT_TRUSTED)
+    found = trust.digest_parts(acting)
     states: dict[Path, str] = {}
     for folder in folders:
         # A worktree uses only the local file of its repository, so only that file counts.
-        files = (COMMITTED, LOCAL) if folder == repo.checkout else (LOCAL,)
+        files = (trust.COMMITTED, trust.LOCAL) if folder == repo.checkout else (trust.LOCAL,)
         here = found.get(str(folder), {})
         states[folder] = book.state(folder, {name: here.get(name, "") for name in files}, repo.root)
     return states
@@ -126,5 +115,5 @@ def list_ignored(parts: Sequence[ActingPart]) -> list[str]:
 def _sentence(folder: Path, why: str, keys: list[str]) -> str:
     shown = ", ".join(f"`{key}`" for key in keys[:_MOST_NAMED])
     more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
-    todo = "set it in your own settings" if why == COMMITTED_NEVER else "`reverie trust` shows what can act, and asks"
+    todo = "set it in your own settings" if why == trust.COMMITTED_NEVER else "`reverie trust` shows it and asks"
     return f"{folder}: {shown}{more} {'is' if len(keys) == 1 else 'are'} ignored: {why}; {todo}."

@@ -38,15 +38,14 @@ NOWHERE = Frame(Path("/"), Path("/"))
 """For values that are not paths."""
 
 
+@dataclass(eq=False)
 class Misfit(Exception):
     """A value that does not fit. `at` is the path from the setting to the wrong part."""
 
-    def __init__(self, wanted: str, at: KeyPath = (), unknown: str | None = None, valid: tuple[str, ...] = ()) -> None:
-        super().__init__(wanted)
-        self.wanted = wanted
-        self.at = at
-        self.unknown = unknown
-        self.valid = valid
+    wanted: str
+    at: KeyPath = ()
+    unknown: str | None = None
+    valid: tuple[str, ...] = ()
 
 
 class AsWritten:
@@ -54,6 +53,12 @@ class AsWritten:
 
     def from_text(self, text: str) -> object:
         return text
+
+
+def _check_text(value: object, wanted: str) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise Misfit(wanted)
+    return value
 
 
 class Switch:
@@ -110,25 +115,22 @@ class Text(AsWritten):
     filled: bool = False
 
     def check(self, value: object, frame: Frame) -> str:
-        if not isinstance(value, str) or "\0" in value:
+        text = _check_text(value, self.wanted)
+        if (self.filled and not text.strip()) or (self.starts and text and not text.startswith(self.starts)):
             raise Misfit(self.wanted)
-        if (self.filled and not value.strip()) or (self.starts and value and not value.startswith(self.starts)):
-            raise Misfit(self.wanted)
-        return value
+        return text
 
 
 class Pattern(AsWritten):
     wanted = "a regular expression, or * for all"
 
     def check(self, value: object, frame: Frame) -> str:
-        if not isinstance(value, str) or "\0" in value:
-            raise Misfit(self.wanted)
-        if value != "*":
-            try:
-                re.compile(value)
-            except re.error as error:
-                raise Misfit(f"{self.wanted} ({error})") from error
-        return value
+        text = _check_text(value, self.wanted)
+        try:
+            re.compile("" if text == "*" else text)
+        except re.error as error:
+            raise Misfit(f"{self.wanted} ({error})") from error
+        return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,29 +34,21 @@ class CompactionSettings(Section, live=True):
     failures: int = whole(3, "failures", "This many in a row stop auto-compaction for the session.")
     refill_turns: int = whole(3, "turns", "A compaction was useless if the window is full again within this many.")
     refill_rounds: int = whole(6, "rounds", "And within this many rounds: one long turn may fill the window too.")
-    refill_times: int = whole(
-        3, "times", "This many useless compactions in a row stop auto-compaction for the session."
-    )
+    refill_times: int = whole(3, "times", "This many useless compactions in a row stop auto-compaction.")
     too_long_tries: int = whole(3, "times", "How often a conversation is shortened if it is too long to summarise.")
     restore_files: int = whole(5, "files", "How many of the last read files are read again.", minimum=0)
     restore_file_tokens: int = whole(5_000, "tokens", "The limit for each of these files.")
     restore_tokens: int = whole(50_000, "tokens", "The limit for all of these files.")
     restore_skill_tokens: int = whole(5_000, "tokens", "The limit for each invoked skill.")
     restore_skills_tokens: int = whole(25_000, "tokens", "The limit for all invoked skills.")
-    request_bytes: int = whole(
-        2_000, "bytes", "A longer message of the user becomes an excerpt with the path of its file."
-    )
+    request_bytes: int = whole(2_000, "bytes", "A longer message of the user becomes an excerpt with its file.")
     requests_tokens: int = whole(40_000, "tokens", "The limit for all messages of the user; the oldest are shortened.")
     ledger_characters: int = whole(16_000, "characters", "The limit for the list of operations.")
     names: int = whole(200, "names", "How many identifiers are listed with a summary.", minimum=0)
     last_message_tokens: int = whole(10_000, "tokens", "A message without an answer stays unchanged up to this size.")
     pins_bytes: int = whole(10_000, "bytes", "The limit for all pins together.")
-    collapse_at_pct: float = number(
-        90, "percent", "Old parts are folded (flag) from this share of effective on.", maximum=100
-    )
-    collapse_block_pct: float = number(
-        95, "percent", "The blocking limit while folding is on, as a share of effective.", maximum=100
-    )
+    collapse_at_pct: float = number(90, "percent", "Old parts are folded from this share of effective on.", maximum=100)
+    collapse_block_pct: float = number(95, "percent", "The blocking limit with folding, of effective.", maximum=100)
 
 
 class ExtractionSettings(Section, live=True):
@@ -78,17 +70,12 @@ class DreamSettings(Section, live=True):
     )
     hours: float = number(24.0, "hours", "The shortest time between two dreams.")
     scan_minutes: float = number(10.0, "minutes", "The time between two checks for changed transcripts.")
-    transcripts: int = whole(
-        5, "transcripts", "A dream starts after this many changed; the current one does not count."
-    )
+    transcripts: int = whole(5, "transcripts", "A dream needs this many changed ones, without the current one.")
     lock_minutes: float = number(60.0, "minutes", "A lock that is older does not count any more.")
     run_minutes: float = number(45.0, "minutes", "A dream that takes longer is ended; less than `lock_minutes`.")
     max_rounds: int = whole(60, "rounds", "The most requests of one dream.")
     max_loss_pct: float = number(
-        25.0,
-        "percent",
-        "A dream that silently loses more statements of topic files is refused.",
-        maximum=100,
+        25.0, "percent", "A dream that silently loses more statements of topic files is refused.", maximum=100
     )
 
 
@@ -107,16 +94,12 @@ class MessageSettings(Section, live=True):
     """Messages between agents, and how a team of processes ends (layer 7)."""
 
     poll_ms: int = whole(500, "milliseconds", "How often a teammate checks its inbox.")
-    letter_characters: int = whole(
-        50_000, "characters", "The longest message; the rest of a longer one is kept on disk."
-    )
+    letter_characters: int = whole(50_000, "characters", "The longest message; a longer one is kept on disk.")
     round_characters: int = whole(200_000, "characters", "Messages shown at once; the rest wait for the next round.")
     mailbox_bytes: int = whole(64_000_000, "bytes", "The limit for unread messages; more are refused.")
     lock_s: float = number(30.0, "seconds", "The longest wait for an inbox that another process is changing.")
     permission_s: float = number(300.0, "seconds", "A teammate's question without an answer is denied after this time.")
-    shutdown_s: float = number(
-        60.0, "seconds", "How long a teammate may take to answer a request to end; then it is ended."
-    )
+    shutdown_s: float = number(60.0, "seconds", "A teammate that does not answer a request to end is ended.")
     ask_again_s: float = number(30.0, "seconds", "The time between a refusal to end and the next request.")
     refusals: int = whole(3, "refusals", "How often a teammate may refuse to end.", minimum=0)
     kill_s: float = number(10.0, "seconds", "The time between SIGTERM and SIGKILL.")

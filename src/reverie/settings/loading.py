@@ -29,9 +29,7 @@ MANAGED = Path("/etc/reverie")
 FLAG_PREFIX = "REVERIE_FLAG_"
 
 _OWN_PREFIX = "REVERIE_"
-_RETIRED = {
-    "trust.projects": "is no longer read; run `reverie trust` in each of these folders, and remove it here",
-}
+_RETIRED = {"trust.projects": "is no longer read; run `reverie trust` in each of these folders, and remove it here"}
 """Settings of earlier versions: they do no harm, and a warning says what to do instead."""
 
 
@@ -190,9 +188,7 @@ def _read_file(place: Place, file: TomlFile, frame: Frame, warnings: list[str]) 
                 _refuse_unknown(str(source), full, key, name)
             setting = list_settings()[full]
             if setting.env_only:
-                raise SettingsError(
-                    f"{source}: `{full}` cannot be set in a file; set the variable {setting.env} instead."
-                )
+                raise SettingsError(f"{source}: `{full}` cannot be set in a file; set the variable {setting.env}.")
             yield GivenValue(full, value, source, frame)
 
 
@@ -227,9 +223,8 @@ def _check(given: GivenValue) -> object:
         source = given.source
         where = str(SettingSource(source.place, source.file, (*source.path, *misfit.at), source.variable))
         if misfit.unknown is not None:
-            raise SettingsError(
-                f"{where}: unknown key `{format_key(key)}`; {_make_hint(misfit.unknown, misfit.valid)}"
-            ) from misfit
+            hint = _make_hint(find_nearest(misfit.unknown, misfit.valid), misfit.valid)
+            raise SettingsError(f"{where}: unknown key `{format_key(key)}`; {hint}") from misfit
         shown = "hidden" if setting.secret else _shorten(_find_part(given.value, misfit.at))
         raise SettingsError(f"{where}: `{format_key(key)}` is {shown}, but must be {misfit.wanted}.") from misfit
 
@@ -306,12 +301,10 @@ def _refuse_unknown(where: str, full: str, key: str, section: str = "") -> NoRet
         by_last = {name.split(".", 1)[1]: name for name in list_settings()}
         moved = find_nearest(key, by_last)
         near = by_last[moved] if moved else find_nearest(full, list_settings())
-    hint = f"did you mean `{near}`?" if near else f"known here: {', '.join(keys)}."
-    raise SettingsError(f"{where}: unknown key `{format_key(full)}`; {hint}")
+    raise SettingsError(f"{where}: unknown key `{format_key(full)}`; {_make_hint(near, keys)}")
 
 
-def _make_hint(key: str, valid: tuple[str, ...]) -> str:
-    near = find_nearest(key, valid)
+def _make_hint(near: str | None, valid: Iterable[str]) -> str:
     return f"did you mean `{near}`?" if near else f"known here: {', '.join(valid)}."
 
 

@@ -61,13 +61,8 @@ def format_toml(value: object) -> str:
         return _quote(str(value))
     if isinstance(value, Mapping):
         table = cast("Mapping[str, object]", value)
-        return (
-            "{"
-            + ", ".join(
-                f"{key if _BARE.fullmatch(key) else _quote(key)} = {format_toml(item)}" for key, item in table.items()
-            )
-            + "}"
-        )
+        keys = {key: key if _BARE.fullmatch(key) else _quote(key) for key in table}
+        return "{" + ", ".join(f"{keys[key]} = {format_toml(item)}" for key, item in table.items()) + "}"
     if isinstance(value, Section):
         return format_toml(to_json_value(value))
     if isinstance(value, tuple):
@@ -100,9 +95,7 @@ def format_default(setting: Setting, default: object) -> str:
 
 def make_reference_page() -> str:
     """Returns the whole page as Markdown."""
-    return (
-        _HEAD + "".join(_format_section(name, section) for name, section in list_sections().items()) + _format_flags()
-    )
+    return "".join([_HEAD, *(_format_section(*section) for section in list_sections().items()), _format_flags()])
 
 
 def _format_section(name: str, section: type) -> str:

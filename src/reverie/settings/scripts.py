@@ -10,7 +10,6 @@ import fnmatch
 import hashlib
 import os
 import re
-import stat
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -52,10 +51,9 @@ def explain_unchecked(command: str, folder: Path) -> str:
     for pattern, why in _UNKNOWN:
         if pattern.search(text) or pattern.search(plain):  # without its quotes `c""d` is `cd`
             return why
-    names_folder = re.search(r"(?<!\S)\.{1,2}/?(?!\S)", plain) or any(
-        map(_is_folder, _find_paths(plain, (folder,), folder))
-    )
-    return "it names a folder" if names_folder else ""
+    if re.search(r"(?<!\S)\.{1,2}/?(?!\S)", plain) or any(map(os.path.isdir, _find_paths(plain, (folder,), folder))):
+        return "it names a folder"
+    return ""
 
 
 def list_run_files(commands: Sequence[str], folder: Path) -> tuple[list[str], bool]:
@@ -161,13 +159,6 @@ def _walk(folder: Path, plain: str) -> tuple[list[str], bool]:
                 elif entry.is_file():
                     files.append(path)
     return files, True
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116
-    except (OSError, ValueError):
-        return False
 
 
 def _is_script(folder: Path, path: str) -> bool:

@@ -34,48 +34,32 @@ PermissionMode = Literal["ask", "accept_edits", "accept_all", "read_only"]
 class ModelSettings(Section):
     """The model that answers, and how to reach it."""
 
-    name: str = text(
-        "", "`provider:model`. If empty: a provider whose key is set, else `embedded`.", env="REVERIE_MODEL"
-    )
+    name: str = text("", "`provider:model`. Empty: a provider whose key is set, else `embedded`.", env="REVERIE_MODEL")
     small_model: str = text("", "The model for small background jobs. If empty: the cheapest of the family.")
     max_output: int = whole(8_000, "tokens", "The longest response of a normal request.")
-    raised_output: int = whole(
-        64_000, "tokens", "If a response is cut off at `max_output`, the limit rises to this once."
-    )
+    raised_output: int = whole(64_000, "tokens", "The limit rises to this once, if `max_output` cuts a response off.")
     go_on_nudges: int = whole(3, "times", "After that, how often the model is asked to continue.", minimum=0)
-    thinking: Literal["off", "on", "adaptive"] = choice(
-        "off", ("off", "on", "adaptive"), "Whether the model thinks before it answers."
-    )
+    thinking: Literal["off", "on", "adaptive"] = choice("off", ("off", "on", "adaptive"), "Thinking before the answer.")
     thinking_budget: int = whole(4_000, "tokens", "The limit for thinking when `thinking` is on.", minimum=1_024)
     effort: Literal["default", "low", "medium", "high", "max"] = choice(
         "default",
         ("default", "low", "medium", "high", "max"),
         "How much effort the model makes. default: the model decides.",
     )
-    retries: int = whole(
-        8, "times", "How often a request is repeated if the server is overloaded or unreachable.", minimum=0
-    )
+    retries: int = whole(8, "times", "How often a request is repeated if the server cannot answer.", minimum=0)
     retry_first_wait_s: float = number(1.0, "seconds", "The longest wait before the first retry; it doubles each time.")
     retry_longest_wait_s: float = number(60.0, "seconds", "The longest wait before any retry.")
     retry_longest_asked_s: float = number(300.0, "seconds", "If the server asks for a longer wait, that is an error.")
-    retry_connecting_s: float = number(
-        2.0, "seconds", "How long to try an address that does not answer; then it is an error."
-    )
+    retry_connecting_s: float = number(2.0, "seconds", "An address that does not answer is an error after this time.")
     timeout_s: float = number(600.0, "seconds", "A server without any answer for this time counts as unreachable.")
     anthropic_api_key: str = secret("ANTHROPIC_API_KEY", "The key for `anthropic:` models.")
-    anthropic_auth_token: str = secret(
-        "ANTHROPIC_AUTH_TOKEN", "A bearer token for `anthropic:` models, instead of a key."
-    )
+    anthropic_auth_token: str = secret("ANTHROPIC_AUTH_TOKEN", "A bearer token for `anthropic:`, instead of a key.")
     openai_api_key: str = secret("OPENAI_API_KEY", "The key for `openai:` models.")
-    anthropic_base_url: str = url(
-        "", "The server for `anthropic:` models. If empty: the vendor's.", env="ANTHROPIC_BASE_URL"
-    )
-    anthropic_cache_edits: bool = switch(
-        False, "Whether that server supports `cache_edits`, which delete results in its cache."
-    )
+    anthropic_base_url: str = url("", "The server for `anthropic:`. Empty: the vendor's.", env="ANTHROPIC_BASE_URL")
+    anthropic_cache_edits: bool = switch(False, "Whether that server can delete cached results (`cache_edits`).")
     openai_base_url: str = url(
         "",
-        "The server for `openai:` models (Ollama, vLLM, llama.cpp, LM Studio, OpenRouter). If empty: the vendor's.",
+        "The server for `openai:` (Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, …). Empty: the vendor's.",
         env="OPENAI_BASE_URL",
     )
 
@@ -89,13 +73,9 @@ class WindowSettings(Section):
         "The window of models that the catalogue does not know. If not set: 200,000.",
         env="REVERIE_CONTEXT_WINDOW",
     )
-    output_reserve: int = whole(
-        20_000, "tokens", "Reserved for the response: effective = window − min(max output, this).", live=True
-    )
+    output_reserve: int = whole(20_000, "tokens", "Reserved: effective = window − min(max output, this).", live=True)
     autocompact_buffer: int = whole(13_000, "tokens", "Auto-compaction starts at effective − this.", live=True)
-    warning_buffer: int = whole(
-        20_000, "tokens", "The warning comes this many tokens before auto-compaction.", live=True
-    )
+    warning_buffer: int = whole(20_000, "tokens", "The warning comes this much before auto-compaction.", live=True)
     blocking_buffer: int = whole(3_000, "tokens", "Requests are refused from effective − this on.", live=True)
     autocompact_pct: float | None = number(
         None,
@@ -113,12 +93,8 @@ class WindowSettings(Section):
     blocking_limit: int | None = whole(
         None, "tokens", "Requests are refused from this size on, instead of the formula.", env="REVERIE_BLOCKING_LIMIT"
     )
-    disable_compact: bool = switch(
-        False, "Switches off every compaction, even by command.", env="REVERIE_DISABLE_COMPACT"
-    )
-    disable_autocompact: bool = switch(
-        False, "Switches off compaction, except by command.", env="REVERIE_DISABLE_AUTOCOMPACT"
-    )
+    disable_compact: bool = switch(False, "Switches every compaction off.", env="REVERIE_DISABLE_COMPACT")
+    disable_autocompact: bool = switch(False, "Switches auto-compaction off.", env="REVERIE_DISABLE_AUTOCOMPACT")
 
 
 class TranscriptSettings(Section):
@@ -202,13 +178,10 @@ class ToolResultSettings(Section):
     message_characters: int = whole(200_000, "characters", "The limit for all tool results of one round.", live=True)
     preview_bytes: int = whole(2_000, "bytes", "The size of the preview of a kept result.", live=True)
     keep_days: int = whole(
-        30, "days", "Files of sessions that can no longer be resumed are deleted after this time. 0: never.", minimum=0
+        30, "days", "Files of sessions that cannot be resumed stay this long. 0: forever.", minimum=0
     )
     keep_bytes: int = whole(
-        1_000_000_000,
-        "bytes",
-        "If a project has more of such files, the oldest are deleted. 0: no limit.",
-        minimum=0,
+        1_000_000_000, "bytes", "If a project has more of such files, the oldest are deleted. 0: no limit.", minimum=0
     )
 
 
@@ -218,9 +191,7 @@ class MicrocompactSettings(Section, live=True):
     pause_minutes: int = whole(60, "minutes", "After a pause of this length, all except for the newest are cleared.")
     keep_recent: int = whole(5, "results", "How many of the newest stay, even with cache edits and on the server.")
     cache_edits_above: int = whole(12, "results", "If there are more, cache edits delete all except for the newest.")
-    server_trigger: int = whole(
-        180_000, "tokens", "The server clears from this size on, or from the warning threshold if that is lower."
-    )
+    server_trigger: int = whole(180_000, "tokens", "The server clears from here on, at the latest from the warning on.")
     server_target: int = whole(40_000, "tokens", "About how much is left after the server has cleared.")
 
 
@@ -255,12 +226,8 @@ class InstructionSettings(Section):
         "Files that are not loaded: patterns as in .gitignore, for whole paths or paths in the project; `~/` is the "
         "user's home."
     )
-    approved_includes: tuple[Path, ...] = paths(
-        "Files or folders outside a project that its instruction files may include."
-    )
-    warn_characters: int = whole(
-        40_000, "characters", "A larger instruction file (with its includes) causes a warning."
-    )
+    approved_includes: tuple[Path, ...] = paths("Files or folders outside a project that its files may include.")
+    warn_characters: int = whole(40_000, "characters", "A larger instruction file, with includes, causes a warning.")
     max_characters: int = whole(400_000, "characters", "The limit for all instruction files; the rest is left out.")
 
 
@@ -275,9 +242,7 @@ class TeamSettings(Section):
     folder: Path | None = location(None, "The shared folder, if `sharing` is folder.")
     remote: str = text("", "The address of the git repository, if `sharing` is git.")
     branch: str = text("main", "The branch of the git repository.")
-    sync_minutes: float = number(
-        10.0, "minutes", "How often a session fetches changes of others; it sends its own changes after each turn."
-    )
+    sync_minutes: float = number(10.0, "minutes", "How often changes are fetched; own changes are sent after a turn.")
     timeout_s: float = number(60.0, "seconds", "A git command is stopped after this time.")
 
 
@@ -318,9 +283,7 @@ class BudgetSettings(Section):
 class CatalogueSettings(Section):
     """Facts about models."""
 
-    files: tuple[Path, ...] = paths(
-        "More catalogue files; each one wins over the files before it and the built-in one."
-    )
+    files: tuple[Path, ...] = paths("More catalogue files; later ones win, and all win over the built-in one.")
 
 
 class DebugSettings(Section):
@@ -332,9 +295,7 @@ class DebugSettings(Section):
 class SessionSettings(Section):
     """How a session runs."""
 
-    bare: bool = switch(
-        False, "Only the conversation: without memory, instruction files and hooks.", env="REVERIE_BARE", env_only=True
-    )
+    bare: bool = switch(False, "No memory, instruction files and hooks.", env="REVERIE_BARE", env_only=True)
 
 
 class RemoteSettings(Section):
@@ -352,9 +313,7 @@ class RemoteSettings(Section):
 class FlagSettings(Section):
     """Where flags come from."""
 
-    provider: str = text(
-        "", "`package.module:name` of an OpenFeature provider, or of a function that makes one. If empty: flags.toml."
-    )
+    provider: str = text("", "`package.module:name` of an OpenFeature provider or its factory. Empty: flags.toml.")
 
 
 def _default_home() -> Path:

@@ -68,7 +68,7 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
             kept.discard()
             raise
         kept.close()
-        return _make_output(kept, running.exit_code, ending, seconds)
+        return _make_output(kept, running.process.returncode, ending, seconds)
 
 
 class _Ending(Enum):
@@ -85,20 +85,14 @@ class _Ending(Enum):
         return self in (_Ending.TIME, _Ending.OUTPUT)
 
 
+@dataclass(frozen=True, slots=True)
 class _RunningCommand:
     """One started command: its process and the pipe of its output."""
 
-    def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        family: ProcessFamily,
-        output: asyncio.StreamReader,
-        pipe: asyncio.ReadTransport,
-    ) -> None:
-        self._process = process
-        self._family = family
-        self._output = output
-        self._pipe = pipe
+    process: asyncio.subprocess.Process
+    family: ProcessFamily
+    output: asyncio.StreamReader
+    pipe: asyncio.ReadTransport
 
     @staticmethod
     async def start(command: str, context: ToolContext, *, read_only: bool) -> _RunningCommand:
@@ -132,15 +126,11 @@ class _RunningCommand:
             os.close(writing)
         return _RunningCommand(process, ProcessFamily(process.pid, (identity.st_dev, identity.st_ino)), output, pipe)
 
-    @property
-    def exit_code(self) -> int | None:
-        return self._process.returncode
-
     async def wait(self, kept: KeptOutput, seconds: float) -> _Ending:
         """Waits for the end and collects the output; no process holds the pipe afterwards."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        exited = asyncio.ensure_future(self._process.wait())
+        exited = asyncio.ensure_future(self.process.wait())
         drained = asyncio.ensure_future(self._drain(kept))
         ending: _Ending | None = None
         try:
@@ -160,12 +150,12 @@ class _RunningCommand:
         finally:
             try:
                 if ending is not _Ending.ITSELF:
-                    await self._family.end()
+                    await self.family.end()
                     await asyncio.wait({exited, drained}, timeout=_LEFTOVER_SECONDS)
             finally:
                 exited.cancel()
                 drained.cancel()
-                self._pipe.close()
+                self.pipe.close()
 
     async def _after_exit(self, drained: asyncio.Future[bool]) -> _Ending:
         """The shell has ended. Processes that still hold its output get a moment to finish."""
@@ -173,11 +163,11 @@ class _RunningCommand:
             await asyncio.wait({drained}, timeout=_LEFTOVER_SECONDS)
         if drained.done():
             return _Ending.ITSELF if drained.result() else _Ending.OUTPUT
-        return _Ending.BACKGROUND if self._family.living() else _Ending.DETACHED
+        return _Ending.BACKGROUND if self.family.living() else _Ending.DETACHED
 
     async def _drain(self, kept: KeptOutput) -> bool:
         """Reads the whole output; False if there was more than can be kept."""
-        while chunk := await self._output.read(_CHUNK_BYTES):
+        while chunk := await self.output.read(_CHUNK_BYTES):
             if not kept.add(chunk):
                 return False
         return True

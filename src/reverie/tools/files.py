@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from reverie.errors import StorageError, UserError
+from reverie.regular_files import open_regular
 from reverie.storage.atomic import create_exclusive, storage_error, write_atomic
 from reverie.tools.base import Keeper, ReadCache, SeenFile, ToolContext
 from reverie.tools.text_form import is_clean
@@ -29,7 +30,6 @@ WHOLE_FILE_LIMIT = 64 * 1024 * 1024
 """In bytes: a larger file is never read whole, so it has no digest and cannot be edited."""
 
 T = TypeVar("T")
-_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +89,17 @@ def digest(data: bytes) -> str:
 def open_file(where: Located) -> tuple[int, os.stat_result]:
     """Opens a regular file for reading; raises for anything else and never waits."""
     try:
-        # Without O_NONBLOCK, opening a pipe without a writer would hang.
-        fd = os.open(where.real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        fd = open_regular(where.real)
     except FileNotFoundError as error:
         raise UserError(_explain_missing(where)) from error
+    except IsADirectoryError as error:
+        raise UserError(f"{where.shown} is a folder: list it with Glob, or with ls in Bash.") from error
     except OSError as error:
+        if error.errno == errno.EINVAL:
+            why = str(error.strerror).removeprefix("it ")  # is a device, not a regular file
+            raise UserError(f"{where.shown} {why}: only regular files can be read and changed.") from error
         raise storage_error(error, Path(where.shown), "read") from error
-    status = os.fstat(fd)
-    if stat.S_ISREG(status.st_mode):
-        return fd, status
-    os.close(fd)
-    if stat.S_ISDIR(status.st_mode):
-        raise UserError(f"{where.shown} is a folder: list it with Glob, or with ls in Bash.")
-    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
-    raise UserError(f"{where.shown} is {kind}, not a file: only regular files can be read and changed.")
+    return fd, os.fstat(fd)
 
 
 def load(where: Located) -> Snapshot:

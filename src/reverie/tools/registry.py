@@ -57,10 +57,8 @@ def make_read_only_check(tools: Iterable[Tool]) -> Callable[[str, JsonObject], b
 
     def is_read_only(name: str, given: JsonObject) -> bool:
         tool = known.get(name)
-        return (
-            tool is not None
-            and not explain_invalid(given, tool.schema.get("input_schema", {}))
-            and tool.is_read_only(given)
-        )
+        if tool is None or explain_invalid(given, tool.schema.get("input_schema", {})):
+            return False
+        return tool.is_read_only(given)
 
     return is_read_only

@@ -132,17 +132,9 @@ def _refuse(reason: str) -> ToolOutput:
 
 async def _ask_permission(prepared: _Prepared, tool: Tool, context: ToolContext) -> JsonObject | str:
     """Returns the input to run with, which a hook may have changed; or the reason why the call may not run."""
-    caller = context.caller
-    asked = ToolCall(
-        prepared.call.id,
-        prepared.call.name,
-        prepared.given,
-        prepared.read_only,
-        context.cwd,
-        caller.purpose,
-        caller.agent_id,
-    )
-    decision = await context.permission(asked)
+    call, caller = prepared.call, context.caller
+    who = (context.cwd, caller.purpose, caller.agent_id)
+    decision = await context.permission(ToolCall(call.id, call.name, prepared.given, prepared.read_only, *who))
     match decision:
         case Allow(updated):
             given = prepared.given if updated is None else updated

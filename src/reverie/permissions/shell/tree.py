@@ -15,7 +15,6 @@ from reverie.permissions.shell.words import TokenSpan
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
-_STATEMENTS = frozenset({"command", "pipeline", "list", "redirected_statement"})
 _LEAF_WORDS = frozenset({"word", "number", "raw_string", "==", "=~"})
 _STRING_PARTS = frozenset({'"', "string_content", "$"})
 _NAMES = {
@@ -75,20 +74,20 @@ def _read_sequence(node: Node, operators: frozenset[str], spans: list[TokenSpan]
 
 
 def _read_statement(node: Node, spans: list[TokenSpan]) -> None:
-    if node.type not in _STATEMENTS or node.is_missing:
-        raise _refuse(node)
-    match node.type:
+    match "" if node.is_missing else node.type:
         case "command":
             _read_command(node, spans)
         case "pipeline":
             _read_sequence(node, frozenset({"|"}), spans)
         case "list":
             _read_sequence(node, frozenset({"&&"}), spans)
-        case _:
+        case "redirected_statement":
             body, *redirects = node.children
             _read_statement(body, spans)
             for redirect in redirects:
                 _read_redirect(redirect, spans)
+        case _:
+            raise _refuse(node)
 
 
 def _read_command(node: Node, spans: list[TokenSpan]) -> None:
