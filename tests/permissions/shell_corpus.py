@@ -164,7 +164,7 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("ls; ;ls", "nothing between separators"),
     (";ls", "nothing before"),
     ("&& ls", "nothing before"),
-    ("ls |", "nothing behind"),
+    ("ls |", "nothing after"),
     ("ls | ; wc a", "nothing between"),
     ("(ls; ls)", "a subshell"),
     ("{ ls; }", "a group"),

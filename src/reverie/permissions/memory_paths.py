@@ -109,21 +109,19 @@ def _find_root(path: str, home: Path, expand_tilde: bool) -> Path:
 
 
 def _check_text(path: str) -> None:
-    if not path:
-        raise _Unsafe("it is empty")
     for char in path:
         if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
             raise _Unsafe(f"it holds the control or invisible character U+{ord(char):04X}")
-    if "\\" in path:
-        raise _Unsafe("it holds a backslash")
-    if not path.startswith("/"):
-        raise _Unsafe("it is not absolute")
-    if path.startswith("//"):
-        raise _Unsafe("it begins with two slashes, as a network path does")
-    if len(path.encode()) > _MAX_PATH_BYTES:
-        raise _Unsafe(f"it is longer than {_MAX_PATH_BYTES:,} bytes")
-    if not _SEPARATOR_TWINS.isdisjoint(path):
-        raise _Unsafe("it holds a look-alike of a slash")
+    for is_wrong, why in (
+        (not path, "it is empty"),
+        ("\\" in path, "it holds a backslash"),
+        (not path.startswith("/"), "it is not absolute"),
+        (path.startswith("//"), "it begins with two slashes, as a network path does"),
+        (len(path.encode()) > _MAX_PATH_BYTES, f"it is longer than {_MAX_PATH_BYTES:,} bytes"),
+        (not _SEPARATOR_TWINS.isdisjoint(path), "it holds a look-alike of a slash"),
+    ):
+        if is_wrong:
+            raise _Unsafe(why)
     for component in path.split("/"):
         if component == "..":
             raise _Unsafe("it climbs with ..")
@@ -224,15 +222,12 @@ def _step(folder: Path, component: str, missing: bool) -> tuple[Path, bool]:
 
 
 def _explain(problem: OSError) -> str:
-    match problem.errno:
-        case errno.ELOOP:
-            return "links on the way lead in a circle"
-        case errno.ENOTDIR:
-            return "a file is where a folder is needed"
-        case errno.ENAMETOOLONG:
-            return "it is too long for this file system"
-        case _:
-            return f"it cannot be looked at ({os.strerror(problem.errno or 0)})"
+    known = {
+        errno.ELOOP: "its links lead in a circle",
+        errno.ENOTDIR: "a file is where a folder is needed",
+        errno.ENAMETOOLONG: "it is too long for this file system",
+    }
+    return known.get(problem.errno or 0, f"it cannot be checked ({os.strerror(problem.errno or 0)})")
 
 
 def _check_writable(place: _Place) -> None:

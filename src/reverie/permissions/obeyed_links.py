@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -222,8 +223,5 @@ class _Project:
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as found:
-            yield from found
-    except OSError:  # not a folder, or not readable
-        return
+    with suppress(OSError), os.scandir(folder) as found:  # not a folder, or not readable
+        yield from found

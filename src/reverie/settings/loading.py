@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
@@ -225,7 +227,7 @@ def _check(given: GivenValue) -> object:
         if misfit.unknown is not None:
             hint = _make_hint(find_nearest(misfit.unknown, misfit.valid), misfit.valid)
             raise SettingsError(f"{where}: unknown key `{format_key(key)}`; {hint}") from misfit
-        shown = "hidden" if setting.secret else _shorten(_find_part(given.value, misfit.at))
+        shown = "hidden" if setting.secret else _shorten(reduce(getitem, misfit.at, cast("Any", given.value)))
         raise SettingsError(f"{where}: `{format_key(key)}` is {shown}, but must be {misfit.wanted}.") from misfit
 
 
@@ -308,26 +310,17 @@ def _make_hint(near: str | None, valid: Iterable[str]) -> str:
     return f"did you mean `{near}`?" if near else f"known here: {', '.join(valid)}."
 
 
-def _find_part(value: object, at: KeyPath) -> object:
-    for step in at:
-        value = cast("Any", value)[step]
-    return value
-
-
 def _shorten(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= 80 else shown[:79] + "…"
 
 
-def wants_colour(is_terminal: bool, env: Mapping[str, str] | None = None) -> bool:
+def wants_colour(is_terminal: bool) -> bool:
     """Whether to use colour: on a terminal unless NO_COLOR is set, elsewhere only with FORCE_COLOR."""
-    env = os.environ if env is None else env
-    if env.get("NO_COLOR"):
-        return False
-    return bool(env.get("FORCE_COLOR")) or (is_terminal and env.get("TERM") != "dumb")
+    get = os.environ.get
+    return not get("NO_COLOR") and (bool(get("FORCE_COLOR")) or (is_terminal and get("TERM") != "dumb"))
 
 
-def find_editor(env: Mapping[str, str] | None = None) -> str:
+def find_editor() -> str:
     """Returns the command that edits a file: VISUAL, else EDITOR, else vi."""
-    env = os.environ if env is None else env
-    return env.get("VISUAL", "").strip() or env.get("EDITOR", "").strip() or "vi"
+    return os.environ.get("VISUAL", "").strip() or os.environ.get("EDITOR", "").strip() or "vi"

@@ -97,13 +97,12 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         Risk.SPEND,
         """
         model.max_output model.raised_output model.effort extraction.run_s dream.run_minutes model.retry_first_wait_s
-        model.retry_connecting_s
-        model.retry_longest_wait_s model.retry_longest_asked_s model.timeout_s window.context_window
-        window.output_reserve window.autocompact_buffer window.warning_buffer window.autocompact_pct
-        window.autocompact_window window.blocking_limit window.disable_compact window.disable_autocompact
-        microcompact.pause_minutes microcompact.keep_recent microcompact.cache_edits_above microcompact.server_trigger
-        microcompact.server_target compaction.summary_tokens compaction.collapse_at_pct compaction.collapse_block_pct
-        agents.lead_s catalogue.files
+        model.retry_connecting_s model.retry_longest_wait_s model.retry_longest_asked_s model.timeout_s
+        window.context_window window.output_reserve window.autocompact_buffer window.warning_buffer
+        window.autocompact_pct window.autocompact_window window.blocking_limit window.disable_compact
+        window.disable_autocompact microcompact.pause_minutes microcompact.keep_recent microcompact.cache_edits_above
+        microcompact.server_trigger microcompact.server_target compaction.summary_tokens compaction.collapse_at_pct
+        compaction.collapse_block_pct agents.lead_s catalogue.files
         """,
     ),
     (

@@ -41,7 +41,11 @@ class TomlFile:
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
             raise SettingsError(f"{path}:{line}: not valid UTF-8 text; save the file as UTF-8.") from error
-        return cls(path, text, _parse(path, text))
+        try:
+            return cls(path, text, load_toml(text))
+        except Unparsable as error:
+            where = f"{path}:{error.line}" if error.line is not None else str(path)
+            raise SettingsError(f"{where}: {error}.") from error
 
     def line(self, path: KeyPath) -> int:
         """Returns the line (from 1) of the key at `path`, or of the nearest table around it."""
@@ -66,14 +70,6 @@ def _read_bytes(path: Path) -> bytes | None:
     if len(raw) > MAX_TOML:
         raise SettingsError(f"{path}: larger than {MAX_TOML:,} bytes; that is not a settings file.")
     return raw
-
-
-def _parse(path: Path, text: str) -> dict[str, Any]:
-    try:
-        return load_toml(text)
-    except Unparsable as error:
-        where = f"{path}:{error.line}" if error.line is not None else str(path)
-        raise SettingsError(f"{where}: {error}.") from error
 
 
 def format_key(key: str) -> str:

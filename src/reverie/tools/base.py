@@ -90,14 +90,6 @@ Keeper: TypeAlias = Callable[[bytes, bytes | None], bool]
 deleted now. Raises to refuse."""
 
 
-def same_path(path: Path) -> Path:
-    return path
-
-
-def _no_keeper(_path: Path) -> Keeper | None:
-    return None
-
-
 @dataclass(slots=True)
 class ToolContext:
     """Everything that a tool may use. `map_path` lets a layer redirect reads and writes to a copy."""
@@ -107,8 +99,8 @@ class ToolContext:
     permission: PermissionFunction
     read_cache: ReadCache
     keep_dir: Path
-    map_path: PathMapping = same_path
-    keeper: Callable[[Path], Keeper | None] = _no_keeper
+    map_path: PathMapping = field(default=lambda path: path)
+    keeper: Callable[[Path], Keeper | None] = field(default=lambda _path: None)
     """Returns who must write this file (by its unmapped path), if not the tool: memories have their own rules."""
     progress: Callable[[str], None] = field(default=lambda _text: None)
     spawn: Callable[[AgentOrder], Awaitable[ToolOutput]] | None = None

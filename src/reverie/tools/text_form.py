@@ -67,13 +67,7 @@ def with_newlines(text: str, newline: str) -> str:
 
 def is_clean(text: str) -> bool:
     """Whether the text can be written as UTF-8."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return text.isascii() or _LONE.search(text) is None
 
 
 def replace_surrogates(text: str) -> str:
