@@ -48,7 +48,7 @@ class CompactionSettings(Section, live=True):
     last_message_tokens: int = whole(10_000, "tokens", "A message without an answer stays unchanged up to this size.")
     pins_bytes: int = whole(10_000, "bytes", "The limit for all pins together.")
     collapse_at_pct: float = number(90, "percent", "Old parts are folded from this share of effective on.", maximum=100)
-    collapse_block_pct: float = number(95, "percent", "The blocking limit with folding, of effective.", maximum=100)
+    collapse_block_pct: float = number(95, "percent", "With folding: the blocking limit, of effective.", maximum=100)
 
 
 class ExtractionSettings(Section, live=True):
@@ -99,7 +99,7 @@ class MessageSettings(Section, live=True):
     mailbox_bytes: int = whole(64_000_000, "bytes", "The limit for unread messages; more are refused.")
     lock_s: float = number(30.0, "seconds", "The longest wait for an inbox that another process is changing.")
     permission_s: float = number(300.0, "seconds", "A teammate's question without an answer is denied after this time.")
-    shutdown_s: float = number(60.0, "seconds", "A teammate that does not answer a request to end is ended.")
+    shutdown_s: float = number(60.0, "seconds", "A teammate that does not answer a request to end is ended after this.")
     ask_again_s: float = number(30.0, "seconds", "The time between a refusal to end and the next request.")
     refusals: int = whole(3, "refusals", "How often a teammate may refuse to end.", minimum=0)
     kill_s: float = number(10.0, "seconds", "The time between SIGTERM and SIGKILL.")

@@ -35,7 +35,7 @@ class ModelSettings(Section):
     """The model that answers, and how to reach it."""
 
     name: str = text("", "`provider:model`. Empty: a provider whose key is set, else `embedded`.", env="REVERIE_MODEL")
-    small_model: str = text("", "The model for small background jobs. If empty: the cheapest of the family.")
+    small_model: str = text("", "The model for small background jobs. Empty: the cheapest of the family.")
     max_output: int = whole(8_000, "tokens", "The longest response of a normal request.")
     raised_output: int = whole(64_000, "tokens", "The limit rises to this once, if `max_output` cuts a response off.")
     go_on_nudges: int = whole(3, "times", "After that, how often the model is asked to continue.", minimum=0)
@@ -70,10 +70,10 @@ class WindowSettings(Section):
     context_window: int | None = whole(
         None,
         "tokens",
-        "The window of models that the catalogue does not know. If not set: 200,000.",
+        "The window of models that the catalogue does not know. Not set: 200,000.",
         env="REVERIE_CONTEXT_WINDOW",
     )
-    output_reserve: int = whole(20_000, "tokens", "Reserved: effective = window − min(max output, this).", live=True)
+    output_reserve: int = whole(20_000, "tokens", "Kept free: effective = window − min(max output, this).", live=True)
     autocompact_buffer: int = whole(13_000, "tokens", "Auto-compaction starts at effective − this.", live=True)
     warning_buffer: int = whole(20_000, "tokens", "The warning comes this much before auto-compaction.", live=True)
     blocking_buffer: int = whole(3_000, "tokens", "Requests are refused from effective − this on.", live=True)
@@ -211,7 +211,7 @@ class MemorySettings(Section):
         env="REVERIE_MEMORY_PATH",
         env_only=True,
     )
-    directory: str = text("", "The memory directory. If empty: one per project, in the home.")
+    directory: str = text("", "The memory directory. Empty: one per project, in the home.")
     guidelines: str = text("", "Text that is added to the instructions about memory.", env="REVERIE_MEMORY_GUIDELINES")
     recall_ceiling_s: float = number(
         1.5, "seconds", "The longest wait for a model that selects memories; then the local ranker selects them."
@@ -276,7 +276,7 @@ class BudgetSettings(Section):
         live=True,
     )
     background_dollars_per_day: float | None = number(
-        None, "US dollars", "The same in money, for models with a known price. If not set: no limit.", live=True
+        None, "US dollars", "The same in money, for models with a known price. Not set: no limit.", live=True
     )
 
 
@@ -295,7 +295,7 @@ class DebugSettings(Section):
 class SessionSettings(Section):
     """How a session runs."""
 
-    bare: bool = switch(False, "No memory, instruction files and hooks.", env="REVERIE_BARE", env_only=True)
+    bare: bool = switch(False, "No memory, no instruction files, no hooks.", env="REVERIE_BARE", env_only=True)
 
 
 class RemoteSettings(Section):
