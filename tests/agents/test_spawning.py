@@ -336,7 +336,7 @@ say It said: {{result}}
 def test_where_nobody_sits_an_agent_is_denied(tmp_path: Path) -> None:
     async def work(session: Session) -> None:
         events = await turn(session, "go")
-        assert "Nobody is there to be asked" in ended(events).text
+        assert "Nobody can be asked here" in ended(events).text
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, ASKS))
     assert not (tmp_path / "made").exists()

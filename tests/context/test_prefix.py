@@ -15,7 +15,7 @@ from reverie.models.request_log import read_log
 from reverie.origins import escape_tags
 from reverie.paths import slug
 from reverie.session import Session
-from reverie.settings.sections import Model
+from reverie.settings.sections import ModelSettings
 from reverie.storage.transcript.records import SessionHeader
 from tests.sessions import ended, in_session, of_kind, script, turn
 
@@ -165,13 +165,13 @@ def test_thinking_and_effort_are_part_of_the_header(project: Path, tmp_path: Pat
 
 
 def test_a_budget_for_thinking_leaves_room_for_an_answer() -> None:
-    assert thinking_of(Model(thinking="on", thinking_budget=50_000), 64_000) == {
+    assert thinking_of(ModelSettings(thinking="on", thinking_budget=50_000), 64_000) == {
         "type": "enabled",
         "budget_tokens": 8_000 - 1_024,
     }
-    assert thinking_of(Model(thinking="on"), 1_000) == {"type": "enabled", "budget_tokens": 1_024}
-    assert thinking_of(Model(thinking="adaptive"), 64_000) == {"type": "adaptive"}
-    assert effort_of(Model()) is None
+    assert thinking_of(ModelSettings(thinking="on"), 1_000) == {"type": "enabled", "budget_tokens": 1_024}
+    assert thinking_of(ModelSettings(thinking="adaptive"), 64_000) == {"type": "adaptive"}
+    assert effort_of(ModelSettings()) is None
 
 
 class TestReminder:

@@ -19,7 +19,7 @@ from reverie.paths import Places
 from reverie.prompts import render
 from reverie.regular_files import read_head
 from reverie.settings.reach import Risk
-from reverie.settings.trust import Part, TrustBook, digests, looks_at
+from reverie.settings.trust import ActingPart, TrustBook, digest_parts, make_check
 
 MAX_BYTES = 100_000
 GENERAL = "general"
@@ -88,12 +88,12 @@ def load_definitions(places: Places, *, bare: bool = False) -> Definitions:
     return Definitions(MappingProxyType(kinds), tuple(problems))
 
 
-def trusted_parts(places: Places) -> list[Part]:
+def trusted_parts(places: Places) -> list[ActingPart]:
     """Returns the choices in the project's files that need the user's trust."""
     return [part for _, parts in _read_all(places, []) for part in parts]
 
 
-def _read_all(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefinition, list[Part]]]:
+def _read_all(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefinition, list[ActingPart]]]:
     taken = {kind.name for kind in built_in()}
     book: TrustBook | None = None
     for folder in definition_folders(places):
@@ -106,12 +106,12 @@ def _read_all(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefini
             parts = [] if is_own else list(_trusted_parts(found, path, places.checkout, taken))
             if parts:
                 book = book or TrustBook.read(places.home)
-                state = book.state(places.checkout, digests(parts)[str(places.checkout)], places.root)
+                state = book.state(places.checkout, digest_parts(parts)[str(places.checkout)], places.root)
                 parts = [replace(part, ignored=state) for part in parts]
             yield found, parts
 
 
-def _trusted_parts(kind: AgentDefinition, path: Path, folder: Path, taken: set[str]) -> Iterator[Part]:
+def _trusted_parts(kind: AgentDefinition, path: Path, folder: Path, taken: set[str]) -> Iterator[ActingPart]:
     chosen: tuple[tuple[str, str, bool, Risk], ...] = (
         ("model", kind.model, bool(kind.model), Risk.SPEND),
         ("memory", "user", kind.memory is AgentMemoryScope.USER, Risk.MOVE),
@@ -119,8 +119,8 @@ def _trusted_parts(kind: AgentDefinition, path: Path, folder: Path, taken: set[s
     )
     for key, value, acts, risk in chosen:
         if acts:
-            look = looks_at(key, value, folder)
-            yield Part(folder, path.relative_to(folder).as_posix(), 1, key, value, risk, look)
+            look = make_check(key, value, folder)
+            yield ActingPart(folder, path.relative_to(folder).as_posix(), 1, key, value, risk, look)
 
 
 def definition_folders(places: Places) -> list[Path]:

@@ -24,8 +24,8 @@ from reverie.prompts import render
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import View
-from reverie.tools.base import Caller, FileSeen, Keeper, PathMapping, PermissionFunction, Tool, ToolContext
-from reverie.tools.registry import tool_schemas
+from reverie.tools.base import Caller, Keeper, PathMapping, PermissionFunction, SeenFile, Tool, ToolContext
+from reverie.tools.registry import list_schemas
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolUseBlock
 
 AFRESH = Break(BreakCause.APART, "a conversation with its own system prompt")
@@ -66,7 +66,7 @@ class ForkPoint:
         chosen = {name: tool for name, tool in self.tools.items() if name in tools}
         parent = self.conversation
         log = SessionLog(None, parent.log.session_id, cwd=self.context.cwd, version="", clock=parent.clock)
-        schemas = tool_schemas(list(chosen.values()))
+        schemas = list_schemas(list(chosen.values()))
         log.append(SessionHeader(model=model or parent.model.name, system=(system,), tools=schemas))
         account = parent.account.afresh() if parent.account is not None else None
         conversation = replace(
@@ -92,7 +92,7 @@ class ForkPoint:
         tools: Mapping[str, Tool] | None = None,
         map_path: PathMapping | None = None,
         keeper: Callable[[Path], Keeper | None] | None = None,
-        seen: Mapping[Path, FileSeen] | None = None,
+        seen: Mapping[Path, SeenFile] | None = None,
         progress: Callable[[str], None] = lambda _text: None,
         emit: Callable[[Event], None] = lambda _event: None,
         kind: str = "",

@@ -20,7 +20,7 @@ from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
 from reverie.paths import find_repo
 from reverie.settings import home_folder
-from reverie.settings.trust import CHANGED, Part, TrustBook
+from reverie.settings.trust import CHANGED, ActingPart, TrustBook
 from reverie.storage.trust_file import decline, revoke, trust
 
 _STATES = {
@@ -106,7 +106,7 @@ def ask_once(cwd: Path) -> None:
         click.echo("Not trusted: these parts have no effect. `reverie trust` asks again.")
 
 
-def find_parts(cwd: Path) -> tuple[list[Part], str]:
+def find_parts(cwd: Path) -> tuple[list[ActingPart], str]:
     """The parts of this folder's files that need trust, and whether they are trusted."""
     settings, places = load_places(cwd)
     found = [*settings.parts, *trusted_parts(places)]
@@ -119,7 +119,7 @@ def find_parts(cwd: Path) -> tuple[list[Part], str]:
     return parts, "changed" if any(part.ignored == CHANGED for part in waiting) else "not trusted"
 
 
-def show_parts(parts: Sequence[Part], *, paged: bool = False) -> None:
+def show_parts(parts: Sequence[ActingPart], *, paged: bool = False) -> None:
     """Shows every part in full. `paged`: the next page comes when the user presses Enter."""
     paint = get_paint()
     pages = Pages([*_part_lines(parts, paint)])
@@ -130,7 +130,7 @@ def show_parts(parts: Sequence[Part], *, paged: bool = False) -> None:
             click.prompt(paint.warning(more), default="", show_default=False, prompt_suffix=" ")
 
 
-def _part_lines(parts: Sequence[Part], paint: Paint) -> Iterator[str]:
+def _part_lines(parts: Sequence[ActingPart], paint: Paint) -> Iterator[str]:
     file = ""
     for part in parts:
         if file != (file := str(part.folder / part.file)):
@@ -143,7 +143,7 @@ def _part_lines(parts: Sequence[Part], paint: Paint) -> Iterator[str]:
                 yield f"    {paint.warning(f'the program it runs cannot be checked for changes: {unchecked}')}"
 
 
-def _values(part: Part) -> Iterator[tuple[str, str]]:
+def _values(part: ActingPart) -> Iterator[tuple[str, str]]:
     """Each item of a part as text, and why a change of the program it runs may go unnoticed."""
     value = part.value
     items = cast("list[object]", value) if isinstance(value, list) else [value]
@@ -151,19 +151,19 @@ def _values(part: Part) -> Iterator[tuple[str, str]]:
         yield f"{part.key} = {'(hidden)' if item is None else json_text(count_blanks(item))}", unchecked
 
 
-def _question(parts: Sequence[Part]) -> str:
+def _question(parts: Sequence[ActingPart]) -> str:
     folders = ", ".join(dict.fromkeys(exact(str(part.folder)) for part in parts))
     return f"Trust {folders} with all of this?"
 
 
-def _show_state(folder: Path, state: str, parts: Sequence[Part], as_json: bool) -> None:
+def _show_state(folder: Path, state: str, parts: Sequence[ActingPart], as_json: bool) -> None:
     if not as_json:
         show_parts(parts)
     said = {"folder": str(folder), "state": state, "parts": [_as_json(part) for part in parts]}
     answer(as_json, said, f"{exact(str(folder))}: {_STATES[state]}")
 
 
-def _as_json(part: Part) -> dict[str, Any]:
+def _as_json(part: ActingPart) -> dict[str, Any]:
     return {
         "folder": str(part.folder),
         "file": part.file,

@@ -22,10 +22,10 @@ from reverie.memory.prompt import memory_prompt, uses_team
 from reverie.memory.taxonomy import INDEX, TEAM
 from reverie.origins import escape_tags
 from reverie.paths import Places, memory_place, memory_switch
-from reverie.permissions.inside import check_memory_root, is_inside
+from reverie.permissions.memory_paths import check_memory_root, is_inside
 from reverie.prompts import render
 from reverie.settings import Settings
-from reverie.settings.sections import Model
+from reverie.settings.sections import ModelSettings
 from reverie.storage.transcript.records import SessionHeader, from_record
 from reverie.types import JsonObject, Origin, Record, TextBlock
 
@@ -71,7 +71,7 @@ def render_prefix(
     return Prefix(system, reminder(found.files, shown), tuple(warnings))
 
 
-def thinking_of(model: Model, max_output: int) -> JsonObject | None:
+def thinking_of(model: ModelSettings, max_output: int) -> JsonObject | None:
     """Returns how a request asks for thinking. The budget leaves room for an answer below `max_output`."""
     match model.thinking:
         case "off":
@@ -85,7 +85,7 @@ def thinking_of(model: Model, max_output: int) -> JsonObject | None:
             assert_never(model.thinking)
 
 
-def effort_of(model: Model) -> str | None:
+def effort_of(model: ModelSettings) -> str | None:
     """Returns the effort of a request; None leaves it to the model."""
     return None if model.effort == "default" else model.effort
 

@@ -19,8 +19,8 @@ from openfeature.provider import AbstractProvider, Metadata
 from reverie.errors import SettingsError
 from reverie.flags.registry import ENV_PREFIX, FLAGS, all_names, env_name, flatten, number_kind
 from reverie.settings.kinds import NOWHERE, Misfit, Switch
-from reverie.settings.loading import nearest
-from reverie.settings.toml_file import TomlFile, visible
+from reverie.settings.loading import find_nearest
+from reverie.settings.toml_file import TomlFile, format_key
 
 if TYPE_CHECKING:
     from openfeature.flag_evaluation import FlagValueType
@@ -92,7 +92,7 @@ class FileProvider(AbstractProvider):
             if not variable.startswith(ENV_PREFIX) or not text:
                 continue
             if variable not in names:
-                near = nearest(variable, names)
+                near = find_nearest(variable, names)
                 hint = f"did you mean {near}?" if near else "`reverie settings --flags` lists the flags."
                 self._warn(f"environment {variable}: unknown flag, ignored; {hint}")
                 continue
@@ -198,9 +198,9 @@ def _values_of(file: TomlFile, warn: _Warn) -> _Values:
     for name, given, keys in flatten(file.data):
         where = f"{file.path}:{file.line(keys)}"
         if name not in FLAGS and number_kind(name) is None:
-            near = nearest(name, all_names())
+            near = find_nearest(name, all_names())
             hint = f"did you mean `{near}`?" if near else "`reverie settings --flags` lists the flags."
-            warn(f"{where}: unknown flag `{visible(name)}`, ignored; {hint}")
+            warn(f"{where}: unknown flag `{format_key(name)}`, ignored; {hint}")
             continue
         value, wanted = _fit(name, given)
         if value is None:

@@ -12,7 +12,7 @@ from typing import cast
 
 from reverie.settings.fields import Setting
 from reverie.settings.kinds import Counts, Numeric
-from reverie.settings.schema import all_settings
+from reverie.settings.schema import list_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ ENV_PREFIX = "REVERIE_FLAG_"
 @cache
 def numbers() -> Mapping[str, Setting]:
     """Returns the settings that a flag of the same name may change while a session runs."""
-    return {key: setting for key, setting in all_settings().items() if setting.live}
+    return {key: setting for key, setting in list_settings().items() if setting.live}
 
 
 def number_kind(name: str) -> Numeric | None:

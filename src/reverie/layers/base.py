@@ -18,7 +18,7 @@ from reverie.events import Event
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.storage.transcript.records import Payload
 from reverie.storage.transcript.view import View
-from reverie.tools.base import FileSeen, Keeper, PathMapping, Tool, ToolOutput
+from reverie.tools.base import Keeper, PathMapping, SeenFile, Tool, ToolOutput
 from reverie.types import Block, JsonObject, Message, Purpose, ToolUseBlock, Usage
 
 T = TypeVar("T")
@@ -228,7 +228,7 @@ class Fork(Protocol):
         tools: Mapping[str, Tool] | None = None,
         map_path: PathMapping | None = None,
         keeper: Callable[[Path], Keeper | None] | None = None,
-        seen: Mapping[Path, FileSeen] | None = None,
+        seen: Mapping[Path, SeenFile] | None = None,
         progress: Callable[[str], None] = ...,
         emit: Callable[[Event], None] = ...,
         kind: str = "",

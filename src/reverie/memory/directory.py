@@ -18,7 +18,7 @@ from reverie.memory.scan import ScanEntry, scan
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, decode, encode
 from reverie.memory.upkeep.undo import plan_restore, plan_undo
-from reverie.permissions.inside import inside_for_write, is_inside
+from reverie.permissions.inside import check_memory_write, is_inside
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.storage.history.folder import ChangedOnDisk, LockedFolder, VersionedFolder, history_place
@@ -168,7 +168,7 @@ class MemoryDirectory:
     ) -> Version | None:
         """Applies an agent's Write or Edit to a real path. `text` is the whole new content; returns None if nothing
         differs. An empty text removes a topic file. The agent writes the index itself, so this adds no line."""
-        name = self._name_at(inside_for_write(path, self.root))
+        name = self._name_at(check_memory_write(path, self.root))
         return self._run(lambda _: [Change(name, text, base)], info)
 
     def absorb(self, info: WriteInfo | None = None) -> Version | None:
@@ -315,13 +315,13 @@ class MemoryDirectory:
     def _name(self, name: str) -> str:
         if name.startswith("/"):
             raise UserError(f"{name!r} is not the name of a memory: give it relative to the memory directory.")
-        return self._name_at(inside_for_write(f"{self.root}/{name}", self.root))
+        return self._name_at(check_memory_write(f"{self.root}/{name}", self.root))
 
     def _name_at(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
 
     def _path_for(self, name: str) -> Path:
-        return inside_for_write(f"{self.root}/{name}", self.root)
+        return check_memory_write(f"{self.root}/{name}", self.root)
 
     def _readable(self, name: str) -> Path:
         path = self.root / name

@@ -12,7 +12,7 @@ from reverie.errors import ReverieError
 from reverie.memory.changes import ProposedWrite
 from reverie.memory.directory import MemoryDirectory
 from reverie.paths import MemoryPlace, MemorySwitch, Places, memory_place, memory_switch
-from reverie.permissions.inside import check_memory_root
+from reverie.permissions.memory_paths import check_memory_root
 from reverie.settings import Settings
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from reverie.runtime.hook_process import KEPT_BYTES, CommandResult, run_command
 from reverie.types import Json, JsonObject
 
 if TYPE_CHECKING:
-    from reverie.settings.sections import Hooks as HookSettings
+    from reverie.settings.sections import HookSettings
 
 Permission: TypeAlias = Literal["allow", "deny", "ask"]
 

@@ -37,7 +37,7 @@ from reverie.session.parts import SessionParts
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock, SessionLog
 from reverie.tools.base import Caller, Keeper, ReadCache, Tool, ToolContext
-from reverie.tools.registry import tool_schemas
+from reverie.tools.registry import list_schemas
 from reverie.types import Message, Origin, Purpose, TextBlock
 
 KeeperOf: TypeAlias = Callable[[Path], Keeper | None]
@@ -126,7 +126,7 @@ class AgentContexts:
         return SessionHeader(
             model=model.name,
             system=(*own, place),
-            tools=tool_schemas(tools.values()),
+            tools=list_schemas(tools.values()),
             reminder=reminder(found.files, ()),
             date=today.isoformat(),
             thinking=thinking_of(parts.settings.model, facts.max_output),

@@ -19,7 +19,7 @@ from reverie.instructions import Instructions, load_instructions
 from reverie.layers.base import BreakCause, Companion
 from reverie.loop import Thread
 from reverie.paths import Places
-from reverie.permissions.policy import Mode, Rules
+from reverie.permissions.policy import PolicyMode, Rules
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import TaskInfo, Tasks
 from reverie.session.forks import SessionForks
@@ -35,8 +35,8 @@ from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock
 from reverie.storage.transcript.view import View
 from reverie.tools.base import Caller, Tool, ToolContext
-from reverie.tools.registry import read_only_by, tool_schemas
-from reverie.tools.seen_files import seen_files
+from reverie.tools.registry import list_schemas, make_read_only_check
+from reverie.tools.seen_files import find_seen_files
 
 
 class Outlet:
@@ -103,19 +103,19 @@ class Assembly:
         """The turn changes the context no longer, though its last event may still be unread."""
         self.closing = False  # the session is closing: it only waits for running background work
         self._server: LiveServer | None = None
-        self._schemas = tool_schemas(tools)
+        self._schemas = list_schemas(tools)
         self.tasks = Tasks(parts.background, self._task_changed)
         self.hook_points = HookPoints(parts.hooks, emit)
         self.memory = MemoryCompanion.open(parts, emit, clock)
         given = parts.settings.permissions
         self.gate = PermissionGate(
             parts.hooks,
-            Mode(given.mode),
+            PolicyMode(given.mode),
             Rules.parse(given.allow, given.ask, given.deny),
             can_ask=interactive,
             emit=emit,
             writes_memory=self.memory.may_write if self.memory is not None else lambda _call: False,
-            is_read_only=read_only_by(tools),
+            is_read_only=make_read_only_check(tools),
         )
         self.messages = SessionMessages(parts, emit, lambda: self.busy)
         self.accounts = open_accounts(parts, emit, clock)
@@ -173,7 +173,7 @@ class Assembly:
                 cwd=parts.places.cwd,
                 caller=Caller(),
                 permission=self.agents.main_permission,
-                read_cache=seen_files(parts.log.view, parts.log.records, parts.places.cwd),
+                read_cache=find_seen_files(parts.log.view, parts.log.records, parts.places.cwd),
                 keep_dir=parts.places.tool_results(parts.log.session_id),
                 keeper=self.memory.keeper if self.memory is not None else lambda _path: None,
                 spawn=self.agents.spawner.main.spawn,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from reverie.events import Event, PermissionAsked
-from reverie.permissions.patterns import rule_for
-from reverie.permissions.policy import Mode, Policy, Rules, policy_for
+from reverie.permissions.patterns import make_rule
+from reverie.permissions.policy import Policy, PolicyMode, Rules, make_policy
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
 from reverie.runtime.hooks import HookEvent, HookOutcome, Hooks
 from reverie.types import JsonObject
@@ -44,7 +44,7 @@ class PermissionGate:
     """Decides calls. `answer` settles a question that `PermissionAsked` announced."""
 
     hooks: Hooks
-    mode: Mode  # may change during the session: a teammate may do more once its plan is approved
+    mode: PolicyMode  # may change during the session: a teammate may do more once its plan is approved
     rules: Rules
     can_ask: bool
     emit: Callable[[Event], None]
@@ -84,8 +84,8 @@ class PermissionGate:
     def _policy(self, call: ToolCall, whose: Requester) -> Policy:
         """Returns the policy. A memory can be undone and has its own gate: nobody is asked, but rules still count."""
         rules = self.rules.allowing(self._always)
-        is_free = self.mode is not Mode.READ_ONLY and (self.writes_memory(call) or whose.is_free(call))
-        return policy_for(Mode.ACCEPT_ALL if is_free else self.mode, rules, can_ask=self.can_ask)
+        is_free = self.mode is not PolicyMode.READ_ONLY and (self.writes_memory(call) or whose.is_free(call))
+        return make_policy(PolicyMode.ACCEPT_ALL if is_free else self.mode, rules, can_ask=self.can_ask)
 
     async def _before(self, call: ToolCall) -> HookOutcome:
         payload: JsonObject = {"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id}
@@ -123,7 +123,7 @@ class PermissionGate:
         if question is None or future is None or future.done():
             return False
         if allow and always:
-            rule = rule_for(question.call)
+            rule = make_rule(question.call)
             self._always |= {rule} if rule is not None else frozenset()
         future.set_result(Allow() if allow else Deny(reason or "the user refused this call"))
         return True

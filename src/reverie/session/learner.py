@@ -32,7 +32,7 @@ from reverie.settings import Settings
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import SessionLog, utc_now
 from reverie.tools.base import Caller, ReadCache, ToolContext
-from reverie.tools.registry import builtin_tools, tool_schemas
+from reverie.tools.registry import list_schemas, make_builtin_tools
 
 
 @asynccontextmanager
@@ -67,8 +67,8 @@ async def open_learner(
         resumed=False,
         branch="",
     )
-    tools = builtin_tools(settings.tools, window=parts.limits.window)
-    schemas = tool_schemas(tools)
+    tools = make_builtin_tools(settings.tools, window=parts.limits.window)
+    schemas = list_schemas(tools)
     log_to = settings.debug.request_log
     cap = min(settings.model.max_output, facts.max_output)
     # The user asked for this, so it does not count against the daily budget of background work.

@@ -18,7 +18,7 @@ from reverie.memory.daily_log import reason_against_write as not_in_a_log
 from reverie.memory.opening import open_memory
 from reverie.memory.taxonomy import is_index
 from reverie.paths import memory_switch
-from reverie.permissions.inside import PermissionRefused, inside_for_write, is_inside
+from reverie.permissions.memory_paths import PermissionRefused, check_memory_write, is_inside
 from reverie.permissions.rules import ToolCall
 from reverie.session.parts import SessionParts
 from reverie.storage.history.objects import blob_id
@@ -77,7 +77,7 @@ class MemoryCompanion(Companion):
         return keep
 
     def _refuse_outside_log(self, path: Path, before: bytes | None, after: str) -> None:
-        name = inside_for_write(str(path), self.directory.root).relative_to(self.directory.root).as_posix()
+        name = check_memory_write(str(path), self.directory.root).relative_to(self.directory.root).as_posix()
         text = None if before is None else before.decode("utf-8", "surrogateescape")
         reason = not_in_a_log(name, text, after, self._clock().astimezone().date())
         if reason is not None:

@@ -37,7 +37,7 @@ from reverie.storage.cleanup import clean_tool_results, needs_cleaning
 from reverie.storage.transcript.session_log import Clock, SessionLog, utc_now
 from reverie.storage.transcript.view import Entry
 from reverie.tools.base import Tool, ToolContext
-from reverie.tools.registry import builtin_tools
+from reverie.tools.registry import make_builtin_tools
 from reverie.types import Block, ImageBlock, JsonObject, Message, Origin, Purpose, TextBlock, Usage
 
 CRASHED = "The session ended before this call was finished; it may have run partly."
@@ -83,7 +83,7 @@ class Session(Assembly):
             prompt=prompt,
             own_model=own_model,
         )
-        chosen = builtin_tools(parts.settings.tools, window=parts.limits.window) if tools is None else tools
+        chosen = make_builtin_tools(parts.settings.tools, window=parts.limits.window) if tools is None else tools
         session = cls(parts, outlet, interactive=interactive, tools=chosen, clock=clock, open_session=Session.open)
         close_open_calls(parts.log, CRASHED)
         session.conversation.announced = unsent_break(parts.log.records, parts.places.home) if parts.resumed else ()

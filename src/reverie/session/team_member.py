@@ -19,7 +19,7 @@ from reverie.agents.messages.roster import AgentMode
 from reverie.agents.team.members import MemberLease, MembershipState
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice, PermissionAsked, ToolStarted, TurnEnded
-from reverie.permissions.policy import Mode
+from reverie.permissions.policy import PolicyMode
 from reverie.session.session import Session
 
 _LONGEST_REPORT = 4_000
@@ -144,7 +144,7 @@ class Teammate(MemberRunner):
         self._questions: dict[str, asyncio.Future[structured.PermissionResponse]] = {}
         self._mode_after_plan = session.gate.mode if plan else None
         if plan:
-            session.gate.mode = Mode.READ_ONLY
+            session.gate.mode = PolicyMode.READ_ONLY
 
     async def work(self, first: str) -> None:
         ended = await self.turn(first) if first else None

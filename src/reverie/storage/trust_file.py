@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from reverie.errors import StorageError
-from reverie.settings.trust import COMMITTED, FILE, LOCAL, Part, TrustBook, digests
+from reverie.settings.trust import COMMITTED, FILE, LOCAL, ActingPart, TrustBook, digest_parts
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.locks import exclusive
 
@@ -18,11 +18,11 @@ _WAIT_S = 10.0
 _Entries: TypeAlias = dict[str, dict[str, str]]
 
 
-def trust(home: Path, parts: Iterable[Part], checkout: Path) -> None:
+def trust(home: Path, parts: Iterable[ActingPart], checkout: Path) -> None:
     """Trusts these parts of the settings of this checkout from now on. Decisions about other files stay."""
 
     def change(trusted: _Entries, declined: _Entries) -> None:
-        for folder, files in digests(parts).items():
+        for folder, files in digest_parts(parts).items():
             kept = trusted.get(folder, {})
             if folder == str(checkout):
                 kept = {name: one for name, one in kept.items() if name not in (COMMITTED, LOCAL)}
@@ -32,9 +32,9 @@ def trust(home: Path, parts: Iterable[Part], checkout: Path) -> None:
     _change(home, change)
 
 
-def decline(home: Path, parts: Iterable[Part]) -> None:
+def decline(home: Path, parts: Iterable[ActingPart]) -> None:
     """Remembers a no, so that the question comes again only when the parts change."""
-    _change(home, lambda _, declined: declined.update(digests(parts)))
+    _change(home, lambda _, declined: declined.update(digest_parts(parts)))
 
 
 def revoke(home: Path, folder: Path) -> bool:

@@ -17,7 +17,7 @@ from reverie.agents.team.members import MembershipState, Team, TeamMember
 from reverie.errors import ReverieError, UserError
 from reverie.events import Notice, ToolFinished
 from reverie.paths import Places
-from reverie.permissions.policy import Mode as PermissionMode
+from reverie.permissions.policy import PolicyMode as PermissionMode
 from reverie.runtime.live_client import ask_live
 from reverie.session import Session
 from reverie.settings import load_settings

@@ -186,7 +186,7 @@ end
     assert (tmp_path / "yes.txt").read_text() == "one"
     assert not (tmp_path / "no.md").exists()
     yes, no = run.of("ann", "tool_finished")
-    assert not yes["is_error"] and no["is_error"] and "Nobody is there to be asked" in no["text"]
+    assert not yes["is_error"] and no["is_error"] and "Nobody can be asked here" in no["text"]
 
 
 def test_a_person_at_the_terminal_is_asked_for_a_teammate(tmp_path: Path) -> None:

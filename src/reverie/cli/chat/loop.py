@@ -27,7 +27,7 @@ from reverie.cli.tool_lines import call_text
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, PermissionAsked, TurnEnded
 from reverie.origins import strip_tags
-from reverie.permissions.patterns import rule_for
+from reverie.permissions.patterns import make_rule
 from reverie.permissions.rules import ToolCall
 from reverie.types import Json, Purpose, TextBlock
 
@@ -119,7 +119,7 @@ class Chat:
         view.say(view.paint.dim(f"  {one_line(event.reason)}"))
         pages = Pages(preview(event.tool, event.input, cwd, view.paint, columns() - 2))
         self.show_page(pages)
-        rule = rule_for(ToolCall(event.id, event.tool, event.input, False, cwd))
+        rule = make_rule(ToolCall(event.id, event.tool, event.input, False, cwd))
         shown = None if rule is None else cut(one_line(rule), max(20, columns() - 40))
         asked_at = time.monotonic()
         self._asking = asyncio.ensure_future(self._input.ask(shown, pages, lambda: self.show_page(pages)))

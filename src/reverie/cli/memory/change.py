@@ -21,7 +21,7 @@ from reverie.memory.changes import Change, WriteInfo, Writer
 from reverie.memory.taxonomy import INDEX, MemoryType, is_index, is_topic
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.regular_files import read_regular
-from reverie.settings.loading import editor
+from reverie.settings.loading import find_editor
 from reverie.storage.history.versions import Version
 
 if TYPE_CHECKING:
@@ -246,12 +246,14 @@ def edit_text(text: str, name: str) -> str:
         draft = Path(folder) / (Path(name).name if name.endswith(".md") else "memory.md")
         draft.write_bytes(text.encode("utf-8", "surrogateescape"))
         try:
-            words = shlex.split(editor())
+            words = shlex.split(find_editor())
             done = subprocess.run([*words, str(draft)], check=False)
         except ValueError as error:
-            raise UserError(f"EDITOR ({editor()!r}) cannot be parsed: {error}.") from error
+            raise UserError(f"EDITOR ({find_editor()!r}) cannot be parsed: {error}.") from error
         except OSError as error:
-            raise UserError(f"The editor {editor()!r} cannot be started ({error.strerror}); set EDITOR.") from error
+            raise UserError(
+                f"The editor {find_editor()!r} cannot be started ({error.strerror}); set EDITOR."
+            ) from error
         if done.returncode != 0:
             raise ReverieError(f"The editor ended with code {done.returncode}; nothing was changed.")
         try:

@@ -25,9 +25,9 @@ def open_memory_in(cwd: Path, *, quiet: bool = False) -> OpenedMemory:
     settings, places = load_places(cwd)
     ignored = [part for part in settings.parts if part.ignored and part.key.startswith("memory.")]
     if ignored and not quiet:
-        from reverie.settings.folder import ignored_sentences
+        from reverie.settings.folder import list_ignored
 
-        for sentence in ignored_sentences(ignored):
+        for sentence in list_ignored(ignored):
             say(f"reverie: {one_line(sentence)}", err=True)
 
     def report(refusal: Any) -> None:

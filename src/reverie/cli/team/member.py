@@ -26,7 +26,7 @@ from reverie.session.team_lead import Lead
 from reverie.session.team_member import MemberRunner, Teammate
 from reverie.settings import Settings, load_settings
 from reverie.tools.base import Tool
-from reverie.tools.registry import builtin_tools
+from reverie.tools.registry import make_builtin_tools
 from reverie.types import JsonObject
 
 _ALWAYS = "SendMessage"
@@ -81,7 +81,7 @@ def _kind(places: Places, member: MemberPlan) -> AgentDefinition | None:
 def _tools(settings: Settings, kind: AgentDefinition | None) -> tuple[Tool, ...] | None:
     if kind is None or kind.tools is None:
         return None
-    return tuple(tool for tool in builtin_tools(settings.tools) if tool.name in (*kind.tools, _ALWAYS))
+    return tuple(tool for tool in make_builtin_tools(settings.tools) if tool.name in (*kind.tools, _ALWAYS))
 
 
 def _at_end_of_input(act: Callable[[], object]) -> None:

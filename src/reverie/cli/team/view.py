@@ -20,7 +20,7 @@ from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.output import columns, cut, one_line, pad, paint_for, plural
 from reverie.cli.screen import clean, printable, raw_stream
 from reverie.cli.tool_lines import call_text
-from reverie.permissions.patterns import rule_for
+from reverie.permissions.patterns import make_rule
 from reverie.permissions.rules import ToolCall
 from reverie.types import JsonObject
 
@@ -176,7 +176,7 @@ class TextTeamView(TeamView):
     def _show_question(self, event: JsonObject) -> None:
         tool, given, cwd = str(event.get("tool")), event.get("input"), Path(str(event.get("cwd") or self._cwd))
         call = call_text(tool, given, self._cwd, columns() - 4)
-        rule = rule_for(ToolCall("", tool, cast(JsonObject, given), False, cwd)) if isinstance(given, dict) else None
+        rule = make_rule(ToolCall("", tool, cast(JsonObject, given), False, cwd)) if isinstance(given, dict) else None
         pages = Pages(preview(tool, given, cwd, self._paint, columns() - 2))
         question = _Question(str(event.get("id")), call, rule is not None, pages)
         self._questions.append(question)

@@ -28,7 +28,7 @@ from reverie.models import wire
 from reverie.models.base import Request
 from reverie.models.prices import input_equivalents
 from reverie.models.window import REFERENCE_WINDOW, scaled
-from reverie.settings.sections import Tools
+from reverie.settings.sections import ToolSettings
 from reverie.simulator import Billing, Meter
 from reverie.simulator.tokens import block_tokens
 from reverie.storage.transcript.session_log import SessionLog
@@ -219,8 +219,8 @@ class _Replay:
         window = self._setting.limits.window
         if call.name != "Read" or window >= REFERENCE_WINDOW or not isinstance(block.content, str):
             return block
-        lines = block.content.splitlines(keepends=True)[: scaled(Tools().read_lines, window)]
-        shown = "".join(lines)[: scaled(Tools().read_bytes, window)]
+        lines = block.content.splitlines(keepends=True)[: scaled(ToolSettings().read_lines, window)]
+        shown = "".join(lines)[: scaled(ToolSettings().read_bytes, window)]
         if len(shown) == len(block.content):
             return block
         self._cut[call.id] = shown

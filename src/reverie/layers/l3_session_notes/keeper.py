@@ -29,7 +29,7 @@ from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.transcript.records import Cursor
-from reverie.tools.base import FileSeen
+from reverie.tools.base import SeenFile
 from reverie.tools.files import digest
 from reverie.types import Block, Purpose
 
@@ -142,7 +142,7 @@ class NoteKeeper(Companion):
             before.decode(), path, template, numbers, prompt=self._own("prompt.md"), instructions=instructions
         )
         status = path.stat()
-        seen = FileSeen(status.st_mtime_ns, status.st_size, digest(before), partial=False, order=0)
+        seen = SeenFile(status.st_mtime_ns, status.st_size, digest(before), partial=False, order=0)
         try:
             result = await self.forks.attempt(
                 Purpose.NOTES,

@@ -22,7 +22,7 @@ from reverie.memory.gate.write_gate import Refused
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import MemoryType, index_of, is_index, is_log, is_topic
 from reverie.memory.topic_file import TopicFile, decode, statements_of
-from reverie.permissions.inside import PermissionRefused, inside_for_write
+from reverie.permissions.inside import PermissionRefused, check_memory_write
 from reverie.storage.history.objects import blob_id
 from reverie.text.sameness import StatementIndex
 from reverie.text.sentences import statements
@@ -66,7 +66,7 @@ class MemoryWrites:
         """Returns the function that writes a file of the memory directory; None for any other file."""
         root = self.directory.root
         try:
-            real = inside_for_write(str(path), root)
+            real = check_memory_write(str(path), root)
         except PermissionRefused:
             return None  # the permission function has refused the call already
         name = real.relative_to(root).as_posix()

@@ -29,7 +29,7 @@ from reverie.permissions.rules import Decision, NotReadOnly, ToolCall
 from reverie.prompts import render
 from reverie.storage.transcript.view import View
 from reverie.tools.base import Keeper, Tool, ToolContext, ToolOutput
-from reverie.tools.registry import tool_schemas
+from reverie.tools.registry import list_schemas
 from reverie.types import JsonObject, Purpose
 
 T = TypeVar("T")
@@ -150,7 +150,7 @@ def fresh_dreamer(fork: Fork, model: str = "") -> Fork:
 
 def own_tokens(fork: Fork) -> int:
     """Returns about how many tokens the prefix of a fresh dreamer has."""
-    schemas = tool_schemas([tool for name, tool in fork.tools.items() if name in TOOLS])
+    schemas = list_schemas([tool for name, tool in fork.tools.items() if name in TOOLS])
     return len(system_prompt().encode()) // 4 + len(json.dumps(schemas).encode()) // 2
 
 

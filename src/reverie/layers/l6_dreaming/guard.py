@@ -22,7 +22,7 @@ from reverie.memory.gate.reversal import explain_reversal, find_reversal
 from reverie.memory.taxonomy import is_log, is_topic
 from reverie.memory.topic_file import decode
 from reverie.permissions.background import BackgroundWriter
-from reverie.permissions.patterns import touched_paths
+from reverie.permissions.patterns import list_paths
 from reverie.permissions.rules import ToolCall
 from reverie.permissions.shell.commands import all_commands
 from reverie.runtime.background_log import BackgroundLog
@@ -166,7 +166,7 @@ class DreamGuard:
             is_transcript = str(call.input.get("file_path", "")).endswith(".jsonl")
             return f"{_NARROW}: give a limit of at most {MOST_LINES} lines." if is_transcript and whole else None
         pattern = str(call.input.get("glob" if call.tool == "Grep" else "pattern") or "")
-        folder = touched_paths(call)[-1]
+        folder = list_paths(call)[-1]
         is_above = folder != self._copy.root and self._copy.root.is_relative_to(folder)
         if is_above and not pattern.endswith(".jsonl"):
             what = "glob" if call.tool == "Grep" else "pattern"

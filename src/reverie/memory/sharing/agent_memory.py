@@ -24,7 +24,7 @@ from reverie.memory.topic_file import decode
 from reverie.moments import parse_time, past_time
 from reverie.parsing import load_json
 from reverie.paths import Places
-from reverie.permissions.inside import PermissionRefused, is_inside
+from reverie.permissions.memory_paths import PermissionRefused, is_inside
 from reverie.prompts import render
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from reverie.memory.taxonomy import TEAM, is_index, is_topic
-from reverie.permissions.inside import PermissionRefused, inside_for_write
+from reverie.permissions.memory_paths import PermissionRefused, check_memory_write
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import storage_error, write_atomic
 
@@ -73,7 +73,7 @@ def _names(folder: Path, above: str, depth: int) -> Iterator[str]:
 
 def _read(folder: Path, name: str) -> tuple[bytes | None, str]:
     try:
-        inside_for_write(f"{os.path.realpath(folder)}/{name}", Path(os.path.realpath(folder)))
+        check_memory_write(f"{os.path.realpath(folder)}/{name}", Path(os.path.realpath(folder)))
         return read_regular(folder / name, MAX_BYTES, follow=False), ""
     except PermissionRefused:
         return None, "has a name or a form that a memory cannot have"

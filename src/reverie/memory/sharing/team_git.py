@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reverie.errors import StorageError, UserError
 from reverie.paths.programs import users_program
-from reverie.settings.sections import Team
+from reverie.settings.sections import TeamSettings
 from reverie.storage.atomic import make_private_dir, storage_error
 
 _LOST_RACE = re.compile(r"rejected|non-fast-forward|fetch first|cannot lock ref|stale info", re.IGNORECASE)
@@ -31,7 +31,7 @@ _SAFE = (
 class TeamCheckout:
     """One remote. `folder` holds its files after `fetch`."""
 
-    def __init__(self, given: Team, folder: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, given: TeamSettings, folder: Path, env: Mapping[str, str]) -> None:
         if not given.remote or given.remote.startswith("-"):
             raise UserError("`team.sharing` is git, but `team.remote` is not the address of a repository; set one.")
         if not re.fullmatch(r"[A-Za-z0-9][\w./-]*", given.branch) or ".." in given.branch:

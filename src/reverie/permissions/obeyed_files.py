@@ -1,8 +1,8 @@
-"""Files that are obeyed later without anybody asking for it: a change to one is never waved through.
+"""Lists files that are obeyed later without a question, such as hooks and instructions: changing one always asks.
 
-The line: what starts by itself is on the list (an agent reads it; a shell, git, an editor, a build server or a tool of
-the folder runs it), and so are Makefiles, since nobody reads those before `make`. What runs only when the user runs the
-project (package.json, setup.py, tests) is not. Only names count here; `obeyed_links` follows links and includes.
+Files that start by themselves are on the list (an agent reads them; a shell, git, an editor, a build server or a tool
+runs them), and Makefiles, because nobody reads them before `make`. Files that run only when the user runs the project
+(package.json, setup.py, tests) are not. Only names count here; `obeyed_links` follows links and includes.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ OBEYED_NAMES: tuple[str, ...] = (
     # lists of commands behind one word
     *(*MAKEFILES, "justfile", "*.just", "taskfile*.y*ml"),
 )
-"""Names of files and folders at any depth, in lower case; a folder includes all that is in it."""
+"""Names of files and folders at any depth, in lower case; a folder includes its content."""
 
 PLAIN_DOT_NAMES: tuple[str, ...] = (
     *(".gitignore", ".gitattributes", ".gitkeep", ".keep", ".mailmap", ".git-blame-ignore-revs", ".*ignore"),
     *(".editorconfig", ".clang-format", ".nojekyll", ".nvmrc", ".node-version", ".python-version", ".ruby-version"),
     *(".env.example", ".env.sample", ".env.template", ".env.dist", ".changeset", ".well-known"),
 )
-"""Names with a dot in front that only hold data. Every other name with a dot in front counts as obeyed."""
+"""Names that begin with a dot and only hold data. Every other name that begins with a dot counts as obeyed."""
 
 OBEYED_IN_GITHUB: tuple[str, ...] = (
     *("workflows", "actions", "instructions", "prompts", "agents", "chatmodes", "skills", "hooks", "scripts"),
     *("copilot*", "dependabot.y*ml", "renovate.json*", "*.yml", "*.yaml", "*.json", "*.toml"),
 )
-"""What counts in the folder `.github`; the rest of it (owners, forms for reports) is for people."""
+"""Obeyed names in the folder `.github`; the rest of it (owners, forms for reports) is for people."""
 
 PAGES_FOR_PEOPLE: tuple[str, ...] = (
     *("README*", "CHANGELOG*", "CHANGES*", "HISTORY", "NEWS", "RELEASE*", "CONTRIBUT*", "LICEN[CS]E*", "COPYING"),
@@ -57,38 +57,38 @@ PAGES_FOR_PEOPLE: tuple[str, ...] = (
 
 
 @cache
-def _one(patterns: tuple[str, ...]) -> re.Pattern[str]:
+def _compile(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, patterns)))
 
 
-def is_listed(name: str) -> bool:
-    """Whether a file or folder of this name is obeyed wherever it is. Case does not matter."""
-    return _one(OBEYED_NAMES).match(name.lower()) is not None
+def is_obeyed_name(name: str) -> bool:
+    """Whether a file or folder of this name is obeyed in any folder. Case does not matter."""
+    return _compile(OBEYED_NAMES).match(name.lower()) is not None
 
 
 def is_obeyed(parts: Sequence[str]) -> bool:
-    """Whether the path with these components, from the top of the project on, is obeyed by its names."""
+    """Whether the path with these components, relative to the project, is obeyed because of its names."""
     above = ("", *parts)
-    return any(is_obeyed_in(above[at], name) for at, name in enumerate(parts)) or (
+    return any(is_obeyed_entry(above[at], name) for at, name in enumerate(parts)) or (
         len(parts) == 1 and is_page_for_agents(parts[0])
     )
 
 
 @lru_cache(maxsize=20_000)
-def is_obeyed_in(folder: str, name: str) -> bool:
-    """Whether a file or folder is obeyed by its name and that of the folder it is in."""
+def is_obeyed_entry(folder: str, name: str) -> bool:
+    """Whether a file or folder is obeyed because of its name and the name of its folder."""
     lower = name.lower()
-    if is_listed(lower) or (folder.lower() == ".github" and _one(OBEYED_IN_GITHUB).match(lower)):
+    if is_obeyed_name(lower) or (folder.lower() == ".github" and _compile(OBEYED_IN_GITHUB).match(lower)):
         return True
-    return lower.startswith(".") and lower != ".github" and _one(PLAIN_DOT_NAMES).match(lower) is None
+    return lower.startswith(".") and lower != ".github" and _compile(PLAIN_DOT_NAMES).match(lower) is None
 
 
 def is_page_for_agents(name: str) -> bool:
-    """Whether a file at the top of a project has a name in capitals that no page for people has."""
+    """Whether a file at the top of a project has a name in capitals that is not the name of a page for people."""
     page = name[:-3]
-    return name.lower().endswith(".md") and page.isupper() and _one(PAGES_FOR_PEOPLE).match(page) is None
+    return name.lower().endswith(".md") and page.isupper() and _compile(PAGES_FOR_PEOPLE).match(page) is None
 
 
 def is_makefile(name: str) -> bool:
-    """Whether `make` would read a file of this name, or people would include it."""
-    return _one(MAKEFILES).match(name.lower()) is not None
+    """Whether `make` reads files of this name, or Makefiles usually include them."""
+    return _compile(MAKEFILES).match(name.lower()) is not None

@@ -16,7 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reverie.errors import UserError
-from reverie.permissions import PermissionRefused, RefusedRoot, check_memory_root, inside_for_write, is_inside
+from reverie.permissions.memory_paths import (
+    PermissionRefused,
+    RefusedRoot,
+    check_memory_root,
+    check_memory_write,
+    is_inside,
+)
 from tests.permissions.path_corpus import (
     BAD_CHARACTERS,
     BAD_NAMES,
@@ -47,7 +53,7 @@ def root(tmp_path: Path) -> Path:
 def writes(path: str, root: Path) -> Path | None:
     """Where a write would land, or None if it is refused, in one sentence."""
     try:
-        landed = inside_for_write(path, root)
+        landed = check_memory_write(path, root)
     except PermissionRefused as refusal:
         assert "\n" not in str(refusal) and str(refusal).endswith("."), refusal
         return None

@@ -1,8 +1,7 @@
-"""Is a path inside the memory directory, and may this path be one? Decided on the real file system, links resolved.
+"""Checks whether a path is inside the memory directory, and whether a path may be a memory directory.
 
-A path is judged three times: as text (hidden or encoded `..`, control and invisible characters), component by component
-on disk (dangling links, loops, a link that leaves), and by what is there at the end. What cannot be verified is
-refused. Never creates or changes anything.
+A path is checked as text (hidden or encoded `..`, control and invisible characters), component by component on disk
+(links that lead nowhere, in a circle or out), and by what is at its end. Never creates or changes anything.
 """
 
 from __future__ import annotations
@@ -28,39 +27,38 @@ _STRUCTURE = re.compile(r"[./\\]")
 
 
 class PermissionRefused(ReverieError):
-    """A path or an action is not allowed; `str(error)` names it and says why."""
+    """A path or an action is not allowed; `str(error)` names it and the reason."""
 
 
 class RefusedRoot(UserError):
-    """This path cannot be a memory directory; `str(error)` says why and what to give instead."""
+    """This path cannot be a memory directory; `str(error)` gives the reason and says what to use instead."""
 
 
 class _Unsafe(Exception):
-    """Why a path cannot be verified, as the end of a sentence."""
+    """The reason why a path cannot be verified, as the end of a sentence."""
 
 
 def check_memory_root(path: str, *, home: Path, expand_tilde: bool = False) -> Path:
-    """The memory directory that `path` names, normalised; raises `RefusedRoot` if it must not be one.
+    """Returns the normalised path of a memory directory, which may not exist yet; raises `RefusedRoot` if it is unfit.
 
-    `~/` stands for `home` only with `expand_tilde`. The directory need not exist yet.
+    `~/` means `home` only with `expand_tilde`.
     """
     try:
-        return _root(path, home, expand_tilde)
+        return _find_root(path, home, expand_tilde)
     except _Unsafe as problem:
         raise RefusedRoot(
             f"The memory directory {clip(path)!r} is refused because {problem}; "
-            "give an absolute path to a folder of its own."
+            "give an absolute path to a separate folder."
         ) from None
 
 
-def inside_for_write(path: str, root: Path) -> Path:
-    """The real path to write, if `path` is an `.md` file verifiably inside `root`; else raises `PermissionRefused`.
+def check_memory_write(path: str, root: Path) -> Path:
+    """Returns the real path to write, if `path` is an `.md` file inside `root`; else raises `PermissionRefused`.
 
-    Write to what is returned, not to `path`: links are resolved in it and new names are in NFC.
+    Write to the returned path, not to `path`: its links are resolved and its new names are in NFC.
     """
-    # The check and the write after it are two steps, so whoever can already change the directory may swap in a link
-    # between them. That is why the result holds no link that was there, files are replaced by rename and never opened
-    # for writing in place, and the directory is the user's alone (0700).
+    # Somebody who can change the directory may put a link there between the check and the write. So the result holds
+    # no links, files are replaced by rename and never opened for writing, and the directory is private (0700).
     try:
         place = _locate(path, root)
         if path.endswith(("/", "/.")):
@@ -75,7 +73,7 @@ def inside_for_write(path: str, root: Path) -> Path:
 
 
 def is_inside(path: str, root: Path) -> bool:
-    """Whether an absolute path lies verifiably inside `root` (or is it), for reading; any file name will do."""
+    """Whether an absolute path is `root` or verifiably inside it, for reading; any file name is fine."""
     try:
         _locate(path, root)
     except _Unsafe:
@@ -85,14 +83,14 @@ def is_inside(path: str, root: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a path leads: as spelled from the root on, as it is on disk, and the real root."""
+    """Where a path leads: its names below the root as written, its real path, and the real root."""
 
     spelled: tuple[str, ...]
     real: Path
     root: Path
 
 
-def _root(path: str, home: Path, expand_tilde: bool) -> Path:
+def _find_root(path: str, home: Path, expand_tilde: bool) -> Path:
     text = path
     if expand_tilde and (path == "~" or path.startswith("~/")):
         text = f"{home}/{path[2:]}"
@@ -111,32 +109,29 @@ def _root(path: str, home: Path, expand_tilde: bool) -> Path:
 
 
 def _check_text(path: str) -> None:
-    """What can be wrong with a path before the disk is asked."""
-    if not path:
-        raise _Unsafe("it is empty")
     for char in path:
         if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
             raise _Unsafe(f"it holds the control or invisible character U+{ord(char):04X}")
-    if "\\" in path:
-        raise _Unsafe("it holds a backslash")
-    if not path.startswith("/"):
-        raise _Unsafe("it is not absolute")
-    if path.startswith("//"):
-        raise _Unsafe("it begins with two slashes, as a network path does")
-    if len(path.encode()) > _MAX_PATH_BYTES:
-        raise _Unsafe(f"it is longer than {_MAX_PATH_BYTES:,} bytes")
-    if not _SEPARATOR_TWINS.isdisjoint(path):
-        raise _Unsafe("it holds a look-alike of a slash")
+    for is_wrong, why in (
+        (not path, "it is empty"),
+        ("\\" in path, "it holds a backslash"),
+        (not path.startswith("/"), "it is not absolute"),
+        (path.startswith("//"), "it begins with two slashes, as a network path does"),
+        (len(path.encode()) > _MAX_PATH_BYTES, f"it is longer than {_MAX_PATH_BYTES:,} bytes"),
+        (not _SEPARATOR_TWINS.isdisjoint(path), "it holds a look-alike of a slash"),
+    ):
+        if is_wrong:
+            raise _Unsafe(why)
     for component in path.split("/"):
         if component == "..":
             raise _Unsafe("it climbs with ..")
         if len(component.encode()) > _MAX_COMPONENT_BYTES:
             raise _Unsafe(f"a name in it is longer than {_MAX_COMPONENT_BYTES} bytes")
-        _check_folded(component)
-    _check_encoded(path)
+        _check_look_alikes(component)
+    _check_encoding(path)
 
 
-def _check_folded(component: str) -> None:
+def _check_look_alikes(component: str) -> None:
     folded = unicodedata.normalize("NFKC", component)
     if "/" in folded or "\\" in folded or (folded.startswith(".") and not component.startswith(".")):
         raise _Unsafe("it hides a dot or a slash in another character")
@@ -144,8 +139,8 @@ def _check_folded(component: str) -> None:
         raise _Unsafe("it hides a dot or a slash in another character")
 
 
-def _check_encoded(path: str) -> None:
-    """Refuse percent-encoding, however often applied, of anything that would change the path's structure."""
+def _check_encoding(path: str) -> None:
+    """Refuses percent-encoding, even repeated, of a character that changes the structure of the path."""
     if _ENCODED.search(path):
         raise _Unsafe("it holds encoded characters")
     text = path
@@ -162,7 +157,7 @@ def _check_encoded(path: str) -> None:
         if any(unicodedata.category(char) in ("Cc", "Cf") for char in decoded):
             raise _Unsafe("it holds an encoded control character")
         text = decoded
-    raise _Unsafe("it is encoded too many times over")
+    raise _Unsafe("it is encoded too many times")
 
 
 def _components(path: str) -> list[str]:
@@ -170,7 +165,7 @@ def _components(path: str) -> list[str]:
 
 
 def _locate(path: str, root: Path) -> _Place:
-    """Walk the path on disk; once it has entered the root it may not leave again."""
+    """Walks the path on disk; once it is inside the root, it may not leave again."""
     _check_text(path)
     real_root = _resolve(root)
     real = Path("/")
@@ -195,7 +190,6 @@ def _within(real: Path, root: Path) -> bool:
 
 
 def _resolve(path: Path) -> Path:
-    """The real path of what exists, with the rest appended; refuses what `_step` refuses."""
     if not path.is_absolute() or ".." in path.parts:
         raise _Unsafe("the memory directory itself is not a plain absolute path")
     real, missing = Path("/"), False
@@ -205,11 +199,11 @@ def _resolve(path: Path) -> Path:
 
 
 def _step(folder: Path, component: str, missing: bool) -> tuple[Path, bool]:
-    """One component further down from a real folder; says whether nothing is there (any more)."""
+    """Goes one component down from a real folder; returns the path and whether it is missing on disk."""
     composed = unicodedata.normalize("NFC", component)
     if missing:
         return folder / composed, True
-    # What exists keeps its spelling on disk; only a new name is composed.
+    # An existing name keeps its spelling on disk; only a new name is composed.
     for name in dict.fromkeys((component, composed)):
         entry = folder / name
         try:
@@ -228,15 +222,12 @@ def _step(folder: Path, component: str, missing: bool) -> tuple[Path, bool]:
 
 
 def _explain(problem: OSError) -> str:
-    match problem.errno:
-        case errno.ELOOP:
-            return "links on the way lead in a circle"
-        case errno.ENOTDIR:
-            return "a file stands where a folder is needed"
-        case errno.ENAMETOOLONG:
-            return "it is too long for this file system"
-        case _:
-            return f"it cannot be looked at ({os.strerror(problem.errno or 0)})"
+    known = {
+        errno.ELOOP: "its links lead in a circle",
+        errno.ENOTDIR: "a file is where a folder is needed",
+        errno.ENAMETOOLONG: "it is too long for this file system",
+    }
+    return known.get(problem.errno or 0, f"it cannot be checked ({os.strerror(problem.errno or 0)})")
 
 
 def _check_writable(place: _Place) -> None:
@@ -246,11 +237,11 @@ def _check_writable(place: _Place) -> None:
     for name in (*place.spelled, *real_names):
         if name.startswith("."):
             raise _Unsafe("a name in it begins with a dot")
-        # Names that a person, a shell or another system would take for something else.
+        # A user, a shell or another system may misread such names.
         if name.endswith(".") or name[0].isspace() or name[-1].isspace():
             raise _Unsafe("a name in it begins or ends with a blank or ends with a dot")
         if name.startswith("~") or any(char in name for char in "*?["):
-            raise _Unsafe("a name in it holds a tilde or glob character that would not be expanded")
+            raise _Unsafe("a name in it holds a tilde or a glob character, which is not expanded here")
     for last in (place.spelled[-1], real_names[-1]):
         if not last.endswith(".md"):
             raise _Unsafe("it does not end in .md")
