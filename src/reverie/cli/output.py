@@ -10,15 +10,17 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partialmethod
+from functools import partial, partialmethod
 from typing import TextIO
 
 import click
 
 from reverie.cli.screen import STYLE, json_text, named, printable, styled
 from reverie.settings.loading import wants_colour
+from reverie.text.columns import cut, width
+from reverie.text.columns import table as columns_of_text
 
 MOST_COLUMNS = 120
 _INVISIBLE = re.compile(
@@ -118,65 +120,15 @@ def exact(text: str) -> str:
     return _INVISIBLE.sub(named, printable(text))
 
 
-def cut(text: str, most: int) -> str:
-    """At most `most` columns, with an ellipsis where something is missing."""
-    if len(text) <= most and (text.isascii() or width(text) <= most):
-        return text
-    used, kept = 0, list[str]()
-    for char in text:
-        used += width(char)
-        if used > most - 1:
-            break
-        kept.append(char)
-    return "".join(kept) + "…"
-
-
-def width(text: str) -> int:
-    """Columns that a terminal gives to this text."""
-    if text.isascii():
-        return len(text)
-    # By the standard library's tables: a listing must not pay for a library of its own.
-    from unicodedata import category, east_asian_width
-
-    return sum(
-        0 if category(char) in ("Mn", "Me", "Cf") else 2 if east_asian_width(char) in "WF" else 1 for char in text
-    )
-
-
 def pad(text: str, columns: int) -> str:
     return text + " " * max(0, columns - width(text))
 
 
-def table(
-    rows: Iterable[Sequence[str]],
-    *,
-    right: Collection[int] = (),
-    room: int = 10_000,
-    flexible: int = -1,
-    least: int = 16,
-    shorten: Callable[[str, int], str] = cut,
-) -> Iterator[str]:
-    """Rows of cells in columns, two blanks apart; a column of empty cells is left out.
-
-    `right`: columns of figures. `flexible`: the column that is shortened to `room`, but not below `least`.
-    """
-    listed = list(rows)
-    wides = [max(map(_shown_width, column)) for column in zip(*listed, strict=True)]
-    if flexible >= 0 and listed:
-        others = sum(wide + 2 for at, wide in enumerate(wides) if wide and at != flexible % len(wides))
-        wides[flexible] = max(least, min(wides[flexible], room - others))
-    for row in listed:
-        shown = list[str]()
-        for at, (cell, wide) in enumerate(zip(row, wides, strict=True)):
-            if wide:
-                fitting = shorten(cell, wide) if _shown_width(cell) > wide else cell
-                gap = " " * (wide - _shown_width(fitting))
-                shown.append(gap + fitting if at in right else fitting + gap)
-        yield "  ".join(shown).rstrip()
-
-
 def _shown_width(text: str) -> int:
     return width(STYLE.sub("", text))
+
+
+table = partial(columns_of_text, measure=_shown_width)
 
 
 def keep_end(text: str, most: int) -> str:

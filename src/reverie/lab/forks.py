@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from reverie.cli.output import table as columns
 from reverie.models import wire
 from reverie.models.base import Capabilities, Finished, Model, ModelEvent, Request
 from reverie.models.catalogue import Catalogue
@@ -26,6 +25,7 @@ from reverie.settings import Settings
 from reverie.settings.sections import PlaceSettings
 from reverie.simulator import Meter, ScriptResponder, Simulator
 from reverie.simulator.http import running
+from reverie.text.columns import table as columns
 from reverie.types import Purpose, ToolUseBlock, Usage
 
 CHILDREN = 8

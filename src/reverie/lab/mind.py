@@ -13,7 +13,6 @@ from statistics import median
 from time import process_time
 from typing import Any
 
-from reverie.cli.output import table as columns
 from reverie.errors import ReverieError
 from reverie.lab.survival.moments import SIMULATED_AT, Moment, load_moments
 from reverie.layers.base import EffectResult
@@ -29,6 +28,7 @@ from reverie.models.base import Request
 from reverie.models.tokens import PROSE_BYTES, estimate_message, estimate_text
 from reverie.offline.step import Act, Say, Step
 from reverie.offline.tasks import next_step
+from reverie.text.columns import table as columns
 from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock
 
 _FILE = Path("/session/session-memory/summary.md")

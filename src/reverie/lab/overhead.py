@@ -18,7 +18,6 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from reverie.cli.output import table as columns
 from reverie.errors import UserError
 from reverie.lab.replay.outside import Converter, Middlewares
 from reverie.lab.scratch import Silent
@@ -29,6 +28,7 @@ from reverie.session.session import Session
 from reverie.settings import Settings
 from reverie.settings.sections import PlaceSettings
 from reverie.storage.transcript.session_log import SessionLog
+from reverie.text.columns import table as columns
 from reverie.tools.base import ToolOutput
 from reverie.types import Message, Origin, TextBlock, ToolUseBlock
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from reverie.cli.output import table as columns
 from reverie.errors import UserError
 from reverie.lab.scratch import recordings
 from reverie.models.calibration import Calibrator
@@ -22,6 +21,7 @@ from reverie.models.count import ContextMeter
 from reverie.models.features import Features
 from reverie.models.tokens import estimate_blocks
 from reverie.storage.transcript.file import read_records
+from reverie.text.columns import table as columns
 from reverie.types import Block, Message, Record, Usage
 
 STRETCH = 10_000

@@ -68,7 +68,8 @@ def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
 def startup(runs: int, as_json: bool) -> None:
     """Measure how long commands take to start, against the bare interpreter.
 
-    Starts `python -c pass`, `reverie --version` and `reverie sessions list` in turn and compares the medians.
+    Starts `python -c pass`, `reverie --version`, `reverie sessions list` and `reverie remember` in turn and compares
+    the medians.
 
     \b
     Example:
@@ -77,13 +78,7 @@ def startup(runs: int, as_json: bool) -> None:
     from reverie.lab.startup import measure_startup
 
     found = measure_startup(runs)
-    answer(
-        as_json,
-        found.summary(),
-        f"python -c pass         {found.bare_ms:7.1f} ms",
-        f"reverie --version      {found.version_ms:7.1f} ms   {found.version_ms / found.bare_ms:5.2f}×",
-        f"reverie sessions list  {found.sessions_ms:7.1f} ms   {found.sessions_ms / found.bare_ms:5.2f}×",
-    )
+    answer(as_json, found.summary(), found.table())
 
 
 @command.command("billing")

@@ -16,7 +16,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from reverie.cli.output import cut
 from reverie.errors import UserError
 from reverie.lab.dream.edits import read_scene
 from reverie.lab.dream.minds import WRONG, Kind, plan, played
@@ -30,6 +29,7 @@ from reverie.models.scripted import ScriptedModel
 from reverie.parsing import RECORD_DEPTH, load_json
 from reverie.paths import Places
 from reverie.session.session import Session
+from reverie.text.columns import cut
 from reverie.types import JsonObject
 
 Mind: TypeAlias = str | Kind | Callable[["Laid"], Model] | None

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 
-from reverie.cli.output import table as columns
 from reverie.errors import UserError
 from reverie.memory.topic_file import TopicFile
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, read_regular_text
+from reverie.text.columns import table as columns
 from reverie.types import JsonObject
 
 

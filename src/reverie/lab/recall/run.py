@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reverie.cli.output import table as columns
 from reverie.errors import UserError
 from reverie.lab.recall.data import Collection, Query, read_folder, read_locomo
 from reverie.memory.recall.ranker import Ranker, Ranking
+from reverie.text.columns import table as columns
 
 K1, B = 1.2, 0.75
 

@@ -11,12 +11,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from reverie.cli.output import table as aligned
 from reverie.lab.replay.bound import foresight, lower_bound
 from reverie.lab.replay.policies import BASELINE, OTHERS, OURS, POLICIES, Policy
 from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, Recorded
 from reverie.lab.replay.run import Outcome, replay
 from reverie.lab.replay.uses import needs_of
+from reverie.text.columns import table as aligned
 
 _TIE = 1e-9
 _COSTS = ("policy", "cost", "USD", "of cached", "read", "breaks", "unannounced", "cleared", "again", "regret", "best")

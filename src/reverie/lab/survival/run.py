@@ -13,7 +13,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from reverie.cli.output import table as columns
 from reverie.lab.survival.measures import Held, files_touched, held, used_again
 from reverie.lab.survival.moments import SIMULATED_AT, Moment, load_moments
 from reverie.layers.l3_session_notes.numbers import NoteNumbers
@@ -23,6 +22,7 @@ from reverie.layers.l4_compaction.compose import Beside, Prose, Scope, summary_b
 from reverie.layers.l4_compaction.numbers import CompactionNumbers
 from reverie.layers.l4_compaction.requests import requests_in
 from reverie.models.tokens import PROSE_BYTES
+from reverie.text.columns import table as columns
 from reverie.types import TextBlock
 
 _Writer = Callable[[Moment, int], str]
