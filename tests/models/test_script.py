@@ -171,7 +171,7 @@ def test_placeholders_are_safe_inside_json() -> None:
         ("when /(/\nsay a\nend", 1, "not a regular expression"),
         ("repeat 2\nwhen /a/\nsay a\nend\nend", 2, "not inside another block"),
         ("[note]\nsay a", 1, "did you mean `notes`"),
-        ("say a\n[main]\nsay b", 2, "there twice"),
+        ("say a\n[main]\nsay b", 2, "appears twice"),
         ("fail overload", 1, "did you mean `overloaded`"),
         ("fail", 1, "unknown fault"),
         ("fail cut", 1, "fail cut 40"),

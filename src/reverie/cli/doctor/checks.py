@@ -129,8 +129,8 @@ def _disk(_settings: Settings, places: Places) -> Iterator[Check]:
 
 def _model(settings: Settings, _places: Places) -> Iterator[Check]:
     from reverie.models.catalogue import Catalogue
-    from reverie.models.limits import limits_of, window_of
     from reverie.models.registry import default_model_name, model_access, open_model, split_name
+    from reverie.models.window import limits_of, window_of
 
     access, catalogue = model_access(settings), Catalogue.load(settings.catalogue.files)
     name = settings.model.name or default_model_name(access)
