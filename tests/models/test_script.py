@@ -178,7 +178,7 @@ def test_placeholders_are_safe_inside_json() -> None:
         ("fail prompt-too-long 3", 1, "both sizes"),
         ("fail overloaded 3", 1, "3x"),
         ("wait soon", 1, "wants seconds"),
-        ("empty\nsay a", 2, "stands alone"),
+        ("empty\nsay a", 2, "must be alone"),
         ("usage 3", 1, "JSON object"),
         ("stop", 1, "stop reason"),
         ("| text", 1, "unknown statement"),

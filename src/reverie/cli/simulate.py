@@ -49,7 +49,7 @@ def command(port: int, script: Path | None, window: int | None, ledger: Path | N
 
     responder = ScriptResponder(Script.load(script)) if script is not None else None
     if ledger is not None:
-        Ledger.writable(ledger)
+        Ledger.check_writable(ledger)
     seed = secrets.token_hex(8)
     simulator = Simulator(
         responder,

@@ -26,6 +26,13 @@ FaultKind: TypeAlias = Literal[
     "authentication",
 ]
 
+SERVER_FAULTS = {
+    "overloaded": (529, "The model is overloaded"),
+    "rate-limited": (429, "The rate limit is reached"),
+    "server-error": (500, "The server failed"),
+}
+"""Faults of an overloaded server, with their HTTP status."""
+
 ANY_PURPOSE = "*"
 PLACEHOLDER = re.compile(r"\{(round|turn|loop|i|text|result)\}")
 

@@ -25,7 +25,7 @@ from reverie.models.base import (
     ToolCallStarted,
 )
 from reverie.models.script import Script, ScriptedReply
-from reverie.models.script_syntax import Fault
+from reverie.models.script_syntax import SERVER_FAULTS, Fault
 from reverie.types import JsonObject, Origin, Usage, parse_block
 
 CHUNK = 40
@@ -140,13 +140,6 @@ def _block_events(block: JsonObject) -> Iterator[tuple[ModelEvent, int]]:
             yield ToolCallStarted(block["id"], block["name"]), len(raw)
 
 
-_SERVER_FAULTS = {
-    "overloaded": (529, "The model is overloaded (scripted)."),
-    "rate-limited": (429, "The rate limit is reached (scripted)."),
-    "server-error": (500, "The server failed (scripted)."),
-}
-
-
 def _error(fault: Fault) -> errors.ModelError:
     match fault.kind:
         case "cut":
@@ -161,5 +154,5 @@ def _error(fault: Fault) -> errors.ModelError:
         case "authentication":
             return errors.AuthenticationFailed("The key was refused (scripted).", status=401)
         case "overloaded" | "rate-limited" | "server-error":
-            status, sentence = _SERVER_FAULTS[fault.kind]
-            return errors.Overloaded(sentence, status=status, retry_after=fault.retry_after)
+            status, sentence = SERVER_FAULTS[fault.kind]
+            return errors.Overloaded(f"{sentence} (scripted).", status=status, retry_after=fault.retry_after)

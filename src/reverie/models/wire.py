@@ -1,6 +1,6 @@
 """A request in the form of the Messages API, and its prefix in a form that can be compared.
 
-The same request always gives the same bytes. Requests share blocks, so blocks are never changed: a marker goes on a copy.
+The same request always gives the same bytes. Blocks are shared by requests and never changed: a marker goes on a copy.
 """
 
 from __future__ import annotations

@@ -271,7 +271,7 @@ class _Replay:
             return
         request = self._beside(notes.directive())
         billing = self._meter.bill(wire.body(request), self._at, output_tokens=notes.update_tokens)
-        self._forks.add(billing.row.number)
+        self._forks.add(billing.number)
         self._out.notes_cost += billing.input_equivalents
         self._out.notes_updates += 1
         notes.updated(self._log)
