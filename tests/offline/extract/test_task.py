@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.lab.extraction.run import measure, play
-from reverie.lab.extraction.score import Case, Outcome, figures, read_cases
+from reverie.lab.extraction.score import CaseOutcome, LabelledCase, figures, read_cases
 from reverie.layers.l5_extraction.directive import directive
 from reverie.layers.l5_extraction.span import Span
 from reverie.memory.topic_file import TopicFile
@@ -38,12 +38,12 @@ HARVEST = (
 SMOKER = "---\nname: Smoker\ndescription: light the smoker first\ntype: feedback\n---\n\nLight the smoker first.\n"
 
 
-def played(*said: str, existing: dict[str, str] | None = None, today: str = "2026-06-15") -> Outcome:
+def played(*said: str, existing: dict[str, str] | None = None, today: str = "2026-06-15") -> CaseOutcome:
     """One run over a talk in which the agent answers `Done.` between the messages."""
     messages: list[dict[str, Any]] = []
     for text in said:
         messages += [{"role": "user", "text": text}, {"role": "assistant", "text": "Done.", "tools": []}]
-    case = Case("x", date.fromisoformat(today), "", "", existing or {}, tuple(messages), (), (), 9, ())
+    case = LabelledCase("x", date.fromisoformat(today), "", "", existing or {}, tuple(messages), (), (), 9, ())
     return asyncio.run(play(case, "embedded"))
 
 

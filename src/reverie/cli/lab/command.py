@@ -189,11 +189,11 @@ def replay(
       reverie lab replay ~/.claude/projects/my-project/*.jsonl --window 64000
     """
     from reverie.lab.plot import check_plot, draw
-    from reverie.lab.replay.policies import chosen
+    from reverie.lab.replay.policies import choose_policies
     from reverie.lab.replay.recorded import check_room, load
     from reverie.lab.replay.report import replay_all, summary, table
 
-    policies = chosen(names)
+    policies = choose_policies(names)
     check_room(prefix_tokens, window)
     if picture is not None:
         check_plot(picture)
