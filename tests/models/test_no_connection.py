@@ -14,7 +14,7 @@ from reverie import errors
 from reverie.models.base import Capabilities, Finished, ModelEvent, Request
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import ModelAccess, open_model
-from reverie.models.sdk import shown_url
+from reverie.models.sdk import format_url
 from reverie.models.sending import Retry, RetryPolicy, send
 from tests.models.requests import collect, person, request
 
@@ -81,9 +81,9 @@ def test_an_unknown_host_is_told_as_soon(name: str) -> None:
 
 
 def test_what_is_shown_of_an_address_holds_no_secret() -> None:
-    assert shown_url("https://me:pw@host.example:8443/v1/?key=abc#x") == "https://host.example:8443/v1"
-    assert shown_url("http://[::1]:8787") == "http://[::1]:8787"
-    assert "pw" not in shown_url("http://me:pw@host:99999999/")
+    assert format_url("https://me:pw@host.example:8443/v1/?key=abc#x") == "https://host.example:8443/v1"
+    assert format_url("http://[::1]:8787") == "http://[::1]:8787"
+    assert "pw" not in format_url("http://me:pw@host:99999999/")
 
 
 class Flaky:

@@ -10,15 +10,17 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partialmethod
+from functools import partial, partialmethod
 from typing import TextIO
 
 import click
 
 from reverie.cli.screen import CLEAR_LINE, STYLE, json_text, name_character, printable, style
 from reverie.settings.loading import wants_colour
+from reverie.text.columns import cut, width
+from reverie.text.columns import table as columns_of_text
 
 MOST_COLUMNS = 120
 _INVISIBLE = re.compile(
@@ -186,6 +188,9 @@ def table(
 
 def _visible_width(text: str) -> int:
     return width(STYLE.sub("", text))
+
+
+table = partial(columns_of_text, measure=_shown_width)
 
 
 def keep_end(text: str, most: int) -> str:

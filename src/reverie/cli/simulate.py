@@ -43,7 +43,7 @@ def command(port: int, script: Path | None, window: int | None, ledger: Path | N
 
     responder = ScriptResponder(Script.load(script)) if script is not None else None
     if ledger is not None:
-        Ledger.writable(ledger)
+        Ledger.check_writable(ledger)
     key, seed = control_key.strip(), secrets.token_hex(8)
     book = Ledger(ledger)
     simulator = Simulator(responder, clock=Clock.running(), window=window, ledger=book, seed=seed, control_key=key)

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 from reverie.flags import Flags
 from reverie.models.base import Model
 from reverie.models.catalogue import ModelFacts
-from reverie.models.limits import limits_of
-from reverie.models.window import Thresholds
+from reverie.models.window import Thresholds, limits_of
 from reverie.paths import Places
 from reverie.runtime.background_log import BackgroundLog
 from reverie.settings import Settings

@@ -27,8 +27,8 @@ from reverie.layers.base import Break, BreakCause, Companion
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.limits import limits_of
 from reverie.models.registry import doubt_about, model_access, open_model, split_name
+from reverie.models.window import limits_of
 from reverie.paths import Places
 from reverie.paths.repo import current_branch, find_repo
 from reverie.session.agent_memories import AgentMemories, KindMemory

@@ -19,10 +19,10 @@ from reverie.layers.l5_extraction.recordings import Learner
 from reverie.memory.directory import MemoryDirectory
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue
-from reverie.models.limits import limits_of
 from reverie.models.registry import default_model_name, model_access, open_model, split_name
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
+from reverie.models.window import limits_of
 from reverie.paths import Places
 from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.runtime.background_log import BackgroundLog

@@ -21,8 +21,8 @@ from reverie.events import Event, Notice, SessionOpened
 from reverie.flags import Flags
 from reverie.models.base import Model, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.limits import limits_of
 from reverie.models.registry import EMBEDDED, default_model_name, doubt_about, model_access, open_model, split_name
+from reverie.models.window import limits_of
 from reverie.models.wire import model_id
 from reverie.paths import Places, check_session_id, make_private
 from reverie.paths.repo import current_branch, find_repo

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.lab.dream.score import Checked, score
+from reverie.lab.dream.score import CheckResult, score
 from reverie.layers.l6_dreaming.reporter import DreamOutcome
 from reverie.session import Session
 
@@ -63,7 +63,7 @@ class Place:
 
         return asyncio.run(run())
 
-    def scored(self, before: Mapping[str, bytes]) -> list[Checked]:
+    def scored(self, before: Mapping[str, bytes]) -> list[CheckResult]:
         return score(self.check, before, self.files)
 
 

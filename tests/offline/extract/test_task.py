@@ -38,12 +38,12 @@ HARVEST = (
 SMOKER = "---\nname: Smoker\ndescription: light the smoker first\ntype: feedback\n---\n\nLight the smoker first.\n"
 
 
-def played(*said: str, existing: dict[str, str] | None = None, today: str = "2026-06-15") -> Outcome:
+def played(*said: str, existing: dict[str, str] | None = None, today: str = "2026-06-15") -> CaseOutcome:
     """One run over a talk in which the agent answers `Done.` between the messages."""
     messages: list[dict[str, Any]] = []
     for text in said:
         messages += [{"role": "user", "text": text}, {"role": "assistant", "text": "Done.", "tools": []}]
-    case = Case("x", date.fromisoformat(today), "", "", existing or {}, tuple(messages), (), (), 9, ())
+    case = LabelledCase("x", date.fromisoformat(today), "", "", existing or {}, tuple(messages), (), (), 9, ())
     return asyncio.run(play(case, "embedded"))
 
 

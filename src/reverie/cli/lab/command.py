@@ -63,13 +63,7 @@ def startup(runs: int, as_json: bool) -> None:
     from reverie.lab.startup import measure_startup
 
     found = measure_startup(runs)
-    answer(
-        as_json,
-        found.summary(),
-        f"python -c pass         {found.bare_ms:7.1f} ms",
-        f"reverie --version      {found.version_ms:7.1f} ms   {found.version_ms / found.bare_ms:5.2f}×",
-        f"reverie sessions list  {found.sessions_ms:7.1f} ms   {found.sessions_ms / found.bare_ms:5.2f}×",
-    )
+    answer(as_json, found.summary(), found.table())
 
 
 @examples("reverie lab billing")
@@ -165,11 +159,11 @@ def replay(
     summary, notes, reverie.
     """
     from reverie.lab.plot import check_plot, draw
-    from reverie.lab.replay.policies import chosen
+    from reverie.lab.replay.policies import choose_policies
     from reverie.lab.replay.recorded import check_room, load
     from reverie.lab.replay.report import replay_all, summary, table
 
-    policies = chosen(names)
+    policies = choose_policies(names)
     check_room(prefix_tokens, window)
     if picture is not None:
         check_plot(picture)

@@ -113,7 +113,7 @@ def dream(
         return
     if model is not None and mind is not None:
         raise UserError("Give --model or --mind, not both.")
-    from reverie.lab.dream.minds import Kind
+    from reverie.lab.dream.minds import MindKind
     from reverie.lab.dream.run import measure, measure_wrong, scenarios, summary, table
 
     folders = scenarios(folder)
@@ -124,7 +124,7 @@ def dream(
     if mind == "wrong":
         scored = measure_wrong(folders, progress=progress)
     else:
-        scored = measure(folders, model if mind is None else Kind(mind), progress=progress)
+        scored = measure(folders, model if mind is None else MindKind(mind), progress=progress)
     answer(as_json, summary(scored), table(scored))
 
 

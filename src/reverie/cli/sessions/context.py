@@ -63,7 +63,7 @@ def _ask_live_session(path: Path, places: Places) -> WindowFill | None:
 def _read_transcript(path: Path, settings: Settings) -> WindowFill:
     from reverie.context.window_fill import fill
     from reverie.models.catalogue import Catalogue
-    from reverie.models.limits import limits_of
+    from reverie.models.window import limits_of
     from reverie.models.wire import model_id
     from reverie.storage.transcript.chain import conversation
     from reverie.storage.transcript.file import read_records

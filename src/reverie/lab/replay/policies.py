@@ -1,8 +1,7 @@
-"""The policies that recorded sessions are replayed under: ours, and what others do with the same messages.
+"""The policies of a replay: ours, and those of others.
 
-A policy is the stages of the real pipeline it runs, what its endpoint understands, and what is done to a request on its
-way out. Those that are not ours are the real thing (LangChain's middleware, the server's own edits) or the plainest
-form of the idea, said in `what`.
+A policy is the stages of the real pipeline, the capabilities of its endpoint, and changes of a request before it is
+sent. Those of others are real (LangChain's middleware, the edits of the server) or the simplest form of an idea.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from uuid import uuid4
 
 from reverie.errors import UserError
 from reverie.lab.replay.compaction import auto_compact, summary_tokens
-from reverie.lab.replay.recorded import FOLDER, Setting
+from reverie.lab.replay.recorded import FOLDER, ReplaySetting
 from reverie.layers.base import (
     Append,
     AskFork,
@@ -43,7 +42,7 @@ CACHED = Capabilities(cache_markers=True, ttls=("5m", "1h"))
 
 Foresight = Callable[[ResultIndex, int, Rates], Outlook]
 WhenFull = Literal["nothing", "plain", "summary", "notes"]
-"""What happens at the threshold: nothing, a plain summary, layer 4 alone, or layers 3 and 4."""
+"""The action at the threshold: nothing, a plain summary, layer 4 alone, or layers 3 and 4."""
 
 
 class Stages:
@@ -55,7 +54,7 @@ class Stages:
         self.ways, self.layer1, self.foresight = frozenset(ways), layer1, foresight
         self.when_full: WhenFull = when_full
 
-    def of(self, setting: Setting, capabilities: Capabilities) -> dict[str, Stage | SteppedStage]:
+    def of(self, setting: ReplaySetting, capabilities: Capabilities) -> dict[str, Stage | SteppedStage]:
         made = dict[str, Stage | SteppedStage]()
         if self.layer1:
             made["tool_result_budget"] = MessageBudget(FOLDER, lambda: ResultLimits().for_window(setting.limits.window))
@@ -77,7 +76,7 @@ class Stages:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`outside`: who changes its requests on their way out (see `outside.py`)."""
+    """`outside`: changes of its requests before they are sent (see `outside.py`)."""
 
     name: str
     what: str
@@ -87,7 +86,7 @@ class Policy:
 
 
 class Summarise:
-    """At the threshold everything but the last round becomes a summary; the request for it is paid."""
+    """At the threshold everything except for the last round becomes a summary, whose request is paid."""
 
     flag = ""
 
@@ -112,7 +111,7 @@ _ALL = (
     Policy("resend", "everything is sent again, nothing is cached", capabilities=Capabilities()),
     Policy("cached", "everything is cached, nothing is cleared, the window has no end"),
     Policy("summarise", "at the threshold the history becomes a summary", Stages(when_full="plain")),
-    Policy("langchain", "LangChain's ContextEditingMiddleware as it comes", outside="langchain"),
+    Policy("langchain", "LangChain's ContextEditingMiddleware with its defaults", outside="langchain"),
     Policy(
         "server",
         "the server clears by itself (context_management)",
@@ -121,20 +120,20 @@ _ALL = (
         outside="server",
     ),
     Policy("time", "layer 2 without the economic rule: after an hour's pause only", Stages(TIME)),
-    Policy("economic", "layer 2 as it comes: when it pays, and after an hour's pause", Stages(TIME, ECONOMIC)),
-    Policy("summary", "layer 4 alone: a summary with the facts beside it", Stages(when_full="summary")),
-    Policy("notes", "layers 3 and 4: notes kept while working stand for the old part", Stages(when_full="notes")),
-    Policy("reverie", "layers 1 to 4 as they come", Stages(TIME, ECONOMIC, layer1=True, when_full="notes")),
+    Policy("economic", "layer 2 with its defaults: when it pays, and after an hour's pause", Stages(TIME, ECONOMIC)),
+    Policy("summary", "layer 4 alone: a summary with the facts next to it", Stages(when_full="summary")),
+    Policy("notes", "layers 3 and 4: notes replace the old part", Stages(when_full="notes")),
+    Policy("reverie", "layers 1 to 4 with their defaults", Stages(TIME, ECONOMIC, layer1=True, when_full="notes")),
 )
 POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in _ALL}
 OURS = "reverie"
 BASELINE = "cached"
 OTHERS = frozenset({"resend", "cached", "summarise", "langchain", "server"})
-"""Policies that are no part of ours."""
+"""Policies that are not part of ours."""
 
 
-def chosen(names: Sequence[str]) -> list[Policy]:
-    """The policies to replay: those named, and `cached`, which all are measured against; without names, all."""
+def choose_policies(names: Sequence[str]) -> list[Policy]:
+    """The named policies and `cached`, to which all are compared; all policies if there are no names."""
     unknown = [name for name in names if name not in POLICIES]
     if unknown:
         raise UserError(f"There is no policy {unknown[0]!r}; there are {', '.join(POLICIES)}.")
