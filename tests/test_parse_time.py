@@ -21,7 +21,8 @@ import pytest
 from reverie.agents.messages.inbox_file import _good_line, _parse_array  # pyright: ignore[reportPrivateUsage]
 from reverie.agents.messages.structured import parse as structured
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.output import Paint, one_line, printable, width
+from reverie.cli.output import Paint, one_line, width
+from reverie.cli.screen import printable
 from reverie.errors import ReverieError
 from reverie.instructions.includes import expand, includes
 from reverie.instructions.markdown import without_comments

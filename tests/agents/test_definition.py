@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.agents.definition import AgentDefinition, Scope, list_kinds, load_definitions, read_definition
+from reverie.agents.definition import AgentDefinition, list_kinds, load_definitions, read_definition
 from reverie.paths import Places
 from reverie.permissions.shell.programs import PROGRAMS
 from reverie.prompts import render
+from reverie.runtime.loopback import Scope
 from reverie.settings import load_settings
 
 

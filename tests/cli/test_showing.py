@@ -20,10 +20,9 @@ from reverie.cli.output import (
     format_size,
     format_tokens,
     one_line,
-    printable,
     width,
 )
-from reverie.cli.screen import clean
+from reverie.cli.screen import clean, printable
 from reverie.cli.tool_lines import call_text, result_line
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")

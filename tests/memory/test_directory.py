@@ -28,7 +28,7 @@ from reverie.memory.index import entries
 from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.memory.upkeep.undo import UndoConflict
-from reverie.permissions.inside import PermissionRefused
+from reverie.permissions.memory_paths import PermissionRefused
 from reverie.storage.history.versions import Version
 from tests.counts import count
 from tests.shared_data import sources

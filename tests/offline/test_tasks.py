@@ -21,7 +21,7 @@ from reverie.layers.l3_session_notes.writer import directive as notes_directive
 from reverie.layers.l4_compaction.by_code import PARTS, Limits, write_notes, write_summary
 from reverie.layers.l4_compaction.summary import check_summary
 from reverie.layers.l4_compaction.summary import directive as summary_directive
-from reverie.memory.recall.showing import SCHEMA, parse_selection, selector_question, selector_system
+from reverie.memory.recall.reminder import SCHEMA, parse_selection, selector_question, selector_system
 from reverie.models.base import Request, Response
 from reverie.models.tokens import PROSE_BYTES, estimate_message, estimate_text
 from reverie.offline.model import EmbeddedModel

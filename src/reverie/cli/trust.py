@@ -12,14 +12,14 @@ from typing import Any, cast
 
 import click
 
-from reverie.agents.definition import acting_parts
+from reverie.agents.definition import trusted_parts
 from reverie.cli.diff_preview import Pages, count_blanks, text_lines
 from reverie.cli.options import cwd_option, examples, json_option, load_places
 from reverie.cli.output import Paint, answer, can_ask, columns, exact, get_paint, plural
 from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
 from reverie.paths import find_repo
-from reverie.settings import home_folder
+from reverie.settings.loading import find_home
 from reverie.settings.trust import CHANGED, ActingPart, TrustBook
 from reverie.storage.trust_file import decline, revoke, trust
 
@@ -80,7 +80,7 @@ def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listin
         if not click.confirm(_question(parts), default=False):
             click.echo("Not trusted: these parts have no effect.")
             return 1
-    trust(home_folder(), parts, folder)
+    trust(find_home(), parts, folder)
     _show_state(folder, "trusted", find_parts(path)[0] if as_json else (), as_json)
     return 0
 
@@ -96,9 +96,9 @@ def ask_once(cwd: Path) -> None:
     answer = click.confirm(_question(parts), default=False)
     try:
         if answer:
-            trust(home_folder(), parts, find_repo(cwd).checkout)
+            trust(find_home(), parts, find_repo(cwd).checkout)
         else:
-            decline(home_folder(), parts)
+            decline(find_home(), parts)
     except ReverieError as error:
         click.echo(f"{str(error).rstrip('.')}; your answer is not saved, and the folder is not trusted.", err=True)
         return
@@ -177,7 +177,7 @@ def _as_json(part: ActingPart) -> dict[str, Any]:
 
 
 def _list(as_json: bool) -> int:
-    book = TrustBook.read(home_folder())
+    book = TrustBook.read(find_home())
     if book.problem:
         raise ReverieError(book.problem)
     folders = sorted(book.trusted)
@@ -189,8 +189,8 @@ def _list(as_json: bool) -> int:
 def _remove(path: Path, as_json: bool) -> int:
     # A folder that does not exist any more is removed by its name: its repository is another folder.
     named = Path(os.path.realpath(path))
-    folder = named if str(named) in TrustBook.read(home_folder()).trusted else find_repo(path).checkout
-    done = revoke(home_folder(), folder)
+    folder = named if str(named) in TrustBook.read(find_home()).trusted else find_repo(path).checkout
+    done = revoke(find_home(), folder)
     if not done and not as_json:
         raise ReverieError(f"{folder} was not trusted; `reverie trust --list` shows which folders are.")
     answer(as_json, {"folder": str(folder), "removed": done}, f"{exact(str(folder))}: no longer trusted.")

@@ -18,12 +18,12 @@ from reverie.memory.scan import ScanEntry, scan
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, decode, encode
 from reverie.memory.upkeep.undo import plan_restore, plan_undo
-from reverie.permissions.inside import check_memory_write, is_inside
+from reverie.permissions.memory_paths import check_memory_write, is_inside
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.storage.history.folder import ChangedOnDisk, LockedFolder, VersionedFolder, history_place
 from reverie.storage.history.objects import blob_id
-from reverie.storage.history.purge import HistoryPurge, without_doubles
+from reverie.storage.history.purge import HistoryPurge, make_unique
 from reverie.storage.history.versions import Version, VersionInfo
 
 if TYPE_CHECKING:
@@ -351,7 +351,7 @@ class _PurgePlan:
 
     def __init__(self, names: Iterable[str], replace: Callable[[str], str], rename: Callable[[str], str]) -> None:
         self._replace, self._rename = replace, rename
-        given = without_doubles({name: rename(name) for name in names})
+        given = make_unique({name: rename(name) for name in names})
         self._moved = {old: new for old, new in given.items() if old != new}
         self._parts = {
             part: after

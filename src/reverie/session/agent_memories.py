@@ -18,7 +18,7 @@ from reverie.memory.changes import ABSENT, Evidence, Gate, WriteInfo, Writer
 from reverie.memory.opening import ProjectGate
 from reverie.memory.sharing.agent_memory import AgentMemory, AgentMemoryPlace
 from reverie.paths import MemoryPlace, memory_switch
-from reverie.permissions.inside import is_inside
+from reverie.permissions.memory_paths import is_inside
 from reverie.permissions.rules import ToolCall
 from reverie.session.memory_companion import evidence_of, writes_memory
 from reverie.session.parts import SessionParts

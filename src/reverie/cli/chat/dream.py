@@ -85,7 +85,7 @@ def _review(chat: Chat, dreaming: Dreaming, id: str) -> None:
 
 async def _accept(chat: Chat, dreaming: Dreaming, id: str) -> None:
     from reverie.cli.dream.display import show_landed
-    from reverie.layers.l6_dreaming.review import accept
+    from reverie.layers.l6_dreaming.landing import accept
 
     _, landed = await asyncio.to_thread(accept, dreaming.directory, dreaming.proposals, id)
     chat.view.say_all(show_landed(landed, chat.view.paint))

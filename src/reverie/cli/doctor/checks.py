@@ -28,8 +28,8 @@ from reverie.errors import ReverieError
 from reverie.flags import FLAGS, Flags
 from reverie.memory.opening import open_memory
 from reverie.models.catalogue import Catalogue
-from reverie.models.limits import limits_of, window_of
 from reverie.models.registry import default_model_name, model_access, open_model, split_name
+from reverie.models.window import limits_of, window_of
 from reverie.paths import Places, find_repo
 from reverie.paths.repo import current_branch
 from reverie.runtime.background_log import BackgroundLog

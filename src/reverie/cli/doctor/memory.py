@@ -17,17 +17,17 @@ from reverie.cli.output import format_age, format_size, plural
 from reverie.context.day_book import Caps, DayBook
 from reverie.flags import Flags
 from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
-from reverie.layers.l5_extraction.state import WRITER as EXTRACTION
+from reverie.layers.l5_extraction.gates import WRITER as EXTRACTION
 from reverie.memory.index import load_index
 from reverie.memory.opening import OpenedMemory, open_memory
 from reverie.memory.scan import scan
 from reverie.memory.taxonomy import INDEX, TEAM
-from reverie.moments import happened, parsed
+from reverie.moments import parse_time, past_time
 from reverie.parsing import load_json
 from reverie.paths import Places, memory_switch
 from reverie.regular_files import read_regular
 from reverie.runtime.background_log import BackgroundLog
-from reverie.runtime.heartbeat import FAILURES_TOLD, Beat, Heartbeat
+from reverie.runtime.heartbeat import REPORTED_FAILURES, Beat, Heartbeat
 from reverie.settings import Settings
 from reverie.types import JsonObject, Purpose
 

@@ -207,7 +207,7 @@ def reject_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
 @with_memory
 def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
     """Undo the last dream that changed memory, or the dream of version V. Later changes to other lines stay."""
-    from reverie.layers.l6_dreaming.review import undo
+    from reverie.layers.l6_dreaming.landing import undo
 
     undone, made = undo(memory.directory, version)
     text = f"Undone: {undone.short} ({', '.join(change.name for change in undone.files)})."

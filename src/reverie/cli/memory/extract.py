@@ -13,7 +13,7 @@ from reverie.cli.options import examples, folder_options
 from reverie.cli.output import answer, one_line, plural, say, say_all, show_progress, warn
 from reverie.errors import UserError
 from reverie.layers.l5_extraction.transcripts import ExtractionReport, extract_all, transcripts_in
-from reverie.session.learner import opened_learner
+from reverie.session.learner import open_learner
 
 
 @examples(

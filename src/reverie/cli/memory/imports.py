@@ -15,7 +15,7 @@ from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.sharing.team import sync
 from reverie.memory.taxonomy import TEAM
-from reverie.memory.upkeep.importing import Planned, carry_out, plan_import
+from reverie.memory.upkeep.importing import PlannedImport, carry_out, plan_import
 
 
 @examples(
@@ -67,7 +67,7 @@ def import_command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: b
     return 1 if unread or (refused and not new) else 0
 
 
-def _show(planned: list[Planned]) -> None:
+def _show(planned: list[PlannedImport]) -> None:
     paint, wide = get_paint(), columns()
     marks = {"add": paint.good("+"), "known": paint.dim("="), "refused": paint.bad("✗")}
     for one in planned:

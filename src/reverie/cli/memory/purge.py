@@ -18,14 +18,13 @@ from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, get_paint, one_line, plural, warn
 from reverie.errors import ReverieError, UserError
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.inbox import Inbox
+from reverie.memory.gate.inbox import MemoryInbox
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.sharing.agent_memory import agent_memory_folders, snapshot_files
 from reverie.memory.sharing.team_git import TeamCheckout
-from reverie.memory.upkeep.purge import PurgedPlace, PurgeReport, PurgeScope, files_of_home, purge
+from reverie.memory.upkeep.purge import PurgedPlace, PurgeReport, PurgeScope, files_of_home, purge, purge_remote
 from reverie.memory.upkeep.purge_forms import PurgeTarget
-from reverie.memory.upkeep.purge_remote import purge_remote
-from reverie.memory.upkeep.purged_record import NAME
+from reverie.memory.upkeep.purged_record import RECORD_NAME
 from reverie.storage.history.folder import history_place
 
 _TO_DO = {
@@ -74,7 +73,11 @@ def command(
         raise UserError("Give a text or --pattern, not both.")
     if text is not None:
         warn("The secret is an argument, so it may be in the history of your shell. Remove it there too.")
-    wanted = PurgeTarget.of_pattern(pattern) if pattern is not None else PurgeTarget.of_text(text or _read_secret(yes or dry_run))
+    wanted = (
+        PurgeTarget.of_pattern(pattern)
+        if pattern is not None
+        else PurgeTarget.of_text(text or _read_secret(yes or dry_run))
+    )
     reports = list(_purge_all(memory, wanted, everywhere, dry_run=True))
     elsewhere = [] if everywhere else list(_find_elsewhere(memory, wanted))
     found = sum(report.found for _, report in reports)

@@ -72,7 +72,7 @@ def command(
 
 
 def _missing_names_in(memory: OpenedMemory) -> FindMissing:
-    from reverie.memory.recall.verify import RepoNames
+    from reverie.memory.references import RepoNames
 
     def ripgrep() -> Path:  # imported only for a memory that names a symbol
         from reverie.tools.ripgrep import find_ripgrep

@@ -33,7 +33,7 @@ def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
     """
     from reverie.cli.sessions.actions import act_on_session
     from reverie.errors import ReverieError
-    from reverie.layers.l3_session_notes.numbers import NoteNumbers
+    from reverie.layers.l3_session_notes.trigger import NoteNumbers
     from reverie.storage.transcript.chain import conversation
     from reverie.storage.transcript.file import read_records
     from reverie.storage.transcript.sessions import find_session

@@ -14,9 +14,10 @@ from statistics import median
 from time import perf_counter
 
 from reverie.lab.scratch import scratch_home
-from reverie.layers.l6_dreaming.gates import Circumstances, Closed, Gate, GateNumbers, Gates
+from reverie.layers.l6_dreaming.gates import Circumstances, Closed, GateNumbers, Gates
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import StateFile
+from reverie.memory.changes import Gate
 from reverie.memory.opening import open_memory
 from reverie.models.registry import EMBEDDED
 from reverie.paths import Places

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from reverie.context.day_book import DayBook
 from reverie.context.ledger import make_entry
 from reverie.lab.scratch import scratch_home
-from reverie.layers.l5_extraction.gates import Gate
+from reverie.memory.changes import Gate
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
 from reverie.session.session import Session

@@ -14,7 +14,7 @@ from typing import Any
 
 from reverie.lab.survival.measures import HeldItems, find_held, find_used_again, touched_files
 from reverie.lab.survival.moments import SIMULATED_AT, CompactionMoment, load_moments
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
+from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.l3_session_notes.writer import default_template
 from reverie.layers.l4_compaction.by_code import Limits, operations, write_notes, write_summary
 from reverie.layers.l4_compaction.compose import CompactionScope, SummaryParts, SummaryText, summary_blocks

@@ -20,7 +20,7 @@ from reverie.memory.scan import ScanEntry, manifest, scan
 from reverie.permissions.background import BackgroundWriter
 from reverie.prompts import render
 from reverie.runtime.heartbeat import run_figures
-from reverie.text.cutting import shortened
+from reverie.text.cutting import shorten
 from reverie.tools.base import Keeper
 from reverie.types import JsonObject, Purpose, Usage
 
@@ -79,7 +79,7 @@ def directive(span: MessageSpan, memories: Iterable[ScanEntry], directory: Path,
 def _list_dates(days: Sequence[tuple[date, str]]) -> str:
     if len(days) == 1:
         return f"The user wrote them on {days[0][0]:%A, %Y-%m-%d}."
-    lines = [f"- from “{shortened(words, _OPENING_WORDS)}” on: {day:%A, %Y-%m-%d}" for day, words in days]
+    lines = [f"- from “{shorten(words, _OPENING_WORDS)}” on: {day:%A, %Y-%m-%d}" for day, words in days]
     return "\n".join(["The user wrote them on these days:", *lines])
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from reverie.memory.changes import Evidence
 from reverie.moments import local_day
-from reverie.permissions.inside import is_inside
+from reverie.permissions.memory_paths import is_inside
 from reverie.permissions.shell.commands import all_commands
 from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.storage.transcript.view import Entry

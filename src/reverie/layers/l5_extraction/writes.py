@@ -22,7 +22,7 @@ from reverie.memory.gate.write_gate import Refused
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import MemoryType, index_of, is_index, is_log, is_topic
 from reverie.memory.topic_file import TopicFile, decode, statements_of
-from reverie.permissions.inside import PermissionRefused, check_memory_write
+from reverie.permissions.memory_paths import PermissionRefused, check_memory_write
 from reverie.storage.history.objects import blob_id
 from reverie.text.sameness import StatementIndex
 from reverie.text.sentences import statements

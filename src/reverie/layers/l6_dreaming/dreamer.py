@@ -20,7 +20,7 @@ from reverie.events import Event, RoundFinished, TextStreamed, ToolStarted
 from reverie.layers.base import Fork, ForkResult
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
-from reverie.memory.daily_log import logs
+from reverie.memory.daily_log import list_logs
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES
 from reverie.memory.scan import manifest, scan
 from reverie.models.catalogue import ModelFacts
@@ -231,14 +231,14 @@ def system_prompt() -> str:
 def directive(
     memory: Path, *, today: date, transcripts: Sequence[Path], undistilled: Sequence[Path] = (), here: bool = False
 ) -> str:
-    """Returns the directive. `undistilled`: logs that are its main source; `here`: it also sees a conversation."""
+    """Returns the directive. `undistilled`: list_logs that are its main source; `here`: it also sees a conversation."""
     found = scan(memory, newest=None)
     around = [_transcripts(transcripts)]
     if undistilled:
         around.insert(0, render(_PACKAGE, "distil.md", {"logs": _list_paths(undistilled, _MOST_LOGS)}))
-    elif all_logs := logs(memory):
+    elif all_logs := list_logs(memory):
         newest = all_logs[-_MOST_LOGS:]
-        around.insert(0, f"Daily logs, oldest first:\n{_list_paths(newest, _MOST_LOGS)}")
+        around.insert(0, f"Daily list_logs, oldest first:\n{_list_paths(newest, _MOST_LOGS)}")
     if here:
         around.append("The conversation above is the current session: it is not what this is about.")
     return render(

@@ -13,7 +13,7 @@ from typing import Final
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import is_index, is_topic
-from reverie.memory.topic_file import TopicFile, decode, said_in
+from reverie.memory.topic_file import TopicFile, decode, statements_of
 from reverie.text.cutting import shorten
 from reverie.text.sameness import StatementIndex
 from reverie.text.sentences import statements
@@ -93,7 +93,7 @@ def put_back(copy: MemoryCopy, refused: Mapping[str, str], reasons: Sequence[str
     A model may go on after a refusal and remove what it meant to move. Refused texts may hold secrets and are not kept.
     """
     found: dict[str, str] = {}
-    held = Said(one for text in refused.values() for one in said_in(text))
+    held = Said(one for text in refused.values() for one in statements_of(text))
     while names := set(_find_losers(copy, held, reasons)) - found.keys() if refused else set[str]():
         for name in sorted(names):
             copy.write(name, copy.base[name])
@@ -108,7 +108,7 @@ def _find_losers(copy: MemoryCopy, held: Said, reasons: Sequence[str]) -> Iterat
     for one in loss(before, after, reasons).unnamed:
         if held.has(one.text):
             yield one.file
-    said = Said(one for name, text in after.items() if is_topic(name) or is_index(name) for one in said_in(text))
+    said = Said(one for name, text in after.items() if is_topic(name) or is_index(name) for one in statements_of(text))
     named = Said(reasons)
     for name in (name for name in before if is_index(name) and before[name] != after.get(name)):
         for line in _index_statements(before[name]):
