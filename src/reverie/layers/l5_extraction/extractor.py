@@ -86,7 +86,6 @@ class Extractor:
         return None
 
     def _cursors(self) -> Iterator[str | None]:
-        """Yields the cursors, newest first. Older ones count if a rewind took the newest away."""
         log = self.parts.log
         yield log.view.cursors.get(WRITER)
         for record in reversed(log.records):
