@@ -59,6 +59,10 @@ async def _refuse_effect(effect: Effect) -> EffectResult:
     return EffectResult(ok=False, text=f"{type(effect).__name__} is not available in this conversation")
 
 
+def _ignore_event(_event: Event) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class Around:
     """The companions of a conversation in their order, layer 1 for its results, and what carries out effects."""
@@ -274,7 +278,7 @@ class Conversation:
             just_compacted=False,
             around=Around(keep=self.around.keep, carry_out=self.around.carry_out),
             blocks_when_full=purpose not in (Purpose.COMPACTION, Purpose.NOTES),
-            emit=lambda _event: None,
+            emit=_ignore_event,
             account=self.account.forked() if self.account is not None else None,
             own_from=answers[-1] + 1 if answers else 0,
         )

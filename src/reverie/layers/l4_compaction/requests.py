@@ -117,7 +117,6 @@ def render_requests(
 
 
 def _excerpt(request: UserRequest, limit: int, path: Path) -> str:
-    """Returns the user's words as far as they fit, and the beginning and end of piped or pasted parts."""
     own = sum(len(encoded(part.text)) for part in request.parts if part.origin.is_users)
     material = [part for part in request.parts if not part.origin.is_users]
     room = max(limit - own, limit // 4) // max(1, len(material))

@@ -15,6 +15,7 @@ from reverie.prompts import render
 
 PACKAGE = "reverie.layers.l4_compaction"
 _ENOUGH_PARTS = 3
+_SCOPES = {"whole": "scope_whole.md", "from": "scope_from.md", "up_to": "scope_up_to.md"}
 _COMPACT_HEADING = re.compile(
     r"^(#{1,6})[ \t]*+compact(?:ion)? instructions[ \t]*+:?[ \t\r]*+$", re.IGNORECASE | re.MULTILINE
 )
@@ -22,7 +23,7 @@ _COMPACT_HEADING = re.compile(
 
 def directive(scope: Literal["whole", "from", "up_to"], instructions: str, *, beginning: str = "") -> str:
     """Returns the directive of the summariser. `beginning` quotes where a partial summary starts."""
-    where = render(PACKAGE, f"scope_{scope}.md", {"beginning": beginning} if scope == "from" else None)
+    where = render(PACKAGE, _SCOPES[scope], {"beginning": beginning} if scope == "from" else None)
     wanted = f"\nThe user wants of this summary:\n{instructions.strip()}" if instructions.strip() else ""
     parts = "\n".join(f"## {title}" for title in PARTS)
     return render(PACKAGE, "summarise.md", {"scope": where, "parts": parts, "instructions": wanted})

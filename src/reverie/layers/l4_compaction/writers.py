@@ -128,7 +128,6 @@ class Writers:
         return less
 
     def _shown(self, scope: CompactionScope) -> tuple[Message, ...] | None:
-        """Returns what the summariser sees: the current conversation, or only its first part for `up_to`."""
         if scope.extent != "up_to":
             return None
         before = len(self.view.entries) - len(scope.kept)

@@ -39,10 +39,10 @@ class Extractor:
     interactive: bool
     emit: Callable[[Event], None]
     clock: Clock
-    _state: RunState[Fork] = field(default_factory=RunState[Fork], init=False)
     _task: Task[None] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        self._state: RunState[Fork] = RunState()
         self._heartbeat = Heartbeat(self.parts.places.heartbeat(WRITER), now=self.clock)
 
     def turn_ended(self, *, answered: bool, main_agent: bool = True) -> ExtractionGate | None:
@@ -86,7 +86,6 @@ class Extractor:
         return None
 
     def _cursors(self) -> Iterator[str | None]:
-        """Yields the cursors, newest first. Older ones count if a rewind took the newest away."""
         log = self.parts.log
         yield log.view.cursors.get(WRITER)
         for record in reversed(log.records):

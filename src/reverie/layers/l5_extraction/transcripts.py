@@ -244,7 +244,6 @@ class _State:
 
 
 def _copy_memory(memory: OpenedMemory, to: Path) -> MemoryDirectory:
-    """Copies the memory for a dry run: same files and gate, its own inbox and history."""
     if memory.directory.root.is_dir():
         shutil.copytree(memory.directory.root, to, ignore=shutil.ignore_patterns(".*"), symlinks=True)
     gate = ProjectGate(replace(memory.place, directory=to), memory.places, memory.settings, None)

@@ -177,7 +177,6 @@ def speaks_of(ground: EvidenceText, text: str) -> bool:
 
 
 def _check_head(name: str, text: str) -> None:
-    """A new memory needs a complete head, because recall reads only that."""
     topic = TopicFile.parse(text)
     parts = {"name": topic.name, "description": topic.description, f"type ({', '.join(MemoryType)})": topic.type}
     missing = [part for part, given in parts.items() if not given]

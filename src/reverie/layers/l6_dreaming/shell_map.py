@@ -67,7 +67,6 @@ class ShellMap:
         return mapped_source
 
     def _files(self, command: SimpleCommand) -> Sequence[Word]:
-        """Returns the words that this command opens. Raises if it may open others below the memory directory."""
         program, *rest = command.words
         words = tuple(rest)
         if program.text == "find":

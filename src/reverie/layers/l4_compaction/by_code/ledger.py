@@ -22,8 +22,6 @@ _SHORTEST_COMMAND = 130
 
 @dataclass(frozen=True, slots=True)
 class _LedgerPart:
-    """A part of the ledger: one line per thing, and a way to name the things without a line."""
-
     title: str
     lines: list[str]
     share: float
@@ -73,7 +71,6 @@ def operation_ledger(
 
 
 def _render_part(part: _LedgerPart, room: int) -> str:
-    """Shows as many lines as fit; if not all do, names the others if possible."""
     if part.instead is not None and sum(map(_size, part.lines)) > room:
         return f"{part.title}:\n" + "\n".join(f"- {line}" for line in part.instead)
     count, used = 0, 0
@@ -96,7 +93,6 @@ def _render_part(part: _LedgerPart, room: int) -> str:
 
 
 def _join_within(texts: list[str], limit: int) -> str:
-    """Joins the parts and drops lines from the end if names took more than their share."""
     text = "\n\n".join(texts)
     while text and len(encoded(text)) > limit:
         cut = text.rfind("\n")
@@ -108,7 +104,6 @@ def _join_within(texts: list[str], limit: int) -> str:
 
 
 def _allowances(parts: list[tuple[float, int]], budget: int) -> list[int]:
-    """Returns bytes for each part: its share, plus what others do not need."""
     budget = max(0, budget - _TITLE * len(parts))
     room = [min(need, int(share * budget)) for share, need in parts]
     spare = budget - sum(room)

@@ -217,7 +217,6 @@ def _stretch(given: JsonObject) -> str:
 
 
 def _sum_up_output(command: str, lines: list[str]) -> str:
-    """Returns the line that sums up the output; for a command that only shows things, the number of lines."""
     if not lines:
         return "no output"
     if len(lines) > 1 and _SHOWS.match(plain_command(command)):
@@ -231,7 +230,6 @@ def _lines(count: int) -> str:
 
 
 def _change(call: ToolUseBlock) -> str:
-    """Describes a change: how much the text grew, and its most informative line."""
     pairs = changes_of(call)
     out, put = sum(len(old.splitlines()) for old, _ in pairs), sum(len(new.splitlines()) for _, new in pairs)
     size = f"written, {put} lines" if call.name == "Write" else f"−{out} +{put}"

@@ -105,7 +105,6 @@ def write_notes(entries: Sequence[Entry], template: str, limits: Limits | None =
 
 
 def _fill(heads: list[str], bodies: list[str], section: int, room: int, importance: list[int]) -> str:
-    """Puts bodies under their heads, the important ones first; extra sections of a template stay empty."""
     given = [bodies[at].strip() if at < len(bodies) else "" for at in range(len(heads))]
     shown = [""] * len(heads)
     for at in importance:
