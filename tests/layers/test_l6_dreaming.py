@@ -728,7 +728,7 @@ def test_kill_at_any_moment_leaves_before_or_after(tmp_path: Path, monkeypatch: 
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
-        memory_of(place).settle()
+        memory_of(place).finish_pending()
         found = place.files
         assert found in (dict(BAKERY), after), json.dumps(found, indent=1)
         ends["after" if found == after else "before"] += 1
