@@ -55,7 +55,7 @@ def timed(name: str, url: str) -> tuple[errors.ModelError, float]:
 async def tried(name: str, url: str, watch: Watch) -> tuple[errors.ModelError, float]:
     access = ModelAccess(anthropic_key="sk-1", openai_key="sk-1", anthropic_base_url=url, openai_base_url=url)
     model = open_model(name, access, Catalogue.load())
-    await model._sdk.client()  # type: ignore[attr-defined]  # the import is not what is timed
+    await model._connect()  # type: ignore[attr-defined]  # the import is not what is timed
     began = watch.seconds()
     with pytest.raises(errors.ModelError) as caught:
         await collect(send(model, request(person("hi"), model=name), policy=RetryPolicy()))

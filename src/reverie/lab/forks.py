@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from reverie.models import wire
-from reverie.models.base import Capabilities, Finished, Model, ModelEvent, Request
+from reverie.models.base import Finished, Model, ModelEvent, Request
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import input_equivalents
 from reverie.models.registry import model_access, open_model
@@ -128,17 +128,10 @@ class _RecordingModel:
 
     def __init__(self, inner: Model) -> None:
         self._inner = inner
+        self.name, self.capabilities = inner.name, inner.capabilities
         self.history = 0
         """Tokens of the request whose answer made the forks."""
         self.children: dict[str, list[tuple[Request, Usage]]] = {}
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._inner.capabilities
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         async for event in self._inner.stream(request):

@@ -108,7 +108,7 @@ class _TimedRounds:
         record_result(self._log, calls[1].id, ToolOutput(self._text(characters)))
 
     async def time(self, size: int) -> Overhead:
-        ours_s, recording_s, rendering_s, theirs_s = list[float](), list[float](), list[float](), list[float]()
+        ours, theirs = list[tuple[float, float, float]](), list[float]()
         conversation, histories = self._session.conversation, list[tuple[Message, ...]]()
         gc.collect()
         gc.disable()  # a collection would slow down one of them by chance
@@ -123,19 +123,17 @@ class _TimedRounds:
                 rendered = time.perf_counter()
                 conversation.went_out(request)
                 histories.append(request.messages)
-                recording_s.append(recorded - began)
-                ours_s.append(prepared - recorded)
-                rendering_s.append(rendered - prepared)
-            theirs, converter = Middlewares(), Converter()
+                ours.append((prepared - recorded, recorded - began, rendered - prepared))
+            middlewares, converter = Middlewares(), Converter()
             for history in histories:
                 messages = converter.convert(history)
                 began = time.perf_counter()
-                theirs.run(messages)
-                theirs_s.append(time.perf_counter() - began)
+                middlewares.run(messages)
+                theirs.append(time.perf_counter() - began)
         finally:
             gc.enable()
-        each = [median(times) * 1_000 for times in (ours_s, theirs_s, recording_s, rendering_s)]
-        return Overhead(size, *each)
+        prepare_ms, record_ms, render_ms = (median(times) * 1_000 for times in zip(*ours, strict=True))
+        return Overhead(size, prepare_ms, median(theirs) * 1_000, record_ms, render_ms)
 
 
 def summary(found: list[Overhead]) -> dict[str, Any]:

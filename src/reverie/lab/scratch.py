@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import TypeVar, cast
 
@@ -109,6 +110,12 @@ def copy_memory(source: Path, memory: Path, times: Path) -> None:
 def memory_texts(root: Path) -> dict[str, str]:
     """The texts of a memory directory, by relative path."""
     return {name: decode(path.read_bytes()) for name, path in memory_files(root).items()}
+
+
+def mean_or_none(values: Iterable[float | None]) -> float | None:
+    """The mean of the values that are not None, rounded; None if there are none."""
+    known = [value for value in values if value is not None]
+    return round(fmean(known), 4) if known else None
 
 
 def strings_in(value: Json) -> Iterator[str]:

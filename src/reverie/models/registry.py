@@ -125,7 +125,6 @@ def _nearest(given: str, catalogue: Catalogue) -> str:
 
 
 def _check_url(url: str | None, setting: str) -> None:
-    """Refuses an address that is not the address of a server."""
     if not url:
         return
     try:

@@ -17,21 +17,8 @@ from pathlib import Path
 from typing import Any, TypeAlias, assert_never, cast
 
 from reverie.errors import UserError
+from reverie.models import script_syntax as syntax
 from reverie.models.base import UNPARSED_INPUT
-from reverie.models.script_syntax import (
-    ANY_PURPOSE,
-    PLACEHOLDER,
-    Call,
-    Fault,
-    Fill,
-    Part,
-    Reply,
-    Say,
-    ScriptSection,
-    Step,
-    Think,
-    parse_sections,
-)
 from reverie.parsing import load_json
 from reverie.regular_files import read_regular_text
 from reverie.types import JsonObject
@@ -55,7 +42,7 @@ class ScriptedReply:
 
     content: list[JsonObject]
     stop_reason: str
-    fault: Fault | None = None
+    fault: syntax.Fault | None = None
     delay_s: float = 0.0
     wait_s: float = 0.0
     usage: JsonObject | None = None
@@ -64,7 +51,7 @@ class ScriptedReply:
 class Script:
     """A parsed script. One instance may serve many conversations at once."""
 
-    def __init__(self, sections: Mapping[str, ScriptSection], name: str) -> None:
+    def __init__(self, sections: Mapping[str, syntax.ScriptSection], name: str) -> None:
         self.name = name
         self._sections = sections
         self._struck: Counter[tuple[str, int, int, int]] = Counter()
@@ -72,7 +59,7 @@ class Script:
     @staticmethod
     def parse(text: str, name: str = "script") -> Script:
         """Reads a script. A mistake in it is a `UserError` with `name` and the line."""
-        return Script(parse_sections(text, name), name)
+        return Script(syntax.parse_sections(text, name), name)
 
     @staticmethod
     def load(path: Path | str) -> Script:
@@ -87,10 +74,10 @@ class Script:
 
     def reply(self, messages: Sequence[ApiMessage], *, purpose: str = "main") -> ScriptedReply:
         """The reply to a request with these messages; after the end of the script a closing sentence."""
-        section = self._sections.get(purpose) or self._sections.get(ANY_PURPOSE) or ScriptSection()
+        section = self._sections.get(purpose) or self._sections.get(syntax.ANY_PURPOSE) or syntax.ScriptSection()
         position = _position(messages, purpose)
         found = _match(section, messages) or _at(section.steps, position)
-        reply, loop = found or (Reply([Say(CLOSING)]), None)
+        reply, loop = found or (syntax.Reply([syntax.Say(CLOSING)]), None)
         scene = _Scene(messages, purpose, position, loop or 1)
         content = [block for part in reply.parts for block in scene.blocks(part)]
         calls = any(block["type"] == "tool_use" for block in content)
@@ -103,7 +90,7 @@ class Script:
             usage=reply.usage,
         )
 
-    def _fault(self, reply: Reply, purpose: str, position: int) -> Fault | None:
+    def _fault(self, reply: syntax.Reply, purpose: str, position: int) -> syntax.Fault | None:
         """The first fault at this place that has not happened often enough yet."""
         for index, rule in enumerate(reply.faults):
             key = (purpose, position, reply.line, index)
@@ -123,21 +110,21 @@ class _Scene:
         self._loop = loop
         self._calls = 0
 
-    def blocks(self, part: Part) -> list[JsonObject]:
+    def blocks(self, part: syntax.Part) -> list[JsonObject]:
         match part:
-            case Say(text):
+            case syntax.Say(text):
                 return [{"type": "text", "text": self._fill(text)}]
-            case Think(text):
+            case syntax.Think(text):
                 thought = self._fill(text)
                 return [{"type": "thinking", "thinking": thought, "signature": f"scripted-{_digest(thought)}"}]
-            case Fill(characters):
+            case syntax.Fill(characters):
                 return [{"type": "text", "text": (_PROSE * (characters // len(_PROSE) + 1))[:characters]}]
-            case Call():
+            case syntax.Call():
                 return [self._call(part, i) for i in range(1, part.times + 1)]
             case _:
                 assert_never(part)
 
-    def _call(self, call: Call, i: int) -> JsonObject:
+    def _call(self, call: syntax.Call, i: int) -> JsonObject:
         self._calls += 1
         if call.malformed:
             given: JsonObject = {UNPARSED_INPUT: self._fill(call.input, i)}
@@ -159,7 +146,7 @@ class _Scene:
             value = str(i) if found[1] == "i" else self._value(found[1])
             return json.dumps(value, ensure_ascii=False)[1:-1] if quoted else value
 
-        return PLACEHOLDER.sub(put, text)
+        return syntax.PLACEHOLDER.sub(put, text)
 
     def _value(self, name: str) -> str:
         match name:
@@ -191,7 +178,7 @@ def _position(messages: Sequence[ApiMessage], purpose: str) -> int:
     return 0
 
 
-def _match(section: ScriptSection, messages: Sequence[ApiMessage]) -> tuple[Reply, int | None] | None:
+def _match(section: syntax.ScriptSection, messages: Sequence[ApiMessage]) -> tuple[syntax.Reply, int | None] | None:
     """The reply of the matcher that fits the last message, or that began earlier and still has replies."""
     if not section.whens:
         return None
@@ -204,7 +191,6 @@ def _match(section: ScriptSection, messages: Sequence[ApiMessage]) -> tuple[Repl
 
 
 def _user_texts(messages: Sequence[ApiMessage]) -> list[str]:
-    """The text and tool results between the answers, newest first."""
     groups: list[list[str]] = [[]]
     last = "user"
     for message in reversed(messages):
@@ -216,10 +202,10 @@ def _user_texts(messages: Sequence[ApiMessage]) -> list[str]:
     return ["\n".join(reversed(group)) for group in groups]
 
 
-def _at(steps: Sequence[Step], index: int) -> tuple[Reply, int | None] | None:
+def _at(steps: Sequence[syntax.Step], index: int) -> tuple[syntax.Reply, int | None] | None:
     """The reply at this position and the pass of the innermost repeat around it, if any; None after the end."""
     for step in steps:
-        if isinstance(step, Reply):
+        if isinstance(step, syntax.Reply):
             if index == 0:
                 return step, None
             index -= 1
@@ -233,10 +219,10 @@ def _at(steps: Sequence[Step], index: int) -> tuple[Reply, int | None] | None:
     return None
 
 
-def _length(steps: Sequence[Step]) -> float:
+def _length(steps: Sequence[syntax.Step]) -> float:
     total: float = 0
     for step in steps:
-        if isinstance(step, Reply):
+        if isinstance(step, syntax.Reply):
             total += 1
         else:
             total += _FOREVER if step.times is None else step.times * _length(step.body)

@@ -39,17 +39,10 @@ class ScriptedModel:
 
     def __init__(self, script: Script, name: str | None = None) -> None:
         self._script = script
-        self._name = name or f"scripted:{script.name}"
+        self.name = name or f"scripted:{script.name}"
+        self.capabilities = Capabilities(cache_markers=True, ttls=("5m", "1h"))
         self._sent: dict[str, dict[str, list[str]]] = {}
         self._rendered = wire.Rendered()
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(cache_markers=True, ttls=("5m", "1h"))
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         messages = [message.wire() for message in request.messages]
@@ -126,7 +119,6 @@ def _events(content: list[JsonObject], cut: int | None) -> Iterator[ModelEvent]:
 
 
 def _block_events(block: JsonObject) -> Iterator[tuple[ModelEvent, int]]:
-    """Each event with its number of characters."""
     match block["type"]:
         case "text":
             for chunk in chunks(block["text"]):

@@ -29,51 +29,6 @@ from reverie.types import JsonObject
 _LIST_S = 3.0
 
 
-class Sdk:
-    """A vendor's module and its client. A client belongs to one event loop, so each loop gets its own."""
-
-    def __init__(self, module: str, make: Callable[[Any], Any]) -> None:
-        """Starts the import. Raises `MissingExtra` if the module is not installed."""
-        if importlib.util.find_spec(module) is None:
-            raise MissingExtra(f"The {module} SDK is not installed; install it with: pip install 'reverie[{module}]'")
-        self._make = make
-        self._module: Future[Any] = Future()
-        self._module.set_running_or_notify_cancel()  # a request that is cancelled must not cancel the import
-        self._client: tuple[asyncio.AbstractEventLoop, Any] | None = None
-        threading.Thread(target=self._load, args=(module,), name=f"import {module}", daemon=True).start()
-
-    async def client(self) -> tuple[Any, Any]:
-        """The module and a client for the running loop."""
-        module = await asyncio.wrap_future(self._module)
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._client[0] is not loop:
-            self._client = (loop, self._make(module))
-        return module, self._client[1]
-
-    async def lists(self, model: str) -> bool | None:
-        """Whether the server's list of models has this one; None if there is no list within seconds."""
-        module, client = await self.client()
-        try:
-            async with asyncio.timeout(_LIST_S):
-                return any([each.id == model async for each in client.models.list()])
-        except (module.APIError, *_transport_errors(), TimeoutError, ValueError):
-            return None
-
-    async def close(self) -> None:
-        """Closes the client of the running loop."""
-        held, self._client = self._client, None
-        if held and held[0] is asyncio.get_running_loop():
-            await held[1].close()
-
-    def _load(self, name: str) -> None:
-        try:
-            self._module.set_result(importlib.import_module(name))
-        except ImportError as error:
-            self._module.set_exception(
-                MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: pip install 'reverie[{name}]'")
-            )
-
-
 class StreamedAnswer(Protocol):
     """Builds a response from the events of a stream."""
 
@@ -99,33 +54,61 @@ class SdkModel:
     def __init__(
         self, model: str, url: str, client: str, keys: JsonObject, timeout_s: float, capabilities: Capabilities
     ) -> None:
-        """`client` is the SDK's class. `keys` are always passed, or the SDK would look for some itself."""
-        self._model = model
-        self._url = url
+        """Starts the import of the SDK. Raises `MissingExtra` if it is not installed.
+
+        `client` is the SDK's class. `keys` are always passed, or the SDK would look for some itself.
+        """
+        vendor = self.vendor
+        if importlib.util.find_spec(vendor) is None:
+            raise MissingExtra(f"The {vendor} SDK is not installed; install it with: pip install 'reverie[{vendor}]'")
+        self.name = f"{vendor}:{model}"
         self.capabilities = capabilities
+        self._model, self._url = model, url
+        self._client_class, self._keys, self._timeout_s = client, keys, timeout_s
+        self._module: Future[Any] = Future()
+        self._module.set_running_or_notify_cancel()  # a request that is cancelled must not cancel the import
+        self._client: tuple[asyncio.AbstractEventLoop, Any] | None = None
+        threading.Thread(target=self._load, name=f"import {vendor}", daemon=True).start()
 
-        def make(module: Any) -> Any:
-            timeout = module.Timeout(timeout_s, connect=min(30.0, timeout_s))
-            return getattr(module, client)(**keys, base_url=url, timeout=timeout, max_retries=0)
+    def _load(self) -> None:
+        name = self.vendor
+        try:
+            self._module.set_result(importlib.import_module(name))
+        except ImportError as error:
+            self._module.set_exception(
+                MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: pip install 'reverie[{name}]'")
+            )
 
-        self._sdk = Sdk(self.vendor, make)
-
-    @property
-    def name(self) -> str:
-        return f"{self.vendor}:{self._model}"
+    async def _connect(self) -> tuple[Any, Any]:
+        """The module and a client of the running loop: a client belongs to one event loop."""
+        module = await asyncio.wrap_future(self._module)
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._client[0] is not loop:
+            timeout = module.Timeout(self._timeout_s, connect=min(30.0, self._timeout_s))
+            make = getattr(module, self._client_class)
+            self._client = (loop, make(**self._keys, base_url=self._url, timeout=timeout, max_retries=0))
+        return module, self._client[1]
 
     async def listed(self) -> bool | None:
-        """Whether the server lists this model; None if it does not say."""
-        return await self._sdk.lists(self._model)
+        """Whether the server's list of models has this one; None if there is no list within seconds."""
+        module, client = await self._connect()
+        try:
+            async with asyncio.timeout(_LIST_S):
+                return any([each.id == self._model async for each in client.models.list()])
+        except (module.APIError, *_transport_errors(), TimeoutError, ValueError):
+            return None
 
     async def close(self) -> None:
-        await self._sdk.close()
+        """Closes the client of the running loop."""
+        held, self._client = self._client, None
+        if held and held[0] is asyncio.get_running_loop():
+            await held[1].close()
 
     async def _stream(
         self, request: Request, create: Callable[[Any], Callable[..., Any]], body: JsonObject, answer: StreamedAnswer
     ) -> AsyncGenerator[ModelEvent, None]:
         """Sends a body by the method that `create` takes from the client, and yields the events of `answer`."""
-        module, client = await self._sdk.client()
+        module, client = await self._connect()
         with map_errors(module, self._url, self.setting):
             send = partial(create(client), extra_headers=own_headers(self._url, request))
             opened = await open_stream(send, body)

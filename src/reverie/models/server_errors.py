@@ -131,7 +131,6 @@ def _is_too_long(status: int, refusal: ServerRefusal) -> bool:
 
 
 def _sizes(refusal: ServerRefusal) -> tuple[int | None, int | None]:
-    """Tokens of the prompt and their limit, if the server named them."""
     actual, limit = refusal.body.get("n_prompt_tokens"), refusal.body.get("n_ctx")
     if isinstance(actual, int) and isinstance(limit, int):
         return actual, limit

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from reverie.errors import Unreachable
 from reverie.models.base import UNPARSED_INPUT
 from reverie.simulator.tokens import TEXT_BYTES_PER_TOKEN, block_tokens
 
@@ -14,8 +15,9 @@ _CHUNK = 64
 _MOST_CHUNKS = 400
 
 
-class StreamCut(Exception):
-    """The stream ends here, as with a broken connection."""
+def cut_error() -> Unreachable:
+    """The error of a stream that is cut."""
+    return Unreachable("The connection was cut in the middle of the answer.")
 
 
 def content_tokens(content: Sequence[Mapping[str, Any]]) -> int:
@@ -56,7 +58,7 @@ def cut_at_stop(content: Sequence[dict[str, Any]], sequences: Sequence[str]) -> 
 
 
 def events(message: Mapping[str, Any], *, cut_after: int | None = None) -> Iterator[Event]:
-    """A message as a stream. `cut_after`: raises `StreamCut` after this number of characters of content."""
+    """A message as a stream. `cut_after`: raises `Unreachable` after this number of characters of content."""
     usage = cast("Mapping[str, Any]", message["usage"])
     late = ("context_management", "content", "stop_reason", "stop_sequence", "cache_edits")
     head = {key: value for key, value in message.items() if key not in late}
@@ -77,10 +79,10 @@ def events(message: Mapping[str, Any], *, cut_after: int | None = None) -> Itera
                 left -= size
             yield {"type": "content_block_delta", "index": index, "delta": delta}
             if left is not None and left <= 0:
-                raise StreamCut
+                raise cut_error()
         yield {"type": "content_block_stop", "index": index}
     if cut_after is not None:
-        raise StreamCut
+        raise cut_error()
     end: Event = {
         "type": "message_delta",
         "delta": {"stop_reason": message["stop_reason"], "stop_sequence": message["stop_sequence"]},

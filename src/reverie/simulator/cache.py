@@ -24,7 +24,6 @@ class CacheEntry:
 
     ttl: str
     expires: float
-    tokens: int
     edits: tuple[str, ...] = ()
 
 
@@ -61,7 +60,7 @@ class PromptCache:
             if mark.position <= split.hit:
                 self._refresh(key, edits, started)
             else:
-                self._write(key, mark.ttl, prompt.tokens[mark.position], edits, started)
+                self._write(key, mark.ttl, edits, started)
                 written.append(mark.position)
         if split.hit >= 0:
             self._refresh(prompt.chain[split.hit], _edits_before(prompt, split.hit), started)
@@ -101,12 +100,12 @@ class PromptCache:
             if entry is not None:
                 entry.edits = _edits_before(prompt, position)
 
-    def _write(self, key: bytes, ttl: str, tokens: int, edits: tuple[str, ...], started: float) -> None:
+    def _write(self, key: bytes, ttl: str, edits: tuple[str, ...], started: float) -> None:
         entry = self._entries.get(key)
         expires = started + TTL_SECONDS[ttl]
         if entry is not None and entry.expires > expires and entry.edits == edits:
             return
-        self._entries[key] = CacheEntry(ttl, expires, tokens, edits)
+        self._entries[key] = CacheEntry(ttl, expires, edits)
 
     def _forget_old(self, now: float) -> None:
         """Drops expired entries. Some stay for a while, to explain misses."""

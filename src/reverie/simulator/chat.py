@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, cast
 
 from reverie.models.base import UNPARSED_INPUT
-from reverie.simulator.answer import StreamCut, chunks, input_text
+from reverie.simulator.answer import chunks, cut_error, input_text
 from reverie.simulator.check import check_model, check_objects
 from reverie.simulator.errors import ApiError, invalid
 from reverie.simulator.reading import read_value
@@ -64,7 +64,6 @@ def _check_settings(body: Object) -> None:
 
 
 def _check_message(message: Object, path: str) -> None:
-    """Refuses fields of the wrong type."""
     role = message.get("role")
     if role not in _ROLES:
         raise invalid(f"Invalid value for '{path}.role'. Supported values are: {', '.join(map(repr, _ROLES))}.")
@@ -219,7 +218,7 @@ def _wire_call(block: Object) -> dict[str, Any]:
 def stream_chunks(
     message_id: str, model: str, content: Sequence[Object], stop: str, usage: Usage | None, at: int, cut: int | None
 ) -> Iterator[dict[str, Any]]:
-    """An answer as a stream, with `usage` in a separate last chunk; raises `StreamCut` after `cut` characters."""
+    """An answer as a stream, with `usage` in a separate last chunk; raises `Unreachable` after `cut` characters."""
     frame = {"id": message_id, "object": "chat.completion.chunk", "created": at, "model": model}
     left = cut
 
@@ -234,9 +233,9 @@ def stream_chunks(
             left -= len(text)
         yield chunk(make_delta(text))
         if left is not None and left <= 0:
-            raise StreamCut
+            raise cut_error()
     if cut is not None:
-        raise StreamCut
+        raise cut_error()
     yield chunk({}, _REASONS.get(stop, "stop"))
     if usage is not None:
         yield {**frame, "choices": [], "usage": usage_wire(usage)}

@@ -154,9 +154,7 @@ def _check_system(system: object) -> None:
             if (flaw := _flaw(block, inside=True)) is not None:
                 raise invalid(f"system.{number}{flaw}")
             if not block.get("text"):
-                if block.get("cache_control") is not None:
-                    raise invalid(f"system.{number}: cache_control cannot be set for empty text blocks")
-                raise invalid("system: text content blocks must be non-empty")
+                raise _empty_text(block, "system", f"system.{number}")
 
 
 def _check_messages(messages: Sequence[Mapping[str, Any]]) -> None:
@@ -295,11 +293,15 @@ def _check_text(number: int, place: int, block: Block) -> None:
     if not isinstance(text, str):
         raise invalid(f"messages.{number}.content.{place}.text.text: Field required")
     if not text:
-        if block.get("cache_control") is not None:
-            raise invalid(f"messages.{number}.content.{place}.text: cache_control cannot be set for empty text blocks")
-        raise invalid("messages: text content blocks must be non-empty")
+        raise _empty_text(block, "messages", f"messages.{number}.content.{place}.text")
     if text.isspace():
         raise invalid("messages: text content blocks must contain non-whitespace text")
+
+
+def _empty_text(block: Block, section: str, path: str) -> Exception:
+    if block.get("cache_control") is not None:
+        return invalid(f"{path}: cache_control cannot be set for empty text blocks")
+    return invalid(f"{section}: text content blocks must be non-empty")
 
 
 def _refuse_open(calls: Sequence[str], asked_at: int) -> None:

@@ -5,7 +5,7 @@ Compares a request with the most similar earlier one of its conversation. It kee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
@@ -175,7 +175,7 @@ def difference(old: Footprint, new: Prompt) -> Difference | None:
     at = _common(before, new, limit)
     found = _block_difference(before, new, at) if at < limit else None
     for names, start in ((SYSTEM_SETTINGS, new.system_starts), (MESSAGE_SETTINGS, new.messages_start)):
-        changed = _changed(before.settings, new.settings, names)
+        changed = next((name for name in names if before.settings.get(name) != new.settings.get(name)), None)
         if changed and start < limit and (found is None or start <= found.position):
             return Difference(changed, changed, start)
     return found
@@ -224,18 +224,12 @@ def _common(one: Prompt, other: Prompt, limit: int) -> int:
     return low
 
 
-def _changed(before: Mapping[str, str], after: Mapping[str, str], names: Iterable[str]) -> str | None:
-    return next((name for name in names if before.get(name) != after.get(name)), None)
-
-
 def _extra(split: Split, prompt: Prompt, read: int, expected: int, facts: ModelFacts) -> float:
     """The cost of the lost tokens above a cache read, in tokens of fresh input."""
     first, second = tokens_at(prompt, split.until_1h), tokens_at(prompt, split.until_5m)
-    paid = 0.0
-    for start, end, rate in (
+    parts = (
         (read, first, facts.cache_write_1h),
         (first, second, facts.cache_write_5m),
         (second, prompt.total, 1.0),
-    ):
-        paid += max(0, min(end, expected) - max(start, read)) * (rate - facts.cache_read)
-    return paid
+    )
+    return sum(max(0, min(end, expected) - max(start, read)) * (rate - facts.cache_read) for start, end, rate in parts)

@@ -224,7 +224,6 @@ class Meter:
         return apply_edits(views, management, keeps_thinking=facts.keeps_thinking, count=total)
 
     def _compact(self, opened: OpenRequest, result: EditedMessages) -> None:
-        """Replaces the conversation by a summary before the model runs."""
         messages, prompt = len(result.views), opened.step.prompt
         conversation = prompt.total - (prompt.tokens[prompt.messages_start - 1] if prompt.messages_start else 0)
         opened.summary = f"Summary of {messages} messages ({conversation} tokens) up to this point."

@@ -231,7 +231,6 @@ def _deletions(body: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _settings(body: Mapping[str, Any], views: Sequence[MessageView]) -> dict[str, str]:
-    """The settings that are part of the hash, with their defaults."""
     output = cast("Mapping[str, Any]", body.get("output_config") or {})
     images, citations = _scan(views)
     return {

@@ -18,7 +18,7 @@ from reverie.models.base import PURPOSE_HEADER
 from reverie.models.catalogue import Catalogue
 from reverie.models.script_syntax import Fault
 from reverie.simulator import chat as wire
-from reverie.simulator.answer import Event, StreamCut, content_tokens, cut_at_budget, cut_at_stop, events
+from reverie.simulator.answer import Event, content_tokens, cut_at_budget, cut_at_stop, events
 from reverie.simulator.control import MOST_TIMES, Clock, QueuedFault
 from reverie.simulator.errors import ApiError
 from reverie.simulator.ledger import Billing, Ledger
@@ -62,15 +62,11 @@ class Simulator:
         self.control_key = control_key or secrets.token_urlsafe(16)
         self.clock = clock or Clock()
         self.meter = Meter(catalogue, window=window, ledger=ledger)
+        self.ledger = self.meter.ledger
         self._responder = responder or EchoResponder()
         self._seed = seed
         self._answers = 0
         self._faults: deque[QueuedFault] = deque()
-
-    @property
-    def ledger(self) -> Ledger:
-        """The bills of all requests."""
-        return self.meter.ledger
 
     def bill(self, body: Body, *, output_tokens: int = 0) -> Billing:
         """Bills a request without answering it, at the clock's time."""
@@ -92,13 +88,10 @@ class Simulator:
     async def stream(self, body: Body, headers: Headers | None = None) -> AsyncIterator[Event]:
         """Answers a request as events. Errors come before the first event; a cut raises `Unreachable`."""
         answer = await self._answer({**body, "stream": True}, headers)
-        try:
-            for event in events(answer.message, cut_after=answer.cut_after):
-                if answer.pace_s and event["type"] == "content_block_delta":
-                    await asyncio.sleep(answer.pace_s)
-                yield event
-        except StreamCut:
-            raise Unreachable("The connection was cut in the middle of the answer.") from None
+        for event in events(answer.message, cut_after=answer.cut_after):
+            if answer.pace_s and event["type"] == "content_block_delta":
+                await asyncio.sleep(answer.pace_s)
+            yield event
 
     def count_tokens(self, body: Body, headers: Headers | None = None) -> dict[str, Any]:
         """The tokens of a request, after context edits and before them."""
@@ -119,15 +112,11 @@ class Simulator:
         opened, reply, content, stop, usage, name = await self._chat(body, headers)
         options = cast("Mapping[str, Any]", body.get("stream_options") or {})
         shown = usage if options.get("include_usage") else None
-        try:
-            for chunk in wire.stream_chunks(
-                name, str(body["model"]), content, stop, shown, int(opened.started), _cut_of(reply)
-            ):
-                if reply.delay_s and chunk["choices"]:
-                    await asyncio.sleep(reply.delay_s)
-                yield chunk
-        except StreamCut:
-            raise Unreachable("The connection was cut in the middle of the answer.") from None
+        cut, started = _cut_of(reply), int(opened.started)
+        for chunk in wire.stream_chunks(name, str(body["model"]), content, stop, shown, started, cut):
+            if reply.delay_s and chunk["choices"]:
+                await asyncio.sleep(reply.delay_s)
+            yield chunk
 
     async def _answer(self, body: Body, headers: Headers | None) -> _BilledAnswer:
         caller, started = caller_of(headers), self.clock.now()
@@ -242,7 +231,6 @@ def _cut_reply(body: Body, opened: OpenRequest, reply: Reply) -> tuple[list[dict
 
 
 def _usage(opened: OpenRequest, usage: Usage) -> dict[str, Any]:
-    """The usage; if the server can compact, with each of its runs."""
     values = usage.wire() | {"service_tier": "standard"}
     if opened.compact is not None:
         summary = opened.summary_usage

@@ -7,7 +7,7 @@ updates the index. It only works on texts; see `minds.py` for the dream.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -87,10 +87,9 @@ def _day(timestamp: str | None, now: datetime) -> date:
 
 @dataclass(slots=True)
 class EditedMemory:
-    """The files after the edits. `dropped`: statements that were removed on purpose, by file."""
+    """The files after the edits."""
 
     after: dict[str, str]
-    dropped: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def changes(self, before: Mapping[str, str]) -> dict[str, str]:
         """The files that differ, with an empty text for a removed one."""
@@ -106,7 +105,7 @@ def right_edits(scene: Scene, *, count_from: date | None = None) -> EditedMemory
     work.remove_disproved()
     work.add_missing()
     work.update_indexes()
-    return EditedMemory(work.after, work.dropped)
+    return EditedMemory(work.after)
 
 
 class _Editor:
@@ -114,17 +113,14 @@ class _Editor:
         self._scene = scene
         self._count_from = count_from
         self.after = dict(scene.before)
-        self.dropped: dict[str, list[str]] = {}
 
     def _free(self) -> list[str]:
-        """The topic files that can be changed."""
         return [name for name in self.after if is_topic(name) and name not in self._scene.untouched]
 
     def _is_gone(self, text: str) -> bool:
         return any(holds(text, one) for one in self._scene.gone)
 
     def _is_relative(self, text: str) -> bool:
-        """Whether it has a relative date."""
         return written_out(text, self._scene.now) != text
 
     def write_dates_out(self) -> None:
@@ -147,13 +143,11 @@ class _Editor:
         disproved = self._is_gone(_head(self.after[name]))
         body = TopicFile.parse(self.after[into]).body
         for line in filter(None, map(str.strip, TopicFile.parse(self.after[name]).body.splitlines())):
-            if _KnownText([body]).has(line):
+            if _KnownText([body]).has(line) or self._is_gone(line):
                 continue
-            if not self._is_gone(line) and (not disproved or self._is_needed(line, without=name)):
+            if not disproved or self._is_needed(line, without=name):
                 body = f"{body.rstrip()}\n{line}\n"
-            else:
-                self.dropped.setdefault(name, []).append(line)
-        self.after[into] = TopicFile.parse(self.after[into]).with_changes(body=body).text
+        self.after[into] = TopicFile.parse(self.after[into]).updated(body=body).text
         del self.after[name]
 
     def _is_needed(self, line: str, *, without: str) -> bool:
@@ -170,12 +164,9 @@ class _Editor:
         for name in self._free():
             topic = TopicFile.parse(self.after[name])
             lines = topic.body.splitlines(keepends=True)
-            out = [line.strip() for line in lines if self._is_gone(line)]
-            if out:
-                self.dropped.setdefault(name, []).extend(out)
-                self.after[name] = topic.with_changes(
-                    body="".join(line for line in lines if line.strip() not in out)
-                ).text
+            kept = [line for line in lines if not self._is_gone(line)]
+            if kept != lines:
+                self.after[name] = topic.updated(body="".join(kept)).text
 
     def add_missing(self) -> None:
         wanted = [

@@ -144,7 +144,6 @@ async def _measure(cwd: Path, settings: Settings, files: int) -> JsonObject:
 
 
 def _sentence(thing: str, number: int, line: int) -> str:
-    """A sentence, always the same for the same arguments."""
     some = [_WORDS[(number * 31 + line * 17 + step * 7 * (number % 5 + 1)) % len(_WORDS)] for step in range(4)]
     return f"The {some[0]} of the {thing} is {some[1]} by {some[2]} {line + number % 50} and the {some[3]}."
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from reverie.errors import UserError
 from reverie.lab.recall.data import Collection, Query, read_folder, read_locomo
+from reverie.lab.scratch import mean_or_none
 from reverie.memory.recall.ranker import Ranker, Ranking
 from reverie.text.columns import table as columns
 
@@ -137,11 +138,11 @@ def figures(answers: Sequence[SearchAnswer]) -> dict[str, Any]:
     with_tools = [answer for answer in wrong if answer.query.tools]
     return {
         "queries": len(answers),
-        "r@5": _mean(_recall(a.ranked[:SHOWN], a.query) for a in wanted),
-        "mrr": _mean(_reciprocal(a) for a in wanted),
-        "shown_r@5": _mean(_recall(a.shown, a.query) for a in wanted),
-        "precision": _mean(path in query.relevant for path, query in judged),
-        "silence": _mean(not a.shown for a in silent),
+        "r@5": mean_or_none(_recall(a.ranked[:SHOWN], a.query) for a in wanted),
+        "mrr": mean_or_none(_reciprocal(a) for a in wanted),
+        "shown_r@5": mean_or_none(_recall(a.shown, a.query) for a in wanted),
+        "precision": mean_or_none(path in query.relevant for path, query in judged),
+        "silence": mean_or_none(not a.shown for a in silent),
         "tool_docs": round(len(with_tools) / len(answers), 4) if answers else 0.0,
         "forbidden": round((len(wrong) - len(with_tools)) / len(answers), 4) if answers else 0.0,
     }
@@ -154,11 +155,6 @@ def _recall(paths: Sequence[str], query: Query) -> float:
 def _reciprocal(answer: SearchAnswer) -> float:
     places = (n for n, path in enumerate(answer.ranked, 1) if path in answer.query.relevant)
     return 1 / next(places, float("inf"))
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return round(sum(found) / len(found), 4) if found else None
 
 
 def measure(
@@ -222,7 +218,6 @@ def _answer(query: Query, ranking: Ranking) -> SearchAnswer:
 
 
 def _encoder_alone(query: Query, ranking: Ranking) -> SearchAnswer:
-    """Every file, ranked only by meaning."""
     every = {one.path: one for one in (*ranking.ranked, *(left.candidate for left in ranking.left_out))}
     return _plain(query, sorted(every, key=lambda path: -(every[path].signals.meaning or -1.0)))
 

@@ -15,18 +15,8 @@ from uuid import uuid4
 from reverie.errors import UserError
 from reverie.lab.replay.compaction import auto_compact, summary_tokens
 from reverie.lab.replay.recorded import FOLDER, ReplaySetting
-from reverie.layers.base import (
-    Append,
-    AskFork,
-    Break,
-    BreakCause,
-    Effect,
-    EffectResult,
-    Now,
-    Stage,
-    StageCommit,
-    SteppedStage,
-)
+from reverie.layers import base
+from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
 from reverie.layers.l1_tool_results.replacement import ResultLimits
 from reverie.layers.l2_microcompact.economic import Outlook, Rates, outlook
@@ -54,8 +44,8 @@ class Stages:
         self.ways, self.layer1, self.foresight = frozenset(ways), layer1, foresight
         self.when_full: WhenFull = when_full
 
-    def of(self, setting: ReplaySetting, capabilities: Capabilities) -> dict[str, Stage | SteppedStage]:
-        made = dict[str, Stage | SteppedStage]()
+    def of(self, setting: ReplaySetting, capabilities: Capabilities) -> dict[str, base.Stage | base.SteppedStage]:
+        made = dict[str, base.Stage | base.SteppedStage]()
         if self.layer1:
             made["tool_result_budget"] = MessageBudget(FOLDER, lambda: ResultLimits().for_window(setting.limits.window))
         if self.ways:
@@ -90,20 +80,21 @@ class Summarise:
 
     flag = ""
 
-    def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
+    def plan(self, view: View, now: base.Now) -> Sequence[base.Effect] | None:
         if now.used <= now.autocompact_at or not any(e.message.role == "assistant" for e in view.entries):
             return None
-        return (AskFork(Purpose.COMPACTION, "Summarise this conversation.", summary_tokens(now.window)),)
+        return (base.AskFork(Purpose.COMPACTION, "Summarise this conversation.", summary_tokens(now.window)),)
 
-    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> StageCommit:
+    def commit(self, view: View, now: base.Now, results: Sequence[base.EffectResult]) -> base.StageCommit:
         last = max(i for i, entry in enumerate(view.entries) if entry.message.role == "assistant")
         kept, anchor = view.entries[last:], str(uuid4())
         names = [entry.uuid or "" for entry in (kept[0], kept[-1])]
         boundary = CompactBoundary("auto", now.used, kept[-1].uuid, (names[0], anchor, names[1]))
         summary = Message("user", (TextBlock(results[0].text, Origin.SUMMARY),))
-        said = Append(summary, {"uuid": anchor, "isCompactSummary": True})
-        return StageCommit(
-            appends=(Append(boundary), said), breaks=Break(BreakCause.COMPACTED, "the conversation was summarised")
+        said = base.Append(summary, {"uuid": anchor, "isCompactSummary": True})
+        return base.StageCommit(
+            appends=(base.Append(boundary), said),
+            breaks=base.Break(base.BreakCause.COMPACTED, "the conversation was summarised"),
         )
 
 

@@ -135,7 +135,6 @@ def summary(done: Sequence[SessionCosts], prefix_tokens: int = PREFIX_TOKENS, wi
 
 
 def _ratio(done: Sequence[SessionCosts]) -> float:
-    """The cost of ours as a share of the baseline."""
     return round(sum(e.outcomes[OURS].cost for e in done) / sum(e.outcomes[BASELINE].cost for e in done), 4)
 
 

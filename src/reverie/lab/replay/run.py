@@ -199,7 +199,6 @@ class _Replay:
         self._log.append_message(replace(message, content=blocks, plain=False))
 
     def _keep_result(self, block: ToolResultBlock) -> ToolResultBlock:
-        """Applies layer 1 to one result, if the policy has it."""
         call = block.tool_use_id
         self._results[call] = block
         if call in self._calls:
@@ -231,16 +230,12 @@ class _Replay:
         self._log.append_message(Message("assistant", blocks, fields=fields))
 
     async def _carry_out(self, effect: Effect) -> EffectResult:
-        """Carries out an effect; a summary is billed as a fork of the conversation."""
-        view, tokens, alone = self._log.view, summary_tokens(self._setting.limits.window), self._is_plain
+        view, tokens = self._log.view, summary_tokens(self._setting.limits.window)
+        alone = self._policy.stages.when_full == "plain"
         if isinstance(effect, AskFork):
             self._asked = True
             self._bill(self._fork_request(effect.directive, effect), tokens + (0 if alone else DRAFT_TOKENS))
         return answer(effect, view, self._disk, self._notes, summary_tokens=tokens, alone=alone)
-
-    @property
-    def _is_plain(self) -> bool:
-        return self._policy.stages.when_full == "plain"
 
     def _fork_request(self, directive: str, effect: AskFork | None = None) -> Request:
         """The request of a fork: the conversation, or what the effect shows of it, with a directive."""
@@ -316,7 +311,6 @@ class _Replay:
         return found
 
     def _restored_text(self) -> str:
-        """The text that compactions have put into view."""
         view = self._log.view
         if self._restored[0] != view.boundaries:
             texts = [entry.message.text for entry in view.entries if entry.brought]

@@ -83,7 +83,6 @@ def _written_texts(response: Message) -> Iterator[str]:
 
 
 def _edited_texts(response: Message) -> Iterator[str]:
-    """The texts that edits in this response look for."""
     for call in response.tool_uses:
         given: Json = call.input
         if not isinstance(given, dict):

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from reverie.lab.scratch import mean_or_none
 from reverie.lab.survival.measures import HeldItems, find_held, find_used_again, touched_files
 from reverie.lab.survival.moments import SIMULATED_AT, CompactionMoment, load_moments
 from reverie.layers.l3_session_notes.trigger import NoteNumbers
@@ -198,14 +199,9 @@ def _figures(looks: Sequence[SearchedContext], *, pooled: bool = False) -> dict[
         shares = {kind: _ratio((look.held.kept[kind], look.held.total[kind]) for look in looks) for kind in KINDS}
         precision = _ratio((look.held.listed_and_used, look.held.listed) for look in looks)
     else:
-        shares = {kind: _mean(look.share(kind) for look in looks) for kind in KINDS}
-        precision = _mean(look.precision for look in looks)
+        shares = {kind: mean_or_none(look.share(kind) for look in looks) for kind in KINDS}
+        precision = mean_or_none(look.precision for look in looks)
     return {**shares, "precision": precision, "tokens": round(fmean(look.tokens for look in looks)) if looks else None}
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return round(fmean(known), 4) if known else None
 
 
 def _ratio(pairs: Iterable[tuple[int, int]]) -> float | None:
