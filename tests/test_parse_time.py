@@ -21,7 +21,7 @@ import pytest
 from reverie.agents.messages.inbox_file import _good_line, _parse_array  # pyright: ignore[reportPrivateUsage]
 from reverie.agents.messages.structured import parse as structured
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.output import Paint, one_line, width
+from reverie.cli.output import Paint, one_line
 from reverie.cli.screen import printable
 from reverie.errors import ReverieError
 from reverie.instructions.includes import expand, includes
@@ -59,6 +59,7 @@ from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.permissions.shell.words import find_deception
 from reverie.runtime.hooks import _json_object  # pyright: ignore[reportPrivateUsage]
 from reverie.storage.transcript.file import parse_line
+from reverie.text.columns import width
 from reverie.text.cutting import _pairs  # pyright: ignore[reportPrivateUsage]
 from reverie.text.dates.phrases import find_days
 from reverie.text.sentences import statements_in

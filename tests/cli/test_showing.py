@@ -11,19 +11,10 @@ from hypothesis import strategies as st
 
 from reverie.cli.chat.markdown_stream import MarkdownStream
 from reverie.cli.diff_preview import PAGE_LINES, Pages, preview
-from reverie.cli.output import (
-    Paint,
-    cut,
-    exact,
-    format_age,
-    format_seconds,
-    format_size,
-    format_tokens,
-    one_line,
-    width,
-)
+from reverie.cli.output import Paint, exact, format_age, format_seconds, format_size, format_tokens, one_line
 from reverie.cli.screen import clean, printable
 from reverie.cli.tool_lines import call_text, result_line
+from reverie.text.columns import cut, width
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 PLAIN, COLOUR = Paint(False), Paint(True)

@@ -15,8 +15,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import cast
 
-from reverie.cli.output import Paint, exact, width
+from reverie.cli.output import Paint, exact
 from reverie.regular_files import read_regular_text
+from reverie.text.columns import width
 from reverie.types import Json, JsonObject
 
 PAGE_LINES = 1_000

@@ -130,67 +130,15 @@ def exact(text: str) -> str:
     return _INVISIBLE.sub(name_character, printable(text))
 
 
-def cut(text: str, most: int) -> str:
-    """At most `most` columns; an ellipsis at the end shows that something is missing."""
-    if len(text) <= most and (text.isascii() or width(text) <= most):
-        return text
-    used, kept = 0, list[str]()
-    for char in text:
-        used += width(char)
-        if used > most - 1:
-            break
-        kept.append(char)
-    return "".join(kept) + "…"
-
-
-def width(text: str) -> int:
-    """How many columns the text takes in a terminal."""
-    if text.isascii():
-        return len(text)
-    from unicodedata import category, east_asian_width
-
-    return sum(
-        0 if category(char) in ("Mn", "Me", "Cf") else 2 if east_asian_width(char) in "WF" else 1 for char in text
-    )
-
-
 def pad(text: str, columns: int) -> str:
     return text + " " * max(0, columns - width(text))
-
-
-def table(
-    rows: Iterable[Sequence[str]],
-    *,
-    right: Collection[int] = (),
-    room: int = 10_000,
-    flexible: int = -1,
-    least: int = 16,
-    shorten: Callable[[str, int], str] = cut,
-) -> Iterator[str]:
-    """Rows of cells in columns, two blanks apart; an empty column is left out.
-
-    `right`: columns aligned to the right. `flexible`: the column that is shortened to `room`, but not under `least`.
-    """
-    listed = list(rows)
-    wides = [max(map(_visible_width, column)) for column in zip(*listed, strict=True)]
-    if flexible >= 0 and listed:
-        others = sum(wide + 2 for at, wide in enumerate(wides) if wide and at != flexible % len(wides))
-        wides[flexible] = max(least, min(wides[flexible], room - others))
-    for row in listed:
-        shown = list[str]()
-        for at, (cell, wide) in enumerate(zip(row, wides, strict=True)):
-            if wide:
-                fitting = shorten(cell, wide) if _visible_width(cell) > wide else cell
-                gap = " " * (wide - _visible_width(fitting))
-                shown.append(gap + fitting if at in right else fitting + gap)
-        yield "  ".join(shown).rstrip()
 
 
 def _visible_width(text: str) -> int:
     return width(STYLE.sub("", text))
 
 
-table = partial(columns_of_text, measure=_shown_width)
+table = partial(columns_of_text, measure=_visible_width)
 
 
 def keep_end(text: str, most: int) -> str:

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 from typing import cast
 
-from reverie.cli.output import Paint, cut, format_seconds, one_line, plural, width
+from reverie.cli.output import Paint, format_seconds, one_line, plural
+from reverie.text.columns import cut, width
 from reverie.types import Json, JsonObject
 
 _NUMBERED = re.compile(r"\s*\d+\t")  # a line as Read gives it

@@ -142,7 +142,7 @@ def writes_memory(call: ToolCall, root: Path) -> bool:
     if call.tool not in ("Write", "Edit") or not isinstance(path, str):
         return False
     try:
-        inside_for_write(path, root)
+        check_memory_write(path, root)
     except PermissionRefused:
         return False
     return True

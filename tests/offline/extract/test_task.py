@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.lab.extraction.run import measure, play
-from reverie.lab.extraction.score import LabelledCase, figures, read_cases
+from reverie.lab.extraction.score import CaseOutcome, LabelledCase, figures, read_cases
 from reverie.layers.l5_extraction.learning import directive
 from reverie.layers.l5_extraction.span import MessageSpan
-from reverie.loop import Outcome
 from reverie.memory.topic_file import TopicFile
 from reverie.models.base import Request
 from reverie.offline.extract.task import next_step

@@ -43,9 +43,9 @@ def complete_answers(chat: Chat) -> Iterable[tuple[str, str]]:
 
 def agents_line(session: Session) -> str:
     """The running agents, for the status line; empty if there are none."""
-    from reverie.session.agent_verbs import at_work
+    from reverie.session.verbs import running_agents
 
-    shown = [f"{one.name} ({one.doing})" if one.doing else one.name for one in at_work(session.agents.spawner)]
+    shown = [f"{one.name} ({one.doing})" if one.doing else one.name for one in running_agents(session.agents.spawner)]
     return f"{plural(len(shown), 'agent')}: {', '.join(shown)}" if shown else ""
 
 

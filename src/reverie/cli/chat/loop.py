@@ -20,7 +20,7 @@ from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, no_echo
 from reverie.cli.chat.view import ChatView
 from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.event_loop import CommandSignals
-from reverie.cli.output import columns, cut, format_tokens, one_line, plural
+from reverie.cli.output import columns, format_tokens, one_line, plural
 from reverie.cli.run_view import RunView, TextView
 from reverie.cli.session_opening import Opening
 from reverie.cli.tool_lines import call_text
@@ -29,6 +29,7 @@ from reverie.events import Event, PermissionAsked, TurnEnded
 from reverie.origins import strip_tags
 from reverie.permissions.patterns import make_rule
 from reverie.permissions.rules import ToolCall
+from reverie.text.columns import cut
 from reverie.types import Json, Purpose, TextBlock
 
 if TYPE_CHECKING:

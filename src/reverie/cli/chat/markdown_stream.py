@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from reverie.cli.output import Paint, pad, width
+from reverie.cli.output import Paint, pad
 from reverie.cli.screen import STYLE, printable
+from reverie.text.columns import width
 
 _MAY_BE_MARKER = re.compile(r"\s*(?:[-*+>#|`~_=\s]{0,8}|\d{1,4}[.)]?\s?)")
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,})(.*)")

@@ -14,10 +14,11 @@ from pathlib import Path
 
 from reverie import events
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.output import Paint, columns, cut, plural, wrap_hanging
+from reverie.cli.output import Paint, columns, plural, wrap_hanging
 from reverie.cli.run_view import end_reason, retry_line
 from reverie.cli.screen import CLEAR_LINE
 from reverie.cli.tool_lines import call_text, result_line
+from reverie.text.columns import cut
 
 _MARKS = {"info": "·", "warning": "!", "error": "✗"}
 _PATIENCE_S = 0.8

@@ -266,7 +266,7 @@ async def play(run: DemoRun) -> None:
         await run.say(session, "May I write times with am and pm?")
         await run.say(session, "Remember that the inspection is next Friday, because the insurer asked for it.")
         await run.say(session, f"Let four agents look: what does {'?; what does '.join(map(_log, (1, 3, 5, 6)))}?")
-        if session.letters.waiting:  # some may arrive during the turn
+        if session.messages.waiting:  # some may arrive during the turn
             await run.say(session, "", "✉ new messages")
         await run.say(session, "What did we talk about last time?")
     async with run.day("Wednesday", "a dream tidies up, and is undone") as session:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 from xml.sax.saxutils import escape
 
-from reverie.cli.output import Paint, cut, width
+from reverie.cli.output import Paint
+from reverie.text.columns import cut, width
 
 Style: TypeAlias = Literal["", "bold", "dim", "accent", "good", "bad", "warning"]
 Piece: TypeAlias = tuple[str, Style]

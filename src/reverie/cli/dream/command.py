@@ -76,7 +76,7 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
         info = await task.wait()
     if task.result is None:
         why = info.error or f"The dream was {info.state.value}; nothing was changed."
-        raise ReverieError(f"{why} {dreaming.telling.among}".rstrip())
+        raise ReverieError(f"{why} {dreaming.reporter.among}".rstrip())
     shown = [*show_proposal(task.result.proposal, get_paint()), ""] if dry_run and task.result.proposal else []
     answer(as_json, task.result.to_json(), *shown, *show_dreamt(task.result, get_paint()))
     return 0
@@ -86,8 +86,9 @@ def _show_event(event: Any, *, quiet: bool) -> None:
     """Shows a warning, or the progress of the dream on standard error."""
     import sys
 
-    from reverie.cli.output import columns, cut, one_line
+    from reverie.cli.output import columns, one_line
     from reverie.events import Notice, TaskChanged
+    from reverie.text.columns import cut
 
     if isinstance(event, Notice) and event.level != "info":
         warn(one_line(event.text))
@@ -181,6 +182,7 @@ def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
 def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     """Apply the dream that waits, merged with later changes."""
     from reverie.cli.dream.display import show_landed
+    from reverie.layers.l6_dreaming.landing import accept
     from reverie.layers.l6_dreaming.proposal import Proposals
 
     memory.require_on("nothing is written")
@@ -195,6 +197,7 @@ def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
 @with_memory
 def reject_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     """Drop the dream that waits. Memory does not change."""
+    from reverie.layers.l6_dreaming.landing import reject
     from reverie.layers.l6_dreaming.proposal import Proposals
 
     proposal = reject(Proposals(memory.directory.root), id)

@@ -104,7 +104,7 @@ class _Trail:
         return f"{arrow} {there}" if there != name else ""
 
 
-def show_dreamt(dreamt: Dreamt, paint: Paint) -> Iterator[str]:
+def show_dreamt(dreamt: DreamOutcome, paint: Paint) -> Iterator[str]:
     """The result of a dream: files with reasons, files left unchanged, and the cost."""
     if dreamt.proposal is None or dreamt.outcome == "unchanged":
         stopped = "Nothing was changed. `reverie log --kind dream_` shows what was not allowed."

@@ -15,7 +15,7 @@ import click
 
 from reverie.cli.memory.opening import TYPES, file_names, find_file, undo_hint, version_json, with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, can_ask, columns, cut, get_paint, one_line, say, say_all, warn, wrap
+from reverie.cli.output import answer, can_ask, columns, get_paint, one_line, say, say_all, warn, wrap
 from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import Change, WriteInfo, Writer
 from reverie.memory.taxonomy import INDEX, MemoryType, is_index, is_topic
@@ -23,6 +23,7 @@ from reverie.memory.topic_file import TopicFile, decode
 from reverie.regular_files import read_regular
 from reverie.settings.loading import find_editor
 from reverie.storage.history.versions import Version
+from reverie.text.columns import cut
 
 if TYPE_CHECKING:
     from reverie.memory.gate.saving import Choice, MemoryMatch, Saved

@@ -68,7 +68,7 @@ def _finding_json(one: CheckFinding) -> dict[str, object]:
     return {"problem": one.problem.value, "file": one.file, "line": one.line, "message": one.message, "fix": what}
 
 
-def _find(memory: OpenedMemory) -> tuple[Finding, ...]:
+def _find(memory: OpenedMemory) -> tuple[CheckFinding, ...]:
     def kinds(text: str) -> list[str]:
         return [found.kind for found in find_secrets(text)]
 

@@ -9,13 +9,14 @@ import click
 
 from reverie.cli.memory.opening import undo_hint, version_json, with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, can_ask, columns, cut, get_paint, one_line, plural, say, say_all, say_dim, warn
+from reverie.cli.output import answer, can_ask, columns, get_paint, one_line, plural, say, say_all, say_dim, warn
 from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.sharing.team import sync
 from reverie.memory.taxonomy import TEAM
 from reverie.memory.upkeep.importing import PlannedImport, carry_out, plan_import
+from reverie.text.columns import cut
 
 
 @examples(
@@ -94,4 +95,4 @@ def sync_command(as_json: bool, memory: OpenedMemory) -> None:
     if memory.settings.team.sharing == "none":
         raise UserError("Sharing is not set up: set `team.sharing`, and switch the flag `team_memory` on.")
     done = sync(memory.directory, memory.settings, memory.places.team_sync(memory.directory.root), memory.gate)
-    answer(as_json, asdict(done), f"{memory.directory.root / TEAM}: {done.told}.")
+    answer(as_json, asdict(done), f"{memory.directory.root / TEAM}: {done.summary}.")

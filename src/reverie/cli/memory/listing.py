@@ -12,7 +12,7 @@ import click
 
 from reverie.cli.memory.opening import TYPES, file_names, find_file, with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, cut, format_age, get_paint, line_width, one_line, pad, plural, say, width
+from reverie.cli.output import answer, format_age, get_paint, line_width, one_line, pad, plural, say
 from reverie.cli.screen import printable
 from reverie.cli.screen import write_document as show_document
 from reverie.errors import UserError
@@ -23,6 +23,7 @@ from reverie.memory.scan import ScanEntry
 from reverie.memory.taxonomy import INDEX, MemoryType
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.moments import iso
+from reverie.text.columns import cut, width
 
 _UNTYPED = "untyped"
 _LINES_A_FILE = 3

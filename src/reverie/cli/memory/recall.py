@@ -14,10 +14,11 @@ import click
 
 from reverie.cli.memory.opening import with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, cut, get_paint, line_width, one_line, plural, say, say_dim, warn, wrap_hanging
+from reverie.cli.output import answer, get_paint, line_width, one_line, plural, say, say_dim, warn, wrap_hanging
 from reverie.memory.age import age_days, age_words
 from reverie.memory.recall.ranker import RankedMemory, Ranker, Ranking
 from reverie.memory.recall.reminder import MAX_FILES, reason_against_recall
+from reverie.text.columns import cut
 
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory

@@ -145,21 +145,16 @@ def _act_on_closed(session: str, cwd: Path, request: JsonObject, asks: bool) -> 
     """Opens the session, carries out the request, and closes it."""
     from reverie.cli.event_loop import CANCELLED, CommandSignals, run_async
     from reverie.errors import Cancelled
-    from reverie.session.agent_verbs import agent_verbs
-    from reverie.session.context_verbs import context_verbs
     from reverie.session.session import Session
+    from reverie.session.verbs import verbs
 
     answer: JsonObject = {}
 
     async def main(_signals: CommandSignals) -> int:
         async with await Session.open(cwd=cwd, resume=session, own_model=asks) as opened:
-            verbs = {
-                **context_verbs(opened.engine.compactor, opened.engine.notes),
-                **agent_verbs(opened.agents.spawner, opened.tasks, opened.ask_aside),
-            }
             if str(request["do"]) in _CHANGING and not request.get("preview"):
                 opened.log.confirm()  # the disk must accept writes before a model is asked
-            answer.update(await verbs[str(request["do"])](request))
+            answer.update(await verbs(opened)[str(request["do"])](request))
             if opened.log.unsaved:
                 click.echo("The cost of this could not be saved: the disk refused it.", err=True)
         return 0

@@ -29,7 +29,6 @@ from reverie.cli.output import (
     answer,
     can_ask,
     columns,
-    cut,
     format_age,
     format_size,
     get_paint,
@@ -49,6 +48,7 @@ from reverie.storage.transcript.file import Transcript, dump_record, parse_recor
 from reverie.storage.transcript.foreign import import_record
 from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
 from reverie.storage.transcript.sessions import SessionInfo, delete_session, find_session, list_sessions
+from reverie.text.columns import cut
 
 _ID_SHOWN = 8
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from reverie.cli.options import examples, folder_options, load_places, session_choice
-from reverie.cli.output import Paint, answer, format_size, format_tokens, get_paint, line_width, pad, plural, width
+from reverie.cli.output import Paint, answer, format_size, format_tokens, get_paint, line_width, pad, plural
 from reverie.cli.sessions.cost import find_transcript
+from reverie.text.columns import width
 
 if TYPE_CHECKING:
     from reverie.context.window_fill import WindowFill

@@ -69,7 +69,7 @@ class NotesReport:
         if self.modified is None:
             when = f"There are no notes yet: they begin at {self.first_tokens:,} tokens of conversation."
             return [f"{when} `reverie notes --update`, or /notes update in the chat, writes them now."]
-        return [f"{self.path}, {format_age(self.modified)} old", *self.standing.in_words()]
+        return [f"{self.path}, {format_age(self.modified)} old", *self.coverage.in_words()]
 
     def to_json(self) -> dict[str, object]:
         when = iso(self.modified) if self.modified is not None else None
@@ -78,7 +78,7 @@ class NotesReport:
 
 def read_notes(path: Path, template: Path, view: View, numbers: NoteNumbers) -> NotesReport:
     """Reads the notes of a conversation from disk."""
-    from reverie.layers.l3_session_notes.standing import standing
+    from reverie.layers.l3_session_notes.trigger import measure_coverage
     from reverie.layers.l3_session_notes.writer import template_or_default
     from reverie.storage.atomic import storage_error
 
@@ -93,4 +93,4 @@ def read_notes(path: Path, template: Path, view: View, numbers: NoteNumbers) -> 
     text = read(path)
     modified = path.stat().st_mtime if text is not None else None
     own, _ = template_or_default(read(template))
-    return NotesReport(path, text, modified, standing(view, text or "", own, numbers), numbers.first_tokens)
+    return NotesReport(path, text, modified, measure_coverage(view, text or "", own, numbers), numbers.first_tokens)

@@ -45,8 +45,8 @@ async def run_member(
     is_lead = member.name == plan.lead.name
     team, id = Team(places, plan.team), str(uuid.uuid4())
     color = next((one.color for one in team.read()[1] if one.name == member.name), "")
-    # Registered first and released last: an empty seat means that the process is gone.
-    with team.take_lease(member.name, id, str(places.socket(id))) as seat:
+    # Registered first and released last: a free lease means that the process is gone.
+    with team.take_lease(member.name, id, str(places.socket(id))) as lease:
         session = await Session.open(
             cwd=cwd,
             model=member.model or (kind.model if kind is not None else "") or model,

@@ -12,12 +12,13 @@ from typing import Any, cast
 
 from reverie.agents.team.members import MembershipState, Team
 from reverie.cli.options import load_places
-from reverie.cli.output import answer, cut, pad
+from reverie.cli.output import answer, pad
 from reverie.errors import ReverieError, UserError
 from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.regular_files import read_regular
 from reverie.storage.lease import Lease
+from reverie.text.columns import cut
 from reverie.types import JsonObject
 
 _SPARE_S = 5.0

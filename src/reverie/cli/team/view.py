@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, cast
 from reverie.agents.messages.structured import mark_cut_off
 from reverie.agents.team.team_file import TeamPlan
 from reverie.cli.diff_preview import Pages, preview
-from reverie.cli.output import columns, cut, one_line, pad, paint_for, plural
+from reverie.cli.output import columns, one_line, pad, paint_for, plural
 from reverie.cli.screen import clean, printable, raw_stream
 from reverie.cli.tool_lines import call_text
 from reverie.permissions.patterns import make_rule
 from reverie.permissions.rules import ToolCall
+from reverie.text.columns import cut
 from reverie.types import JsonObject
 
 if TYPE_CHECKING:

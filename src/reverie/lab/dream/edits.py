@@ -147,7 +147,7 @@ class _Editor:
                 continue
             if not disproved or self._is_needed(line, without=name):
                 body = f"{body.rstrip()}\n{line}\n"
-        self.after[into] = TopicFile.parse(self.after[into]).updated(body=body).text
+        self.after[into] = TopicFile.parse(self.after[into]).with_changes(body=body).text
         del self.after[name]
 
     def _is_needed(self, line: str, *, without: str) -> bool:
@@ -166,7 +166,7 @@ class _Editor:
             lines = topic.body.splitlines(keepends=True)
             kept = [line for line in lines if not self._is_gone(line)]
             if kept != lines:
-                self.after[name] = topic.updated(body="".join(kept)).text
+                self.after[name] = topic.with_changes(body="".join(kept)).text
 
     def add_missing(self) -> None:
         wanted = [
@@ -289,7 +289,7 @@ class _KnownText:
 def add_line(text: str, line: str) -> str:
     """A memory with one more line at the end."""
     topic = TopicFile.parse(text)
-    return topic.updated(body=f"{topic.body.rstrip()}\n{line}\n").text
+    return topic.with_changes(body=f"{topic.body.rstrip()}\n{line}\n").text
 
 
 def _head(text: str) -> str:

@@ -14,10 +14,9 @@ from statistics import median
 from time import perf_counter
 
 from reverie.lab.scratch import scratch_home
-from reverie.layers.l6_dreaming.gates import Circumstances, Closed, GateNumbers, Gates
+from reverie.layers.l6_dreaming.gates import Circumstances, Closed, DreamGate, GateNumbers, Gates
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import StateFile
-from reverie.memory.changes import Gate
 from reverie.memory.opening import open_memory
 from reverie.models.registry import EMBEDDED
 from reverie.paths import Places
@@ -48,14 +47,14 @@ def measure_gates(repeats: int = 400) -> JsonObject:
             os.utime(lock.path, (slept, slept))
             for path in project.iterdir():
                 os.utime(path, (changed, changed))
-            state = failed if gate is Gate.RETRY else StateFile(memory)
+            state = failed if gate is DreamGate.RETRY else StateFile(memory)
             figures[gate.value] = _time_gate(gate, lambda: Gates(lock, state, around), repeats)  # noqa: B023
         (memory / ".consolidate-lock").unlink()
-        figures[Gate.LOCK.value] = _time_lock(ConsolidationLock(memory), repeats // 4)
+        figures[DreamGate.LOCK.value] = _time_lock(ConsolidationLock(memory), repeats // 4)
         return {"microseconds": {name: round(value, 1) for name, value in figures.items()}, "transcripts": TRANSCRIPTS}
 
 
-def _close_gates(project: Path) -> dict[Gate, tuple[Circumstances, float, float]]:
+def _close_gates(project: Path) -> dict[DreamGate, tuple[Circumstances, float, float]]:
     """For each gate a case in which it closes first: circumstances, last dream, and last change of transcripts."""
     base = Circumstances(
         is_on=lambda: True,
@@ -80,7 +79,7 @@ def _close_gates(project: Path) -> dict[Gate, tuple[Circumstances, float, float]
     }
 
 
-def _time_gate(gate: Gate, make: Callable[[], Gates], repeats: int) -> float:
+def _time_gate(gate: DreamGate, make: Callable[[], Gates], repeats: int) -> float:
     taken: list[float] = []
     for _ in range(repeats):
         gates = make()

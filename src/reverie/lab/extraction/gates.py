@@ -11,7 +11,7 @@ from types import MappingProxyType
 from reverie.context.day_book import DayBook
 from reverie.context.ledger import make_entry
 from reverie.lab.scratch import scratch_home
-from reverie.memory.changes import Gate
+from reverie.layers.l5_extraction.gates import ExtractionGate
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
 from reverie.session.session import Session
@@ -29,22 +29,22 @@ _OVERRIDES: dict[ExtractionGate | None, JsonObject] = {
 
 def measure_gates(repeats: int = 200) -> JsonObject:
     """The median time in µs until each gate skips a turn; `open`: until a run has started."""
-    figures = {gate.name.lower(): asyncio.run(_measure(gate, repeats)) for gate in Gate}
+    figures = {gate.name.lower(): asyncio.run(_measure(gate, repeats)) for gate in ExtractionGate}
     figures["open"] = asyncio.run(_measure(None, 20))
     return {"microseconds": {name: round(value, 1) for name, value in figures.items()}, "rounds": ROUNDS}
 
 
-async def _measure(gate: Gate | None, repeats: int) -> float:
+async def _measure(gate: ExtractionGate | None, repeats: int) -> float:
     with scratch_home(_OVERRIDES.get(gate)) as (cwd, settings):
         model = ScriptedModel(Script.parse(_HANGS), "scripted:gates")
-        interactive = gate is not Gate.INTERACTIVE
+        interactive = gate is not ExtractionGate.INTERACTIVE
         session = await Session.open(
             cwd=cwd, model=model, settings=_close_gate(settings, gate), interactive=interactive
         )
         try:
             session.ensure_header()
-            _talk(session, by_user=gate is not Gate.NOTHING_NEW)
-            if gate is Gate.BUDGET:
+            _talk(session, by_user=gate is not ExtractionGate.NOTHING_NEW)
+            if gate is ExtractionGate.BUDGET:
                 _spend(session)
             elif gate is ExtractionGate.RUNNING:
                 assert session.engine.extractor.turn_ended(answered=True) is None
@@ -55,10 +55,14 @@ async def _measure(gate: Gate | None, repeats: int) -> float:
             await session.close()
 
 
-def _close_gate(settings: Settings, gate: Gate | None) -> Settings:
+def _close_gate(settings: Settings, gate: ExtractionGate | None) -> Settings:
     """Settings that close a gate, besides the overrides."""
-    flags = {Gate.FLAG: {"REVERIE_FLAG_EXTRACTION": "0"}, Gate.DAILY_LOG: {"REVERIE_FLAG_DAILY_LOG": "1"}, None: {}}
-    if gate is Gate.REMOTE:
+    flags = {
+        ExtractionGate.FLAG: {"REVERIE_FLAG_EXTRACTION": "0"},
+        ExtractionGate.DAILY_LOG: {"REVERIE_FLAG_DAILY_LOG": "1"},
+        None: {},
+    }
+    if gate is ExtractionGate.REMOTE:
         settings = replace(settings, remote=type(settings.remote)(enabled=True, memory_directory=settings.places.home))
     if gate is ExtractionGate.MEMORY:
         settings = replace(settings, memory=replace(settings.memory, enabled=False))

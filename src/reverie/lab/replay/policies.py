@@ -16,7 +16,6 @@ from reverie.errors import UserError
 from reverie.lab.replay.compaction import auto_compact, summary_tokens
 from reverie.lab.replay.recorded import FOLDER, ReplaySetting
 from reverie.layers import base
-from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
 from reverie.layers.l1_tool_results.replacement import ResultLimits
 from reverie.layers.l2_microcompact.economic import Outlook, Rates, outlook

@@ -118,8 +118,8 @@ class MemoryWrites:
         """Sets the trust: a new memory gets what it deserves, a changed one keeps what it had."""
         topic = TopicFile.parse(text)
         if before is not None:
-            return topic.updated(trust=TopicFile.parse(before).trust)
-        return topic.updated(trust=assess(statements_of(text), self.source.evidence).trust)
+            return topic.with_changes(trust=TopicFile.parse(before).trust)
+        return topic.with_changes(trust=assess(statements_of(text), self.source.evidence).trust)
 
     def _private_texts(self) -> list[str]:
         return [text for name, text in self._texts().items() if not is_shared(name)]
@@ -128,8 +128,8 @@ class MemoryWrites:
         return {name: self.directory.read(name).text for name in self.directory.names()}
 
     def _check_losses(self, name: str, before: str, after: str) -> None:
-        if (turned := turned_round(after, before, self._ground, lambda: self._texts().values())) is not None:
-            raise WriteRefused(why_turned(name, *turned))
+        if (turned := find_reversal(after, before, self._ground, lambda: self._texts().values())) is not None:
+            raise WriteRefused(explain_reversal(name, *turned))
         lost = lost_statements(before, after)
         if not lost:
             return

@@ -103,7 +103,7 @@ class DreamGuard:
         if (private := self._why_private(name, text)) is not None:
             self._refuse("private", name, private)
         if is_topic(name) and (turned := self._find_contradiction(name, text)) is not None:
-            self._refuse("turned_round", name, why_turned(name, *turned))
+            self._refuse("turned_round", name, explain_reversal(name, *turned))
         if is_topic(name) and (back := self._find_brought_back(text)) is not None:
             self._refuse("forgotten", name, explain_forgotten(name, back))
         write = ProposedWrite(

@@ -93,7 +93,7 @@ def put_back(copy: MemoryCopy, refused: Mapping[str, str], reasons: Sequence[str
     A model may go on after a refusal and remove what it meant to move. Refused texts may hold secrets and are not kept.
     """
     found: dict[str, str] = {}
-    held = Said(one for text in refused.values() for one in statements_of(text))
+    held = StatementIndex(one for text in refused.values() for one in statements_of(text))
     while names := set(_find_losers(copy, held, reasons)) - found.keys() if refused else set[str]():
         for name in sorted(names):
             copy.write(name, copy.base[name])
@@ -101,15 +101,17 @@ def put_back(copy: MemoryCopy, refused: Mapping[str, str], reasons: Sequence[str
     return found
 
 
-def _find_losers(copy: MemoryCopy, held: Said, reasons: Sequence[str]) -> Iterator[str]:
+def _find_losers(copy: MemoryCopy, held: StatementIndex, reasons: Sequence[str]) -> Iterator[str]:
     """Yields files that lose something that is nowhere else, has no reason, and is in a refused text."""
     before = {name: decode(data) for name, data in copy.base.items()}
     after = {name: decode(data) for name, data in copy.files().items() if data.strip()}
     for one in loss(before, after, reasons).unnamed:
         if held.has(one.text):
             yield one.file
-    said = Said(one for name, text in after.items() if is_topic(name) or is_index(name) for one in statements_of(text))
-    named = Said(reasons)
+    said = StatementIndex(
+        one for name, text in after.items() if is_topic(name) or is_index(name) for one in statements_of(text)
+    )
+    named = StatementIndex(reasons)
     for name in (name for name in before if is_index(name) and before[name] != after.get(name)):
         for line in _index_statements(before[name]):
             is_telling = len(content_terms(line)) >= _TELLING
