@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.agents.definition import AgentDefinition, list_kinds, load_definitions, read_definition
+from reverie.memory.sharing.agent_memory import AgentMemoryScope
 from reverie.paths import Places
 from reverie.permissions.shell.programs import PROGRAMS
 from reverie.prompts import render
-from reverie.runtime.loopback import Scope
 from reverie.settings import load_settings
 
 
@@ -63,7 +63,7 @@ def test_all_that_a_head_can_say(tmp_path: Path) -> None:
     found = read_definition(write(tmp_path, "x.md", text))
     assert isinstance(found, AgentDefinition)
     assert (found.name, found.description, found.prompt) == ("team:reviewer", "Reviews, strictly", "You review.")
-    assert found.tools == ("Read", "Grep") and found.model == "" and found.memory is Scope.PROJECT
+    assert found.tools == ("Read", "Grep") and found.model == "" and found.memory is AgentMemoryScope.PROJECT
     plain = read_definition(write(tmp_path, "by-name.md", head(description="d", tools='"*"')))
     assert isinstance(plain, AgentDefinition) and plain.name == "by-name" and plain.tools is None
 
