@@ -69,11 +69,11 @@ import sys
 from pathlib import Path
 from datetime import UTC, datetime
 from reverie.context.day_book import DayBook
-from reverie.context.ledger import entry
+from reverie.context.ledger import make_entry
 from reverie.models.catalogue import Catalogue
 from reverie.types import Usage
 book = DayBook(Path(sys.argv[1]), clock=lambda: datetime(2026, 5, 1, 12, tzinfo=UTC))
-one = entry(Usage(10), "claude-sonnet-5-5", Catalogue.load(), purpose="notes")
+one = make_entry(Usage(10), "claude-sonnet-5-5", Catalogue.load(), purpose="notes")
 for _ in range(int(sys.argv[2])):
     book.add(one)
 """
