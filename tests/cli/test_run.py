@@ -96,7 +96,7 @@ def test_resume_takes_the_beginning_of_an_id(reverie: Command) -> None:
 
 def test_there_is_nothing_to_continue(reverie: Command) -> None:
     assert "no session here" in reverie("run", "--continue", "hi", code=2).stderr
-    assert "begins with 'nope'" in reverie("run", "--resume", "nope", "hi", code=2).stderr
+    assert "starts with 'nope'" in reverie("run", "--resume", "nope", "hi", code=2).stderr
 
 
 def test_what_needs_a_permission_is_refused_unless_allowed(reverie: Command) -> None:

@@ -154,12 +154,17 @@ def is_recursive(arguments: Arguments) -> bool:
 
 
 def opened_by(program: str, arguments: Arguments) -> tuple[Word, ...]:
-    """Returns the words that name files a program reads, including files of patterns."""
-    operands = arguments.operands
+    """Returns the words that name files a program reads, including files of patterns.
+
+    A recursive grep that names no file reads the current folder, even behind a pipe.
+    """
+    operands, files = arguments.operands, arguments.operands
     if program == "grep" and arguments.options.isdisjoint({"-e", "--regexp", "-f", "--file"}):
-        pattern, *rest = operands or (None,)
+        files = operands[1:]
         # A glob may expand to a pattern and more files.
-        operands = operands if pattern is not None and pattern.globs else tuple(word for word in rest if word)
+        operands = operands if operands and operands[0].globs else files
+    if program == "grep" and not files and is_recursive(arguments):
+        operands = (*operands, Word(".", ".", frozenset()))
     named = tuple(value for option, value in arguments.values if option in ("-f", "--file", "--exclude-from"))
     return tuple(word for word in (*operands, *named) if word.text != "-")
 
