@@ -270,6 +270,8 @@ def test_names_are_no_keys(name: str) -> None:
 
 
 def test_a_word_that_chance_put_into_a_key_does_not_hide_it() -> None:
+    cloudflare = "0-4Zhc24FTUj9jADX7" + "UwIwLWDorPXlj2a1CpqkBc"  # not a version
+    assert find_secrets(f"Cloudflare API token: {cloudflare}")
     key = "SG" + ".wD2QjyorUYNXs9GGqFb-Nh.Ipua_wAXLnmiSel_IOSxhazAZYY5N8myOuruC-xp10g"
     assert find_secrets(f"# Setup\n\n{key},")
     assert not find_secrets("SG" + ".YOUR_KEY_HERE_PLEASE_0.your-sendgrid-key-goes-in-here-000")

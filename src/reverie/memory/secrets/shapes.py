@@ -49,7 +49,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->|-)[A-Za-z_][A-Za
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 # A version, a date, a file, and names of methods, formats and products that mix letters and digits as passwords do.
 _TECHNICAL = re.compile(
-    r"(?i)v?\d+(?:[.:/-]\d+)+(?:[-+.]?(?:rc|alpha|beta|dev|post|pre|a|b|build)?[\w.+-]*)?|\d{4}-\d\d-\d\dT[\d:.]+Z?"
+    r"(?i)v?\d+(?:[.:/-]\d+)+(?:[-+.]?(?:rc|alpha|beta|dev|post|pre|a|b|build)?[\w.+-]{0,20})?|\d{4}-\d\d-\d\dT[\d:.]+Z?"
     r"|q[1-4]|[\d.,_]+[a-z%]{0,3}|argon2(?:id|i|d)?|[bsy]?crypt|pbkdf2(?:[-_]hmac)?(?:[-_]?sha-?\d*)?"
     r"|sha-?\d+(?:[-/]\d+)?|md[45]|hs\d+|rs\d+|es\d+|ps\d+|aes-?\d*(?:[-_]\w+)*|rsa-?\d*|ed25519|x25519|secp\d+[kr]\d"
     r"|oauth-?2?(?:\.\d)?|oidc|saml-?2?(?:\.\d)?|base(?:16|32|58|64)(?:url)?|utf-?(?:8|16|32)|x509|pkcs-?#?\d+"
