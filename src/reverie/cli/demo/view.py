@@ -121,7 +121,8 @@ def _fit(pieces: tuple[Piece, ...], columns: int) -> Line:
 ROWS = 30
 _CHAR, _ROW = 8.4, 20
 _LEFT, _TOP, _BOTTOM = 22, 54, 18
-_TYPED_S, _LINE_S, _LOOK_S, _TITLE_S, _END_S = 0.8, 0.16, 1.5, 0.9, 7.0
+_TYPED, _LINE, _LOOK, _TITLE = 5, 1, 9, 6  # how long a line stays the last one, relative to each other
+_FIRST_S, _END_S, _WHOLE_S = 2.5, 3.5, 28.0
 _COLOURS = {
     "": "#c9d1e0",
     "bold": "#ffffff",
@@ -138,12 +139,9 @@ def draw_animation(shown: Sequence[ShownLine]) -> str:
     """The animated SVG of these lines."""
     wide, high = round(COLUMNS * _CHAR) + 2 * _LEFT, _TOP + ROWS * _ROW + _BOTTOM
     begins = _start_times(shown)
-    whole = begins[-1] + _END_S
     last = len(shown)
-    sheet, cover = (
-        _keyframes("sheet", begins, whole, _scroll_offset),
-        _keyframes("cover", begins, whole, lambda rows: rows * _ROW),
-    )
+    sheet = _keyframes("sheet", begins, _scroll_offset)
+    cover = _keyframes("cover", begins, lambda rows: rows * _ROW)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}"'
         " font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\""
@@ -153,7 +151,7 @@ def draw_animation(shown: Sequence[ShownLine]) -> str:
         ".bold{font-weight:600}",
         f"#sheet{{transform:translateY(-{_scroll_offset(last)}px)}}#cover{{transform:translateY({last * _ROW}px)}}",
         "@media (prefers-reduced-motion:no-preference){",
-        *(f"#{name}{{animation:{name} {whole:.1f}s step-end infinite}}" for name in ("sheet", "cover")),
+        *(f"#{name}{{animation:{name} {_WHOLE_S:.0f}s step-end infinite}}" for name in ("sheet", "cover")),
         "}",
         sheet,
         cover,
@@ -175,29 +173,28 @@ def draw_animation(shown: Sequence[ShownLine]) -> str:
 
 
 def _start_times(shown: Sequence[ShownLine]) -> list[float]:
-    """When each line appears: typing takes time, and an empty line is a pause."""
-    at, found = 0.6, list[float]()
-    for one in shown:
-        found.append(at)
+    """When each line appears. The first screenful is there from the start; typing and empty lines take longer."""
+    weights = list[int]()
+    for one in shown[ROWS:]:
         is_title = bool(one.line) and one.line[0][0].startswith("──")
-        at += _TYPED_S if one.typed else _TITLE_S if is_title else _LINE_S if one.line else _LOOK_S
-    return found
+        weights.append(_TYPED if one.typed else _TITLE if is_title else _LINE if one.line else _LOOK)
+    each = (_WHOLE_S - _FIRST_S - _END_S) / max(1, sum(weights))
+    return [0.0] * min(ROWS, len(shown)) + [_FIRST_S + each * sum(weights[:at]) for at in range(len(weights))]
 
 
 def _scroll_offset(rows: int) -> int:
     return max(0, rows - ROWS) * _ROW
 
 
-def _keyframes(name: str, begins: Sequence[float], whole: float, move: Callable[[int], int]) -> str:
+def _keyframes(name: str, begins: Sequence[float], move: Callable[[int], int]) -> str:
     """The keyframes of the sheet or the cover: it jumps when a new line moves it."""
     sign = "-" if name == "sheet" else ""
-    frames, before = ["0%{transform:translateY(0)}"], 0
-    for rows, at in enumerate(begins, 1):
-        now = move(rows)
-        if now != before:
-            frames.append(f"{100 * at / whole:.3f}%{{transform:translateY({sign}{now}px)}}")
+    moves = {at: move(rows) for rows, at in enumerate(begins, 1)} | {_WHOLE_S: move(len(begins))}
+    frames, before = list[str](), -1
+    for at, now in moves.items():
+        if now != before or at == _WHOLE_S:
+            frames.append(f"{100 * at / _WHOLE_S:.3f}%{{transform:translateY({sign}{now}px)}}")
             before = now
-    frames.append(f"100%{{transform:translateY({sign}{before}px)}}")
     return f"@keyframes {name}{{{''.join(frames)}}}"
 
 
