@@ -28,7 +28,7 @@ PER_THING = (
 # What to look for, and what to write instead.
 PATTERNS: tuple[tuple[str, str], ...] = (
     (r"need not|needn't", "does not have to"),
-    (r"anew", "again"),
+    (r"anew\b", "again"),
     (r"dear(?:er|est)\b(?! user)", "more expensive"),
     (r"(?<!there )(?<!here )(?:is|are|was|were|be|being) no (?!longer|more than|less than|fewer|doubt|good|\d)\w+", "is not a …"),
     (r"(?:seen?|unseen|known|there|so|works?|runs?|counts?|exists?|is|are|holds?) no more\b(?! than)", "no longer"),
@@ -88,7 +88,7 @@ PATTERNS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 KINDS = ("README", "docs", "help and errors", "docstrings", "comments")
 # Lists of words and shapes that the code looks for are data, not our prose.
-DATA = ("src/reverie/offline/language", "src/reverie/text/dates")
+DATA = ("src/reverie/offline/language", "src/reverie/text/dates", "src/reverie/text/word_lists")
 ONE = re.compile("|".join(f"(?P<p{n}>\\b(?:{pattern}))" for n, (pattern, _) in enumerate(PATTERNS)), re.IGNORECASE)
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"``[^`]*``|`[^`\n]*`")

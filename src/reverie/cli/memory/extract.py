@@ -33,7 +33,7 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
     oldest first. Memories go to the memory of this folder; each file is a version that can be undone. After an
     interruption, the same command continues where it stopped. Turns that the session itself has extracted are skipped.
 
-    Exit codes: 0 done, 1 a run failed, 4 storage, 5 the model could not answer. The next call repeats what failed.
+    Exit codes: 0 done, 1 if a run failed, 4 storage, 5 the model could not answer. The next call repeats what failed.
     """
     files = transcripts_in(paths)
     if not files:

@@ -67,7 +67,7 @@ def command(
     The command asks for the secret or reads it from standard input. As TEXT it stays in the history of your shell. The
     command refuses to run while a session with the secret is open. If it is interrupted, run it again.
 
-    Exit codes: 0 the secret is gone, 1 you said no or something is left, 2 usage, 3 a session is open, 4 storage.
+    Exit codes: 0 the secret is gone, 1 you said no or something is left, 2 usage, 3 if a session is open, 4 storage.
     """
     if text is not None and pattern is not None:
         raise UserError("Give a text or --pattern, not both.")

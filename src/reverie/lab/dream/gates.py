@@ -155,7 +155,7 @@ def _write_memories(memory: Path, files: int) -> int:
         of = number - 1 if number % 10 == 9 else number  # a copy of the one before it, with one more sentence
         thing = f"{_THINGS[of % len(_THINGS)]} {of}"
         body = "".join(f"{_sentence(thing, of, line)}\n" for line in range(_LINES))
-        body += "" if of == number else "Its spare parts lie in the cellar.\n"
+        body += "" if of == number else "Its spare parts are in the cellar.\n"
         name = f"project_{thing.replace(' ', '_')}{'' if of == number else '_copy'}.md"
         head = f"---\nname: {thing.title()}\ndescription: All about the {thing}\ntype: project\n---\n\n"
         (memory / name).write_text(head + body)
